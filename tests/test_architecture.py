@@ -13,6 +13,7 @@ LAYERS = (
     "output",
     "statistics",
     "columns",
+    "traces",
     "catalog",
     "targets",
     "method",

@@ -16,7 +16,7 @@ def test_no_file_of_a_crate_uses_one_that_uses_it(crate: str) -> None:
 
 @pytest.mark.parametrize(
     ("crate", "others"),
-    [("workload", set()), ("recording", {"workload"}), ("engine", {"workload", "recording"}),
+    [("trace", set()), ("workload", set()), ("recording", {"workload"}), ("engine", {"workload", "recording"}),
      ("twin", {"workload", "recording"}), ("load", {"workload", "recording", "engine", "twin"})],
 )  # fmt: skip
 def test_a_crate_depends_only_on_those_below_it(crate: str, others: set[str]) -> None:

@@ -7,6 +7,10 @@ WRITES: tuple[str, ...]
 """Operations that carry data to the target: write and append."""
 MOVES_DATA: tuple[str, ...]
 """`WRITES`, and read."""
+TRACE_OPERATIONS: list[str]
+"""Names of a trace's operations by their number."""
+TRACE_FORMATS: list[str]
+"""Formats that `TraceReader` reads."""
 LARGE_BLOCK_BYTES: int
 """From this block size on, I/O is headlined in MB/s, smaller I/O in IOPS, as data sheets do."""
 ENGINE_IODEPTH_MAX: int
@@ -384,3 +388,40 @@ def start_twins(
     hold_every_ns: int | None = None,
     precision: Precision | None = None,
 ) -> Handle: ...
+def trace_format(head: bytes) -> str | None:
+    """Returns the format of a file that begins with these bytes; None: none that is known."""
+
+@final
+class TraceReader:
+    """Reads a trace in portions. `columns` names the fields of a CSV. Raises `ParseError` for columns of no trace."""
+
+    def __new__(cls, format: str, columns: str | None = None, sources: int = 1) -> TraceReader: ...
+    def wants(self) -> int | None:
+        """Returns the file whose next portion is needed; None: all have ended."""
+    def feed(self, source: int, portion: bytes) -> dict[str, bytes]:
+        """Takes a portion of a file, empty at its end, and returns the columns of the I/Os that have come out.
+
+        Times, offsets and sizes are `uint64`, names `uint32`, operation and flags `uint8`, in the machine's order.
+        """
+    @property
+    def devices(self) -> list[str]: ...
+    @property
+    def processes(self) -> list[str]: ...
+    @property
+    def device_count(self) -> int: ...
+    @property
+    def process_count(self) -> int: ...
+    @property
+    def wrong(self) -> int:
+        """Lines or records that are no I/O."""
+    @property
+    def first_wrong(self) -> list[tuple[int, str]]:
+        """The first few of them: number from 1, and what is wrong."""
+    @property
+    def late(self) -> int:
+        """I/Os that are out of order."""
+    @property
+    def unpaired(self) -> tuple[int, int]:
+        """I/Os without a completion, and completions without an I/O."""
+    @property
+    def start_unix_ns(self) -> int | None: ...

@@ -32,6 +32,7 @@ from fathom.targets.acknowledged import verify_journal
 from fathom.targets.media_logs import MediaReader
 from fathom.targets.parse import parse_target
 from fathom.targets.purge import _namespaces, erase_of
+from fathom.traces.opening import FORMATS, open_trace
 
 CATALOG = Path(fathom.__file__).parent / "catalog"
 CORPUS = Path(__file__).parent / "corpus"
@@ -88,6 +89,14 @@ def _call(frame: bytes) -> object:
     return wire.arguments_of(HostAgent.start, call, values)
 
 
+def _trace(format: str, columns: str | None = None) -> Callable[[bytes], object]:
+    """A trace of a format, read to its end."""
+    name = "input.parquet" if format == "parquet" else "input"
+    return _of_file(
+        lambda path: sum(len(batch) for batch in open_trace(path, format, columns).batches()), name
+    )
+
+
 PARSERS: dict[str, Parser] = {
     "method": Parser(_of_text(lambda text: parse_method(text, "m.toml")), shipped="methods/*.toml"),
     "job": Parser(_of_text(lambda text: _core.Job(text, "job.json")), (_core.ParseError,)),
@@ -116,6 +125,9 @@ PARSERS: dict[str, Parser] = {
     "media-logs": Parser(lambda data: MediaReader(lambda *_: data, 1).read()),
     "interval": Parser(lambda data: _core.Interval.from_bytes(data, 0), (_core.BackendError, ValueError)),
     "recording": Parser(_core.Recording.from_bytes, (_core.BackendError, ValueError)),
+    **{f"trace-{format}": Parser(_trace(format)) for format in FORMATS},
+    "trace-columns": Parser(_of_text(lambda text: _core.TraceReader("csv", text)), (_core.ParseError,)),
+    "trace-detect": Parser(_core.trace_format),
     "write-journal": Parser(
         _of_file(lambda path: verify_journal(path.parent, Path("/dev/null")), "0.journal")
     ),

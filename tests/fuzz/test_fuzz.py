@@ -20,6 +20,7 @@ SEED = os.environ.get("FATHOM_FUZZ_SEED", "1")
 SMALL = {
     *("duration", "need", "size", "setting", "target", "power-option", "media-logs", "published"),
     *("journal", "manifest", "host-answer", "host-call"),
+    *("trace-msr", "trace-systor", "trace-alibaba", "trace-tencent", "trace-columns", "trace-detect"),
 }
 """Parsers of a line or two, or of one type, which a tenth of the time exhausts."""
 SLACK_S = 120

@@ -11,6 +11,7 @@ mod parse;
 mod requests;
 mod results;
 mod start;
+mod traces;
 
 use pyo3::prelude::*;
 
@@ -40,6 +41,9 @@ mod _core {
         start_twins, verify_journal,
     };
 
+    #[pymodule_export]
+    use super::traces::{TraceReader, trace_format};
+
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let named = |keep: fn(workload::Op) -> bool| {
@@ -48,6 +52,8 @@ mod _core {
         };
         module.add("WRITES", named(workload::Op::writes)?)?;
         module.add("MOVES_DATA", named(workload::Op::moves_data)?)?;
+        module.add("TRACE_OPERATIONS", super::traces::OPERATIONS.to_vec())?;
+        module.add("TRACE_FORMATS", super::traces::formats())?;
         module.add("LARGE_BLOCK_BYTES", workload::Job::LARGE_BLOCK_BYTES)?;
         module.add("ENGINE_IODEPTH_MAX", engine::IODEPTH_MAX)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))

@@ -15,6 +15,7 @@ from fathom.cli.measure import plan, resume, review, run, verify
 from fathom.cli.predict import calibrate, choose, size, sweep, validate
 from fathom.cli.results import check, query, report, runs
 from fathom.cli.supervise import report_to_terminal
+from fathom.cli.traces import trace_app
 from fathom.errors import DamageWarning, ExitCode, FathomError, UnverifiedWarning
 from fathom.output.printed import cleaned_streams
 from fathom.text_file import check_utf8
@@ -50,6 +51,7 @@ def _every_command(
 
 app.add_typer(methods_app, name="methods")
 app.add_typer(catalog_app, name="catalog")
+app.add_typer(trace_app, name="trace")
 for function in (
     review,
     run,

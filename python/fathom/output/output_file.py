@@ -10,8 +10,8 @@ import hashlib
 import os
 import stat
 import tempfile
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fathom.errors import RefusedError, UsageError
@@ -74,6 +74,27 @@ def write_output(path: Path, content: bytes, *, of_a_run: bool = False) -> None:
             temporary.unlink()
     if not marked:
         write_side_car(_side_car(path), _digest(content))
+
+
+@contextmanager
+def new_output(path: Path) -> Iterator[Path]:
+    """Gives a temporary file beside `path`, which takes its name when the `with` ends well; else it is removed.
+
+    For results too large for memory. Raises RefusedError where something is at `path`.
+    """
+    if path.exists() or path.is_symlink():
+        raise RefusedError(f"{path}: exists", f"remove it, or {_ELSEWHERE}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fd, name = tempfile.mkstemp(prefix=f".{path.name[:64]}.", dir=path.parent)
+    os.fchmod(fd, 0o666 & ~_umask())
+    os.close(fd)
+    temporary = Path(name)
+    try:
+        yield temporary
+        _take_name(temporary, path, None)
+    finally:
+        with suppress(FileNotFoundError):
+            temporary.unlink()
 
 
 def _take_name(temporary: Path, path: Path, before: tuple[int, int] | None) -> None:

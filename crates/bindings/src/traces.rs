@@ -1,0 +1,138 @@
+//! Readers of traces. Columns go to Python as bytes in the machine's order, which numpy takes without a copy.
+
+use std::sync::{Mutex, MutexGuard};
+
+use pyo3::{
+    prelude::*,
+    types::{PyBytes, PyDict},
+};
+use trace::{Batch, Format, Operation, Reader};
+
+use crate::parse::refuse;
+
+/// The format of a file that begins with these bytes, None where it is none of those known.
+#[pyfunction]
+pub fn trace_format(head: &[u8]) -> Option<&'static str> {
+    trace::detect(head).map(Format::name)
+}
+
+/// Reads a trace in portions.
+#[pyclass(frozen, module = "fathom._core")]
+pub struct TraceReader(Mutex<Reader>);
+
+impl TraceReader {
+    /// A call that panicked leaves a reader that still answers.
+    fn reader(&self) -> MutexGuard<'_, Reader> {
+        self.0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl TraceReader {
+    #[new]
+    #[pyo3(signature = (format, columns = None, sources = 1))]
+    fn new(format: &str, columns: Option<&str>, sources: usize) -> PyResult<Self> {
+        let format = Format::named(format)
+            .ok_or_else(|| refuse(format!("unknown trace format {format:?}")))?;
+        let reader =
+            Reader::new(format, columns, sources).map_err(|error| refuse(error.to_string()))?;
+        Ok(Self(Mutex::new(reader)))
+    }
+
+    fn wants(&self) -> Option<usize> {
+        self.reader().wants()
+    }
+
+    /// Takes a portion of a file and returns the I/Os that have come out.
+    fn feed<'py>(
+        &self,
+        py: Python<'py>,
+        source: usize,
+        portion: &[u8],
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let batch = py.detach(|| {
+            let mut reader = self.reader();
+            reader.feed(source, portion);
+            reader.take()
+        });
+        columns_of(py, &batch)
+    }
+
+    #[getter]
+    fn devices(&self) -> Vec<String> {
+        self.reader().devices().to_vec()
+    }
+
+    #[getter]
+    fn processes(&self) -> Vec<String> {
+        self.reader().processes().to_vec()
+    }
+
+    #[getter]
+    fn device_count(&self) -> usize {
+        self.reader().devices().len()
+    }
+
+    #[getter]
+    fn process_count(&self) -> usize {
+        self.reader().processes().len()
+    }
+
+    #[getter]
+    fn wrong(&self) -> u64 {
+        self.reader().wrong().count
+    }
+
+    #[getter]
+    fn first_wrong(&self) -> Vec<(u64, String)> {
+        let reader = self.reader();
+        let first = reader.wrong().first.iter();
+        first
+            .map(|(number, fault)| (*number, fault.to_string()))
+            .collect()
+    }
+
+    #[getter]
+    fn late(&self) -> u64 {
+        self.reader().late()
+    }
+
+    #[getter]
+    fn unpaired(&self) -> (u64, u64) {
+        self.reader().unpaired()
+    }
+
+    #[getter]
+    fn start_unix_ns(&self) -> Option<u64> {
+        self.reader().start_unix_ns()
+    }
+}
+
+fn columns_of<'py>(py: Python<'py>, batch: &Batch) -> PyResult<Bound<'py, PyDict>> {
+    let columns = PyDict::new(py);
+    let put = |name, bytes: &[u8]| columns.set_item(name, PyBytes::new(py, bytes));
+    put("issue_ns", bytemuck::cast_slice(&batch.issue_ns))?;
+    put("latency_ns", bytemuck::cast_slice(&batch.latency_ns))?;
+    put("offset_bytes", bytemuck::cast_slice(&batch.offset_bytes))?;
+    put("size_bytes", bytemuck::cast_slice(&batch.size_bytes))?;
+    put("operation", &batch.op)?;
+    put("flags", &batch.flags)?;
+    put("device", bytemuck::cast_slice(&batch.device))?;
+    put("process", bytemuck::cast_slice(&batch.process))?;
+    Ok(columns)
+}
+
+/// Names of the operations by their number in a trace.
+pub const OPERATIONS: [&str; 4] = [
+    Operation::Read.name(),
+    Operation::Write.name(),
+    Operation::Flush.name(),
+    Operation::Discard.name(),
+];
+
+/// Names of the formats that can be read.
+pub fn formats() -> Vec<&'static str> {
+    Format::ALL.into_iter().map(Format::name).collect()
+}

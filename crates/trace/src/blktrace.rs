@@ -1,0 +1,259 @@
+//! The binary files of `blktrace`, one per CPU, merged by time. A record has 48 bytes and a payload.
+//! Source: `struct blk_io_trace` and the masks in include/uapi/linux/blktrace_api.h.
+
+use std::collections::VecDeque;
+
+use crate::{
+    Fault, Flags, Operation,
+    names::Dictionary,
+    pairing::{Event, Step},
+};
+
+/// The first four bytes of a record: 0x65617400 and version 7.
+pub(crate) const MAGIC: u32 = 0x6561_7407;
+const HEADER_BYTES: usize = 48;
+const MOST_PAYLOAD_BYTES: usize = 1 << 16;
+
+const WRITE: u32 = 1 << 17;
+const FLUSH: u32 = 1 << 18;
+const SYNC: u32 = 1 << 19;
+const NOTIFY: u32 = 1 << 26;
+const AHEAD: u32 = 1 << 27;
+const META: u32 = 1 << 28;
+const DISCARD: u32 = 1 << 29;
+const FUA: u32 = 1 << 31;
+const QUEUED: u32 = 1;
+const ISSUED: u32 = 7;
+const COMPLETED: u32 = 8;
+const PROCESS_NAME: u32 = 0;
+
+/// One file's bytes that are not decoded yet, and its events.
+#[derive(Clone, Debug, Default)]
+struct Source {
+    bytes: Vec<u8>,
+    events: VecDeque<(Event, u32)>,
+    ended: bool,
+    records: u64,
+}
+
+/// The decoder of all files of a trace.
+#[derive(Clone, Debug)]
+pub(crate) struct Blktrace {
+    sources: Vec<Source>,
+    /// Number of the name of each process, by its id.
+    processes: std::collections::HashMap<u32, u32>,
+    devices: std::collections::HashMap<u32, u32>,
+}
+
+/// A record as it stands in a file.
+struct Record {
+    time_ns: u64,
+    sector: u64,
+    bytes: u32,
+    action: u32,
+    pid: u32,
+    device: u32,
+}
+
+impl Blktrace {
+    pub(crate) fn new(sources: usize) -> Self {
+        Self {
+            sources: vec![Source::default(); sources],
+            processes: std::collections::HashMap::new(),
+            devices: std::collections::HashMap::new(),
+        }
+    }
+
+    /// Returns the file whose bytes are needed next; `None`: all have ended.
+    pub(crate) fn wants(&self) -> Option<usize> {
+        let empty = |source: &Source| source.events.is_empty() && !source.ended;
+        self.sources.iter().position(empty)
+    }
+
+    /// Takes bytes of a file; none: it has ended. Returns what was wrong, each with its record's number.
+    pub(crate) fn feed(
+        &mut self,
+        source: usize,
+        bytes: &[u8],
+        names: &mut Dictionary,
+    ) -> Vec<(u64, Fault)> {
+        let mut own = std::mem::take(&mut self.sources[source]);
+        own.bytes.extend_from_slice(bytes);
+        own.ended |= bytes.is_empty();
+        let mut faults = Vec::new();
+        let mut at = 0;
+        while let Some(taken) = self.take(&mut own, at, names, &mut faults) {
+            at += taken;
+        }
+        own.bytes.drain(..at);
+        if own.ended && !own.bytes.is_empty() {
+            faults.push((own.records + 1, Fault::Cut));
+            own.bytes.clear();
+        }
+        self.sources[source] = own;
+        faults
+    }
+
+    /// Decodes the record at `at` and returns its length; `None`: there is no whole one.
+    fn take(
+        &mut self,
+        own: &mut Source,
+        at: usize,
+        names: &mut Dictionary,
+        faults: &mut Vec<(u64, Fault)>,
+    ) -> Option<usize> {
+        let bytes = own.bytes.get(at..)?;
+        let header = bytes.get(..HEADER_BYTES)?;
+        let payload_bytes = usize::from(u16::from_le_bytes([header[46], header[47]]));
+        if word(header, 0) != MAGIC || payload_bytes > MOST_PAYLOAD_BYTES {
+            own.records += 1;
+            faults.push((own.records, Fault::Mark));
+            let next = memchr::memmem::find(&bytes[1..], &MAGIC.to_le_bytes());
+            return Some(next.map_or(bytes.len() - 3, |next| next + 1));
+        }
+        let payload = bytes.get(HEADER_BYTES..HEADER_BYTES + payload_bytes)?;
+        own.records += 1;
+        let record = Record {
+            time_ns: long(header, 8),
+            sector: long(header, 16),
+            bytes: word(header, 24),
+            action: word(header, 28),
+            pid: word(header, 32),
+            device: word(header, 36),
+        };
+        match self.event(&record, payload, names) {
+            Ok(Some(event)) => own.events.push_back((event, record.pid)),
+            Ok(None) => {}
+            Err(fault) => faults.push((own.records, fault)),
+        }
+        Some(HEADER_BYTES + payload_bytes)
+    }
+
+    fn event(
+        &mut self,
+        record: &Record,
+        payload: &[u8],
+        names: &mut Dictionary,
+    ) -> Result<Option<Event>, Fault> {
+        let kind = record.action & 0xffff;
+        if record.action & NOTIFY != 0 {
+            if kind == PROCESS_NAME {
+                let end = memchr::memchr(0, payload).unwrap_or(payload.len());
+                let name = names.processes.number(&payload[..end])?;
+                self.processes.insert(record.pid, name);
+            }
+            return Ok(None);
+        }
+        let step = match kind {
+            QUEUED => Step::Queue,
+            ISSUED => Step::Issue,
+            COMPLETED => Step::Complete,
+            _ => return Ok(None),
+        };
+        let Some((op, flags)) = operation(record.action, record.bytes) else {
+            return Ok(None);
+        };
+        let offset_bytes = record.sector.checked_mul(512);
+        let offset_bytes = offset_bytes
+            .filter(|&offset| offset <= i64::MAX as u64)
+            .ok_or(Fault::Range { field: "sector" });
+        let (offset_bytes, size_bytes) = match op {
+            Operation::Flush => (0, 0),
+            _ => (offset_bytes?, u64::from(record.bytes)),
+        };
+        if record.time_ns > i64::MAX as u64 {
+            return Err(Fault::Range { field: "time" });
+        }
+        Ok(Some(Event {
+            step,
+            time_ns: record.time_ns,
+            offset_bytes,
+            size_bytes,
+            op,
+            flags,
+            device: self.device(record.device, names)?,
+            process: None,
+        }))
+    }
+
+    /// The kernel packs a device as 12 bits of major and 20 of minor.
+    fn device(&mut self, device: u32, names: &mut Dictionary) -> Result<u32, Fault> {
+        if let Some(&number) = self.devices.get(&device) {
+            return Ok(number);
+        }
+        let name = format!("{}:{}", device >> 20, device & 0xf_ffff);
+        let number = names.devices.number(name.as_bytes())?;
+        self.devices.insert(device, number);
+        Ok(number)
+    }
+
+    /// Returns the earliest event once every file has shown its next.
+    pub(crate) fn pop(&mut self, names: &mut Dictionary) -> Option<Result<Event, Fault>> {
+        if self.wants().is_some() {
+            return None;
+        }
+        let fronts = self.sources.iter().enumerate();
+        let times = fronts.filter_map(|(place, source)| {
+            let (event, _) = source.events.front()?;
+            Some((event.time_ns, place))
+        });
+        let (_, place) = times.min()?;
+        let (mut event, pid) = self.sources[place].events.pop_front()?;
+        if event.step != Step::Complete {
+            match self.process(pid, names) {
+                Ok(process) => event.process = Some(process),
+                Err(fault) => return Some(Err(fault)),
+            }
+        }
+        Some(Ok(event))
+    }
+
+    /// Returns the number of a process's name; its id stands for one that is not known.
+    fn process(&mut self, pid: u32, names: &mut Dictionary) -> Result<u32, Fault> {
+        if let Some(&name) = self.processes.get(&pid) {
+            return Ok(name);
+        }
+        let name = names.processes.number(pid.to_string().as_bytes())?;
+        self.processes.insert(pid, name);
+        Ok(name)
+    }
+}
+
+/// The kernel marks a flush of its own as a read of nothing, as `blk_fill_rwbs` shows by "FN".
+fn operation(action: u32, bytes: u32) -> Option<(Operation, Flags)> {
+    let has = |bit: u32| action & bit != 0;
+    let op = if has(DISCARD) {
+        Operation::Discard
+    } else if has(WRITE) {
+        Operation::Write
+    } else if bytes > 0 {
+        Operation::Read
+    } else if has(FLUSH) {
+        Operation::Flush
+    } else {
+        return None;
+    };
+    let flag = |bit, flag| if has(bit) { flag } else { 0 };
+    let before = flag(
+        FLUSH,
+        if op == Operation::Flush {
+            0
+        } else {
+            Flags::PREFLUSH
+        },
+    );
+    let flags = flag(SYNC, Flags::SYNC) | flag(FUA, Flags::FUA) | flag(META, Flags::META);
+    Some((op, Flags(flags | flag(AHEAD, Flags::AHEAD) | before)))
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    let mut four = [0; 4];
+    four.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(four)
+}
+
+fn long(bytes: &[u8], at: usize) -> u64 {
+    let mut eight = [0; 8];
+    eight.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(eight)
+}

@@ -1,0 +1,79 @@
+//! Names of devices and processes, each kept once. An I/O holds a name's number.
+
+use std::collections::HashMap;
+
+use crate::Fault;
+
+/// Different names by the order in which they came.
+#[derive(Clone, Debug)]
+pub(crate) struct Names {
+    field: &'static str,
+    numbers: HashMap<Box<[u8]>, u32>,
+    texts: Vec<String>,
+    last: (Box<[u8]>, u32),
+}
+
+/// Most different names of a kind.
+const MOST: usize = 1 << 20;
+/// Bytes of a name that count.
+const LONGEST: usize = 256;
+
+impl Names {
+    pub(crate) fn new(field: &'static str) -> Self {
+        Self {
+            field,
+            numbers: HashMap::new(),
+            texts: Vec::new(),
+            last: (Box::default(), u32::MAX),
+        }
+    }
+
+    /// Returns the number of a name, a new one for a new name.
+    #[inline]
+    pub(crate) fn number(&mut self, name: &[u8]) -> Result<u32, Fault> {
+        if self.last.1 != u32::MAX && *self.last.0 == *name {
+            return Ok(self.last.1);
+        }
+        let name = &name[..name.len().min(LONGEST)];
+        let number = match self.numbers.get(name) {
+            Some(&number) => number,
+            None => self.add(name)?,
+        };
+        self.last = (name.into(), number);
+        Ok(number)
+    }
+
+    fn add(&mut self, name: &[u8]) -> Result<u32, Fault> {
+        if self.texts.len() == MOST {
+            return Err(Fault::TooManyNames {
+                field: self.field,
+                most: MOST,
+            });
+        }
+        let number = self.texts.len() as u32;
+        self.texts.push(String::from_utf8_lossy(name).into_owned());
+        self.numbers.insert(name.into(), number);
+        Ok(number)
+    }
+
+    /// Returns all names by their number.
+    pub(crate) fn texts(&self) -> &[String] {
+        &self.texts
+    }
+}
+
+/// The names of a trace.
+#[derive(Clone, Debug)]
+pub(crate) struct Dictionary {
+    pub(crate) devices: Names,
+    pub(crate) processes: Names,
+}
+
+impl Default for Dictionary {
+    fn default() -> Self {
+        Self {
+            devices: Names::new("device"),
+            processes: Names::new("process"),
+        }
+    }
+}

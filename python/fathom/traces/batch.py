@@ -1,0 +1,98 @@
+"""A portion of a trace as numpy columns."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+NO_LATENCY = np.iinfo(np.uint64).max
+"""A latency that is not recorded."""
+NO_NAME = np.iinfo(np.uint32).max
+"""A process that is not recorded."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Columns of equal length, in the order of issue.
+
+    `issue_ns` counts from the trace's first I/O. `operation` is a place in `_core.TRACE_OPERATIONS`. `flags` are bits,
+    see `FLAG_LETTERS`. `device` and `process` are places in the names of the trace.
+    """
+
+    issue_ns: NDArray[np.uint64]
+    latency_ns: NDArray[np.uint64]
+    offset_bytes: NDArray[np.uint64]
+    size_bytes: NDArray[np.uint64]
+    operation: NDArray[np.uint8]
+    flags: NDArray[np.uint8]
+    device: NDArray[np.uint32]
+    process: NDArray[np.uint32]
+
+    def __len__(self) -> int:
+        """Returns the number of I/Os."""
+        return len(self.issue_ns)
+
+
+FLAG_LETTERS = "SFMAP"
+"""The letter of each bit of `Batch.flags`: sync, forced unit access, metadata, read-ahead, flush before."""
+
+
+@dataclass
+class Findings:
+    """What reading a trace found besides its I/Os. Complete once all batches have been read."""
+
+    wrong: int = 0
+    """Lines or records that are no I/O."""
+    first_wrong: Sequence[tuple[int, str]] = ()
+    """The first few of them: number from 1, and what is wrong."""
+    late: int = 0
+    """I/Os that stand so late in the trace that they are out of order."""
+    unfinished: int = 0
+    """I/Os without a completion."""
+    unknown: int = 0
+    """Completions without an I/O: requests that were in flight when the trace began."""
+    start_unix_ns: int | None = None
+    """When the trace began, where it says so."""
+
+
+class Trace(Protocol):
+    """A trace that can be read once. Names and findings grow while its batches are read."""
+
+    name: str
+    format: str
+    findings: Findings
+
+    @property
+    def devices(self) -> Sequence[str]:
+        """Names of the devices by number, as far as they have come."""
+        ...
+
+    @property
+    def processes(self) -> Sequence[str]:
+        """Names of the processes by number, as far as they have come."""
+        ...
+
+    def batches(self) -> Iterator[Batch]:
+        """Yields the I/Os in the order of issue. Raises UsageError where the trace cannot be read."""
+        ...
+
+    def share_read(self) -> float | None:
+        """Returns how much of the files has been read, 0 to 1; None where that is not known."""
+        ...
+
+
+@dataclass
+class Names:
+    """Different names by number; a name keeps the number that it got first."""
+
+    texts: list[str] = field(default_factory=list)
+    _numbers: dict[str, int] = field(default_factory=dict)
+
+    def number(self, name: str) -> int:
+        """Returns the number of a name, a new one for a new name."""
+        found = self._numbers.setdefault(name, len(self.texts))
+        if found == len(self.texts):
+            self.texts.append(name)
+        return found

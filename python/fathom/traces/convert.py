@@ -1,0 +1,95 @@
+"""Writes a trace in another format."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fathom.errors import UsageError
+from fathom.output.output_file import new_output
+from fathom.traces.batch import Trace
+from fathom.traces.writers import SUFFIXES, WRITERS
+
+Progress = Callable[[float | None, int], None]
+"""Takes how much has been read, 0 to 1 where known, and the I/Os so far."""
+
+
+@dataclass(frozen=True)
+class Converted:
+    """What was written."""
+
+    path: Path
+    ios: int
+    devices: Sequence[str]
+    duration_ns: int
+    """From the first issue to the last."""
+    size_bytes: int
+
+
+def output_format(path: Path, asked: str | None = None) -> str:
+    """Returns the format to write: the one asked for, or what the file's name ends in. Raises UsageError."""
+    if asked is not None:
+        if asked not in WRITERS:
+            raise UsageError(f"cannot write {asked!r}", f"use one of {', '.join(WRITERS)}")
+        return asked
+    found = SUFFIXES.get(path.suffix.lower())
+    if found is None:
+        raise UsageError(
+            f"{path}: its name shows no format", "end it in .parquet, .csv or .iolog, or give --to"
+        )
+    return found
+
+
+def convert(
+    trace: Trace, out: Path, to: str | None = None, *, strict: bool = False, progress: Progress | None = None
+) -> Converted:
+    """Writes a trace to a new file, which appears whole or not at all.
+
+    Raises UsageError where the trace cannot be read, holds no I/O or, when `strict`, has a wrong line; RefusedError
+    where something is at `out`.
+    """
+    make = WRITERS[output_format(out, to)]
+    ios = last_ns = 0
+    with new_output(out) as temporary:
+        with make(temporary) as writer:
+            for batch in trace.batches():
+                if strict:
+                    _refuse_wrong(trace)
+                writer.write(batch, trace.devices, trace.processes)
+                ios += len(batch)
+                last_ns = max(last_ns, int(batch.issue_ns[-1]))
+                if progress is not None:
+                    progress(trace.share_read(), ios)
+            if strict:
+                _refuse_wrong(trace)
+            if not ios:
+                raise UsageError(f"{trace.name}: no I/O in it{_first(trace)}", "check --format and --columns")
+            writer.finish(trace.name, trace.format, trace.findings)
+        size_bytes = temporary.stat().st_size
+    return Converted(out, ios, list(trace.devices), last_ns, size_bytes)
+
+
+def complaints(trace: Trace, ios: int) -> list[str]:
+    """Returns what was wrong in a trace that has been read, a sentence each."""
+    found = trace.findings
+    texts = [f"{trace.name}, line {number}: {text}" for number, text in found.first_wrong]
+    if found.wrong:
+        texts.append(f"{trace.name}: {found.wrong:,} lines or records left out, {ios:,} I/Os read")
+    if found.late:
+        texts.append(f"{trace.name}: {found.late:,} I/Os stand too late in the file to be put in order")
+    if found.unfinished:
+        texts.append(f"{trace.name}: {found.unfinished:,} I/Os have no completion, and no latency")
+    if found.unknown:
+        texts.append(f"{trace.name}: {found.unknown:,} completions belong to no I/O of the trace")
+    return texts
+
+
+def _refuse_wrong(trace: Trace) -> None:
+    if trace.findings.wrong:
+        raise UsageError(f"{trace.name}{_first(trace)}", "mend the file, or leave out --strict")
+
+
+def _first(trace: Trace) -> str:
+    if not trace.findings.first_wrong:
+        return ""
+    number, text = trace.findings.first_wrong[0]
+    return f", line {number}: {text}"

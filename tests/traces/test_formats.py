@@ -1,0 +1,200 @@
+"""Traces of every format are read as what they record, and what is wrong in them is counted and shown."""
+
+import gzip
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from samples import EXPECTED, SAMPLES, Sample, blktrace_files
+
+from fathom._core import TRACE_FORMATS, TRACE_OPERATIONS
+from fathom.errors import FathomError, UsageError
+from fathom.traces.batch import NO_LATENCY, Batch, Trace
+from fathom.traces.opening import open_trace
+
+LETTERS = {"R": "read", "W": "write"}
+
+
+def read(trace: Trace) -> Batch:
+    """All I/Os of a trace."""
+    batches = list(trace.batches())
+    return Batch(*(np.concatenate([getattr(one, name) for one in batches]) for name in Batch.__annotations__))
+
+
+def of_text(folder: Path, text: str | bytes, columns: str | None = None, format: str | None = None) -> Trace:
+    path = folder / "trace"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return open_trace(path, format, columns)
+
+
+def test_every_format_has_a_sample():
+    assert {sample.format for sample in SAMPLES.values()} | {"csv"} == set(TRACE_FORMATS)
+
+
+@pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
+def test_a_trace_is_recognised_and_read_as_what_it_records(sample: Sample, tmp_path: Path):
+    trace = of_text(tmp_path, sample.text)
+    ios = read(trace)
+    assert trace.format == sample.format
+    assert trace.findings.wrong == 0, trace.findings
+    assert [TRACE_OPERATIONS[one] for one in ios.operation] == [LETTERS[one.letter] for one in EXPECTED]
+    assert ios.offset_bytes.tolist() == [512 * one.sector for one in EXPECTED]
+    assert ios.size_bytes.tolist() == [512 * one.sectors for one in EXPECTED]
+    if "issue" in sample.has:
+        assert ios.issue_ns.tolist() == [1000 * one.issue_us for one in EXPECTED]
+    latencies = [1000 * one.latency_us if "latency" in sample.has else int(NO_LATENCY) for one in EXPECTED]
+    assert ios.latency_ns.tolist() == latencies
+
+
+@pytest.mark.parametrize(
+    ("name", "devices", "processes"),
+    [
+        ("msr", ["hm.1"], []),
+        ("alibaba", ["419"], []),
+        ("blkparse", ["259:0"], ["fio"]),
+        ("blktrace", ["259:0"], ["fio"]),
+        ("perf", ["259:0"], ["my app"]),
+        ("biosnoop", ["nvme0n1"], ["my app"]),
+        ("iolog-3", ["/dev/sdb"], []),
+    ],
+)
+def test_devices_and_processes_have_the_names_of_the_trace(
+    name: str, devices: list[str], processes: list[str], tmp_path: Path
+):
+    trace = of_text(tmp_path, SAMPLES[name].text)
+    read(trace)
+    assert list(trace.devices) == devices
+    assert list(trace.processes) == processes
+
+
+def test_the_files_of_all_cpus_are_one_trace_by_the_name_of_any(tmp_path: Path):
+    for cpu, content in enumerate(blktrace_files(3)):
+        (tmp_path / f"nvme0n1.blktrace.{cpu}").write_bytes(content)
+    whole = read(of_text(tmp_path, SAMPLES["blktrace"].text))
+    for name in ("nvme0n1", "nvme0n1.blktrace.2"):
+        ios = read(open_trace(tmp_path / name))
+        assert ios.issue_ns.tolist() == whole.issue_ns.tolist()
+        assert ios.latency_ns.tolist() == whole.latency_ns.tolist()
+
+
+@pytest.mark.skipif(shutil.which("blkparse") is None, reason="blkparse is not installed")
+def test_binary_files_are_read_as_blkparse_prints_them(tmp_path: Path):
+    for cpu, content in enumerate(blktrace_files(2)):
+        (tmp_path / f"x.blktrace.{cpu}").write_bytes(content)
+    printed = subprocess.run(["blkparse", "-i", "x"], cwd=tmp_path, capture_output=True, check=True).stdout
+    ours, theirs = read(open_trace(tmp_path / "x")), read(of_text(tmp_path, printed))
+    for name in ("issue_ns", "latency_ns", "offset_bytes", "size_bytes", "operation", "flags"):
+        assert getattr(ours, name).tolist() == getattr(theirs, name).tolist(), name
+
+
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+def test_the_log_of_a_run_of_fio_has_every_io_of_the_run(tmp_path: Path):
+    command = "fio --name=a --filename=data --size=1m --bs=4k --rw=randrw --number_ios=100 --write_iolog=log"
+    done = subprocess.run(
+        [*command.split(), "--output-format=json"], cwd=tmp_path, capture_output=True, check=True
+    )
+    assert done.returncode == 0
+    ios = read(open_trace(tmp_path / "log"))
+    written = [line.split() for line in (tmp_path / "log").read_text().splitlines()[1:]]
+    expected = [(line[2], int(line[3]), int(line[4])) for line in written if line[2] in ("read", "write")]
+    found = zip(
+        [TRACE_OPERATIONS[one] for one in ios.operation], ios.offset_bytes, ios.size_bytes, strict=True
+    )
+    assert list(found) == expected
+
+
+def test_columns_name_the_fields_of_a_csv_with_their_units(tmp_path: Path):
+    text = "# when;what;x;where;how much\n1.5;r;-;3;2\n2.25;WFS;-;10;1\n"
+    trace = of_text(tmp_path, text.replace("# when", "when"), "time_ms,op,_,offset_sectors,size_sectors")
+    ios = read(trace)
+    assert ios.issue_ns.tolist() == [0, 750_000]
+    assert ios.offset_bytes.tolist() == [1536, 5120]
+    assert ios.flags.tolist() == [0, 0b11]
+    assert trace.findings.wrong == 0
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ("time_us,op,offset", "no size column"),
+        ("time,op,offset,size", "needs a unit"),
+        ("time_us,op,offset,size,colour", "colour"),
+        ("time_us,time_s,op,offset,size", "two time columns"),
+    ],
+)
+def test_columns_that_describe_no_trace_are_refused(columns: str, message: str, tmp_path: Path):
+    with pytest.raises(UsageError, match=message):
+        of_text(tmp_path, "1,R,0,512\n", columns)
+
+
+def test_wrong_lines_are_counted_and_the_first_three_shown_with_their_numbers(tmp_path: Path):
+    good = [f"{number},R,0,512" for number in range(6)]
+    lines = [
+        good[0],
+        "x,R,0,512",
+        good[1],
+        "1,Z,0,512",
+        "1,R,0",
+        good[2],
+        "1,R,-5,512",
+        "1,R,9223372036854775807,1",
+    ]
+    trace = of_text(tmp_path, "\n".join(lines), "time_us,op,offset,size")
+    assert len(read(trace)) == 3
+    assert trace.findings.wrong == 5
+    assert trace.findings.first_wrong == [
+        (2, "time: not a number"),
+        (4, 'op: "Z" is not known'),
+        (5, "3 fields, expected 4"),
+    ]
+
+
+def test_ios_are_put_into_the_order_of_their_issue(tmp_path: Path):
+    trace = of_text(tmp_path, "5,R,0,1\n3,R,1,1\n4,R,2,1\n3,R,3,1\n", "time_ns,op,offset,size")
+    ios = read(trace)
+    assert ios.issue_ns.tolist() == [0, 0, 1, 2]
+    assert ios.offset_bytes.tolist() == [1, 3, 2, 0]
+    assert trace.findings.late == 0
+
+
+def test_a_compressed_trace_is_read_as_it_is(tmp_path: Path):
+    path = tmp_path / "hm_1.csv.gz"
+    path.write_bytes(gzip.compress(SAMPLES["msr"].text))
+    assert len(read(open_trace(path))) == len(EXPECTED)
+    path.write_bytes(gzip.compress(SAMPLES["msr"].text * 1000)[:-20])
+    with pytest.raises(UsageError, match=r"hm_1\.csv\.gz"):
+        read(open_trace(path))
+
+
+def test_a_line_without_end_needs_no_memory_and_is_one_wrong_line(tmp_path: Path):
+    trace = of_text(tmp_path, SAMPLES["msr"].text + b"9" * (5 << 20) + b"\n" + SAMPLES["msr"].text)
+    assert len(read(trace)) == 2 * len(EXPECTED)
+    assert trace.findings.first_wrong == [(11, "longer than 65536 bytes")]
+
+
+def test_a_requeued_and_an_unfinished_request_are_counted(tmp_path: Path):
+    text = (
+        "8,0 0 1 0.000001000 1 D R 0 + 8 [a]\n8,0 0 2 0.000002000 1 D R 8 + 8 [a]\n"
+        "8,0 0 3 0.000003000 1 D R 0 + 8 [a]\n8,0 0 4 0.000009000 1 C R 0 + 8 [0]\n"
+        "8,0 0 5 0.000010000 1 C W 64 + 8 [0]\n"
+    )
+    trace = of_text(tmp_path, text)
+    ios = read(trace)
+    # The second issue of the first request stands for it.
+    assert ios.latency_ns.tolist() == [int(NO_LATENCY), 6000]
+    assert (trace.findings.unfinished, trace.findings.unknown) == (1, 1)
+
+
+@pytest.mark.parametrize("content", [b"", b"hello\nworld\n", b"\0" * 100], ids=["empty", "text", "zeros"])
+def test_what_is_no_trace_is_refused_with_what_to_do(content: bytes, tmp_path: Path):
+    with pytest.raises(UsageError) as caught:
+        of_text(tmp_path, content)
+    assert caught.value.hint
+
+
+def test_a_folder_or_a_missing_file_is_refused(tmp_path: Path):
+    for path in (tmp_path, tmp_path / "none"):
+        with pytest.raises(FathomError):
+            open_trace(path)
