@@ -1,5 +1,6 @@
 """What docs/ARCHITECTURE.md and docs/how-to/extend.md send a newcomer to is there, and the recipes work as written."""
 
+import json
 import os
 import re
 import shutil
@@ -42,7 +43,7 @@ def saved(text: str) -> tuple[str, str]:
 
 def carried_out(script: list[str], folder: Path, **environment: str) -> str:
     """Runs the commands in one shell; `fathom` is this tree's. Returns what they printed."""
-    called = f'fathom() {{ "{sys.executable}" -m fathom "$@"; }}'
+    called = f'fathom() {{ python -m fathom "$@"; }}; python() {{ "{sys.executable}" "$@"; }}'
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", "\n".join([called, *script])],
         cwd=folder,
@@ -114,11 +115,56 @@ def test_the_recipe_for_an_import_format_reads_a_command_of_it(copied: Path, tmp
     assert [*(tmp_path / "runs").glob("*/run.json")]
 
 
-@pytest.mark.long
-def test_the_recipe_for_a_victim_policy_compiles_and_keeps_the_closed_forms_of_the_others(tmp_path: Path):
-    for name in ("Cargo.toml", "Cargo.lock", "clippy.toml", "crates"):
+def test_the_recipe_for_a_column_puts_it_into_runs_queries_and_the_reference(copied: Path, tmp_path: Path):
+    for name in ("tools/columns.py", "docs/reference/run-directory.md"):
+        (copied / name).parent.mkdir(parents=True)
+        shutil.copy(ROOT / name, copied / name)
+    text = section("A column")
+    change(text, copied)
+    printed = carried_out(commands(text), copied, PYTHONPATH=str(copied / "python"))
+    assert printed.splitlines()[-2:] == ["moved", "True"]
+    assert "| moved_bytes | int64 | B |" in (copied / "docs/reference/run-directory.md").read_text()
+
+
+def test_the_recipe_for_a_kind_of_target_makes_one_that_is_held_and_loaded(copied: Path, tmp_path: Path):
+    text, scratch = section("A kind of target"), tmp_path / "scratch"
+    scratch.mkdir()
+    change(text, copied)
+    carried_out(commands(text), tmp_path, PYTHONPATH=str(copied / "python"), TMPDIR=str(scratch))
+    [run] = (tmp_path / "runs").glob("*/run.json")
+    [target] = json.loads(run.read_text())["targets"]
+    assert (target["name"], target["kind"]) == ("temp:", "temp")
+    assert (scratch / "fathom-scratch.bin").exists()
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """A scratch copy of what cargo builds, and of what its tests read."""
+    for name in ("Cargo.toml", "Cargo.lock", "clippy.toml", "crates", "docs", "python/fathom/catalog"):
         whole = ROOT / name
         _ = shutil.copytree(whole, tmp_path / name) if whole.is_dir() else shutil.copy(whole, tmp_path)
+    return tmp_path
+
+
+def built(script: list[str], folder: Path) -> None:
+    carried_out(script, folder, HOME=os.environ["HOME"], CARGO_TARGET_DIR=str(ROOT / "target"))
+
+
+def test_the_recipe_for_an_operation_compiles_in_every_place_that_the_compiler_names(workspace: Path):
+    text = section("An operation")
+    change(text, workspace)
+    built([line for line in commands(text) if line.startswith("cargo check")], workspace)
+
+
+@pytest.mark.long
+def test_the_recipe_for_an_operation_keeps_the_tests_of_jobs(workspace: Path):
+    text = section("An operation")
+    change(text, workspace)
+    built(commands(text), workspace)
+
+
+@pytest.mark.long
+def test_the_recipe_for_a_victim_policy_compiles_and_keeps_the_closed_forms_of_the_others(workspace: Path):
     text = section("A victim policy")
-    change(text, tmp_path)
-    carried_out(commands(text), tmp_path, HOME=os.environ["HOME"], CARGO_TARGET_DIR=str(ROOT / "target"))
+    change(text, workspace)
+    built(commands(text), workspace)

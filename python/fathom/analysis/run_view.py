@@ -24,6 +24,7 @@ from fathom.runs.remarks import Fact
 from fathom.statistics.failed import failed_share, is_withheld
 from fathom.statistics.means import mean_by_count
 from fathom.targets.absent import Absent
+from fathom.targets.target import REAL_KINDS
 
 Key = tuple[str, str]
 """(target, step)"""
@@ -164,11 +165,10 @@ class RunView:
     @property
     def real_targets(self) -> list[TargetRecord]:
         """Targets with hardware behind them, of an array its members."""
-        real = ("device", "file", "dir")
         return [
             one
             for one in self.document.targets
-            if one.kind in real and (one.part_of is None or one.name in self.members)
+            if one.kind in REAL_KINDS and (one.part_of is None or one.name in self.members)
         ]
 
     @cached_property

@@ -8,7 +8,7 @@ from fathom.exports.units import Place
 from fathom.load.resolve import resolve_targets
 from fathom.method.method import Method
 from fathom.output.text import size
-from fathom.targets.target import Target
+from fathom.targets.target import REAL_KINDS, Target
 
 
 def export_method(
@@ -58,7 +58,7 @@ def export_method(
 
 def _check(method: Method, target: Target) -> None:
     """Passes for a device or a file that is there for fio to open."""
-    if target.kind not in ("device", "file", "dir") or target.makes:
+    if target.kind not in REAL_KINDS or target.makes:
         raise UsageError(f"{target.name}: fio cannot load it", "name a device, file:PATH or dir:PATH")
     if method.file_system and target.kind == "device":
         raise UsageError(

@@ -26,7 +26,7 @@ from fathom.targets.absent import Absent
 from fathom.targets.array import PREFIX
 from fathom.targets.parse import is_file_set
 from fathom.targets.safety import ensure_same
-from fathom.targets.target import Identity, Target
+from fathom.targets.target import FILE_KINDS, REAL_KINDS, Identity, Target
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -38,7 +38,7 @@ RENEW_S = 1.0
 MOST_SKEW_NS = 5_000_000
 MOST_SLEW_NS_PER_S = 500_000
 """By so much the kernel speeds a clock up, or slows it down, that NTP sets (adjtimex(2))."""
-KINDS = ("device", "file", "dir", "null", "nop")
+KINDS = (*REAL_KINDS, "null", "nop")
 MOST_BLOCK_BYTES = 1 << 20
 MOST_CAPACITY_BYTES = (1 << 63) - 1
 
@@ -157,7 +157,7 @@ class Fleet:
             if one.kind == "device":
                 ensure_same(f"{host}:{one.name}", then, one.identity)
             identity = replace(one.identity, file_uuid=then.file_uuid)
-            own[host] = replace(one, made=one.kind in ("file", "dir"), identity=identity)
+            own[host] = replace(one, made=one.kind in FILE_KINDS, identity=identity)
 
     def absent(self, target: Target) -> list[Absent]:
         """Returns what the hosts cannot sample, each once with the hosts."""

@@ -16,7 +16,7 @@ from fathom.method.job import NS_PER_S
 from fathom.targets import sysfs
 from fathom.targets.claim import Claimed, claimed
 from fathom.targets.files import drop_cached
-from fathom.targets.target import Target
+from fathom.targets.target import FILE_KINDS, Target
 
 FLUSH = Job('{"mix": "flush", "pattern": "sequential", "load": {"threads": 1}, "until": {"count": 1}}')
 """An fsync of the file, or a flush of the drive."""
@@ -100,7 +100,7 @@ class Backend(Protocol):
 def engine_target(target: Claimed) -> _core.EngineTarget:
     """Returns the target as the engine opens it. Raises TypeError for one that was not claimed."""
     target = claimed(target)
-    kind = {"file": "file", "dir": "file", "device": "device", "null": "null", "nop": "nop"}[target.kind]
+    kind = "file" if target.kind in FILE_KINDS else target.kind
     if target.passthrough:
         return _core.EngineTarget(str(target.passthrough), "nvme-generic", target.capacity_bytes, target.held)
     return _core.EngineTarget(str(target.path or ""), kind, target.capacity_bytes, target.held)

@@ -12,7 +12,7 @@ from fathom.runs.document import RunDocument
 from fathom.targets.array import PREFIX, array_text, member_texts
 from fathom.targets.parse import TwinFacts, parse_targets
 from fathom.targets.safety import ensure_same
-from fathom.targets.target import Identity, Target
+from fathom.targets.target import FILE_KINDS, Identity, Target
 
 #: Blocks of twins whose parameters state none: the unit of their mapping.
 TWIN_BLOCK_BYTES = 4096
@@ -38,7 +38,7 @@ def targets_of_run(
         if record.part_of is not None:
             continue
         members = [one for one in document.targets if one.part_of == record.name and record.kind == "array"]
-        sizes = [one.capacity_bytes for one in members or [record] if one.kind in ("file", "dir")]
+        sizes = [one.capacity_bytes for one in members or [record] if one.kind in FILE_KINDS]
         [target] = resolve([record.name], sizes[0] if sizes else None)
         began = [Identity.from_json(one.identity) for one in members or [record]]
         for one, then, now in zip(members or [record], began, target.members or [target], strict=True):
@@ -50,7 +50,7 @@ def targets_of_run(
 
 def _made(target: Target, began: Sequence[Identity]) -> Target:
     """Returns the target, or the members of an array, as an earlier session of the run has left them."""
-    made = target.makes is not None or target.kind in ("file", "dir")
+    made = target.makes is not None or target.kind in FILE_KINDS
     if target.members:
         members = [_made(member, [then]) for member, then in zip(target.members, began, strict=True)]
         return replace(target, made=made, members=tuple(members))

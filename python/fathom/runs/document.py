@@ -15,6 +15,7 @@ from fathom.runs.layout import RUN, step_folders
 from fathom.runs.manifest import Manifest
 from fathom.runs.steps import load_record
 from fathom.runs.writer import is_written
+from fathom.targets.target import Kind
 
 Status = Literal["running", "killed", "complete", "partial", "interrupted", "failed"]
 """`partial`: a host was lost, and the others went on to the end.
@@ -52,7 +53,7 @@ class TargetRecord(_Model):
     """One target and who it is."""
 
     name: str
-    kind: Literal["device", "file", "dir", "null", "nop", "twin", "array"]
+    kind: Kind
     label: str
     capacity_bytes: int
     bound: str | None = Field(default=None, description="the name by which steps of the method ask for it")

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from fathom.errors import UsageError
-from fathom.targets.target import Identity, Target
+from fathom.targets.target import REAL_KINDS, Identity, Target
 
 PREFIX = "array:"
 _BETWEEN = re.compile(r",(?=/dev/|[a-z]+:)")
@@ -40,7 +40,7 @@ def array_of(members: Sequence[Target]) -> Target:
     name = array_text([member.name for member in members])
     if len(members) < 2:
         raise UsageError(f"{name}: an array needs two members or more", "write array:TARGET,TARGET")
-    if odd := next((member for member in members if member.kind not in ("device", "file", "dir")), None):
+    if odd := next((member for member in members if member.kind not in REAL_KINDS), None):
         raise UsageError(
             f"{name}: {odd.name} cannot be a member",
             "name devices, files and directories; for twins, write twin:NAME*8",

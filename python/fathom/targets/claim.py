@@ -31,7 +31,7 @@ from fathom.targets.safety import (
     recheck_use,
     refuse,
 )
-from fathom.targets.target import FileId, Target
+from fathom.targets.target import FILE_KINDS, FileId, Target
 
 _SEAL = object()
 
@@ -98,7 +98,7 @@ def check_target(
         if shared:
             notes.append(f"{target.name} is in use ({', '.join(shared)}): other I/O may change the figures")
         return replace(target, notes=(*target.notes, *notes))
-    if target.kind in ("file", "dir"):
+    if target.kind in FILE_KINDS:
         if target.made and target.path is not None and not target.path.exists():
             raise FathomError(f"{target.name}: the file that this run began with is gone", NEW_RUN)
         refuse(target.name, check_file(target, writes=writes))
@@ -134,7 +134,7 @@ def claim(
     elif target.kind == "device" and writes:
         with ExclusiveHold(checked, unknown_data=unknown_data):
             yield _sealed(_with_device(checked), writes=writes)
-    elif target.kind in ("file", "dir"):
+    elif target.kind in FILE_KINDS:
         ready = prepare_file(checked, writes=writes)
         with hold_file(ready, writes=writes) as held:
             yield _sealed(held, writes=writes)
@@ -173,7 +173,7 @@ def recheck(target: Target, *, writes: bool) -> None:
     recheck_identity(target)
     if writes:
         recheck_use(target)
-    if target.kind not in ("file", "dir") or target.path is None:
+    if target.kind not in FILE_KINDS or target.path is None:
         return
     try:
         status = target.path.lstat()

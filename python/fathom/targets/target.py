@@ -20,6 +20,10 @@ KIND_IN_WORDS: Mapping[Kind, str] = {
     "twin": "a twin",
     "array": "an array",
 }
+FILE_KINDS: tuple[Kind, ...] = ("file", "dir")
+"""Kinds of targets that are files, with checks and holds for files."""
+REAL_KINDS: tuple[Kind, ...] = ("device", *FILE_KINDS)
+"""Kinds of targets with hardware behind them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +137,7 @@ class Target:
         """Whether the load goes to a file, or to files of an array."""
         if self.members:
             return all(member.is_file for member in self.members)
-        return self.kind in ("file", "dir") or self.makes is not None
+        return self.kind in FILE_KINDS or self.makes is not None
 
     @property
     def said_before(self) -> list[str]:

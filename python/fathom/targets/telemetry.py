@@ -18,7 +18,7 @@ from fathom.targets import media_logs, sysfs
 from fathom.targets.absent import Absent, Quantity
 from fathom.targets.mounts import PROC, SYS
 from fathom.targets.sysfs import BlockDevice, number, text
-from fathom.targets.target import Target
+from fathom.targets.target import REAL_KINDS, Target
 from fathom.targets.telemetry_names import CPU_QUOTA, JOULES, NIC_BUSY
 
 _JOULES_PER_MICROJOULE = 1e-6
@@ -139,7 +139,7 @@ def _sources(targets: Sequence[Target], proc: Path, sys: Path) -> list[Source | 
         _network(proc, sys),
     ]
     for target in targets:
-        if target.kind in ("device", "file", "dir"):
+        if target.kind in REAL_KINDS:
             device = sysfs.by_dev(target.identity.dev, sys) if target.identity.dev else None
             if device is None:
                 found += [

@@ -8,8 +8,6 @@ from fathom.analysis.run_view import RunView
 from fathom.runs.document import NoteRecord
 
 Level = Literal["info", "warning", "error"]
-REAL = ("device", "file", "dir")
-"""Kinds of targets with hardware behind them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,11 @@ from statistics import median
 
 from fathom.analysis.balance import jain
 from fathom.analysis.run_view import RunView, StepFigures
-from fathom.analysis.validity.note import REAL, Note
+from fathom.analysis.validity.note import Note
 from fathom.output.text import in_others, percent
 from fathom.runs.document import TargetRecord
 from fathom.statistics.limits import CLIENT_BUSY_PCT
+from fathom.targets.target import REAL_KINDS
 from fathom.targets.telemetry_names import CPU_QUOTA, NIC_BUSY
 
 CPU_MOST = 0.85
@@ -47,7 +48,7 @@ def generator_cpu(view: RunView) -> Iterable[Note]:
     user, system = view.total("cpu_user_ns"), view.total("cpu_sys_ns")
     seconds = view.seconds("cpu_user_ns")
     allowed = view.document.environment.get("threads_allowed")
-    real = {one.name for one in view.document.targets if one.kind in REAL} - set(view.totals.values())
+    real = {one.name for one in view.document.targets if one.kind in REAL_KINDS} - set(view.totals.values())
     found: dict[str, list[tuple[float, int, str]]] = {}
     for key, figures in (view.steps | view.part_steps).items():
         threads = figures.rows[0].threads or 1
@@ -76,7 +77,7 @@ def client_limits(view: RunView) -> Iterable[Note]:
     One per target, on the step in which their processors are busiest. Nothing limits a load that was served at the rate
     asked for.
     """
-    real = {target.name: target for target in view.document.targets if target.kind in (*REAL, "array")}
+    real = {target.name: target for target in view.document.targets if target.kind in (*REAL_KINDS, "array")}
     fleets = {total for part, total in view.totals.items() if part not in view.members}
     found: dict[str, list[tuple[float, str, str]]] = {}
     for (target, step), figures in (view.steps | view.part_steps).items():

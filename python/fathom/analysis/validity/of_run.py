@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from fathom.analysis.run_view import RunView
-from fathom.analysis.validity.note import REAL, Note
+from fathom.analysis.validity.note import Note
 from fathom.output.text import in_others
 from fathom.runs.remarks import (
     CpuWait,
@@ -16,6 +16,7 @@ from fathom.runs.remarks import (
     ShortWindow,
     in_words,
 )
+from fathom.targets.target import REAL_KINDS
 
 WAITS = "cpu-wait"
 """Rule of what a load generator says that waits for cores."""
@@ -92,7 +93,7 @@ def backend(view: RunView) -> Iterable[Note]:
 
 def not_measured(view: RunView) -> Iterable[Note]:
     """Yields a note on what nobody could sample."""
-    for target in (one.name for one in view.document.targets if one.kind in (*REAL, "array")):
+    for target in (one.name for one in view.document.targets if one.kind in (*REAL_KINDS, "array")):
         found = view.not_measured.get(target, ())
         if found:
             listed = "; ".join(f"{one.subject} ({one.reason})" if one.quantity else one.why for one in found)
