@@ -185,29 +185,10 @@ ResponsePercentile = Annotated[float | None, RESPONSE_PERCENTILE]
 ResponseBound = Annotated[float | None, RESPONSE_BOUND]
 
 
-def _interval(row: object, name: str) -> tuple[float, float] | None:
-    low, high = (getattr(row, bound) for bound in bounds_of(name))
-    return None if low is None or high is None else (low, high)
-
-
 @dataclass(frozen=True)
-class Point:
-    """A row of points: one (target, measured step or point of a curve, workload, operation)."""
+class _Latencies:
+    """What points and streams have of service latency."""
 
-    target: Annotated[str, TARGET]
-    method: Annotated[str, METHOD]
-    step: Annotated[str, STEP]
-    workload: Annotated[str, WORKLOAD]
-    op: Annotated[str, OP]
-    block_bytes: Annotated[int | None, BLOCK_BYTES]
-    read_pct: Annotated[float | None, READ_PCT]
-    threads: Annotated[int | None, THREADS]
-    iodepth: Annotated[int | None, IODEPTH]
-    offered_iops: Annotated[float | None, OFFERED_IOPS]
-    iops: Annotated[float | None, IOPS]
-    iops_low: Annotated[float | None, IOPS_BOUND]
-    iops_high: Annotated[float | None, IOPS_BOUND]
-    mbps: Annotated[float | None, MBPS]
     mean_us: Annotated[float | None, MEAN_US]
     mean_low_us: Annotated[float | None, MEAN_BOUND]
     mean_high_us: Annotated[float | None, MEAN_BOUND]
@@ -232,6 +213,37 @@ class Point:
     max_us: Annotated[float | None, MAX_US]
     censored: Annotated[int | None, CENSORED]
     censored_us: Annotated[float | None, CENSORED_US]
+
+    def interval(self, name: str) -> tuple[float, float] | None:
+        """Returns the 95 % interval of a figure by its column; None where there is none."""
+        low, high = (getattr(self, bound) for bound in bounds_of(name))
+        return None if low is None or high is None else (low, high)
+
+
+@dataclass(frozen=True)
+class _PointRates:
+    """What a point is of, and its rates: the columns before its latencies."""
+
+    target: Annotated[str, TARGET]
+    method: Annotated[str, METHOD]
+    step: Annotated[str, STEP]
+    workload: Annotated[str, WORKLOAD]
+    op: Annotated[str, OP]
+    block_bytes: Annotated[int | None, BLOCK_BYTES]
+    read_pct: Annotated[float | None, READ_PCT]
+    threads: Annotated[int | None, THREADS]
+    iodepth: Annotated[int | None, IODEPTH]
+    offered_iops: Annotated[float | None, OFFERED_IOPS]
+    iops: Annotated[float | None, IOPS]
+    iops_low: Annotated[float | None, IOPS_BOUND]
+    iops_high: Annotated[float | None, IOPS_BOUND]
+    mbps: Annotated[float | None, MBPS]
+
+
+@dataclass(frozen=True)
+class Point(_Latencies, _PointRates):
+    """A row of points: one (target, measured step or point of a curve, workload, operation)."""
+
     response_mean_us: Annotated[float | None, RESPONSE_MEAN_US]
     response_mean_low_us: ResponseBound
     response_mean_high_us: ResponseBound
@@ -280,18 +292,14 @@ class Point:
         values: dict[str, object] = dict(vars(self))
         return values | {"limit": self.limit.as_row() if self.limit else None}
 
-    def interval(self, name: str) -> tuple[float, float] | None:
-        """Returns the 95 % interval of a figure by its column; None where there is none."""
-        return _interval(self, name)
-
     def is_lower_bound(self, name: str) -> bool:
         """Returns whether a latency, by its column, is only known to be at least that long."""
         return is_lower_bound(name, getattr(self, name), getattr(self, edge_of(name)))
 
 
 @dataclass(frozen=True)
-class Stream:
-    """A row of streams: one (target, measured step, stream, operation) of several workloads at once."""
+class _StreamRates:
+    """What a stream's row is of, and its rates: the columns before its latencies."""
 
     target: Annotated[str, TARGET]
     step: Annotated[str, STEP]
@@ -306,38 +314,16 @@ class Stream:
     iops_low: Annotated[float | None, IOPS_BOUND]
     iops_high: Annotated[float | None, IOPS_BOUND]
     mbps: Annotated[float, MBPS]
-    mean_us: Annotated[float | None, MEAN_US]
-    mean_low_us: Annotated[float | None, MEAN_BOUND]
-    mean_high_us: Annotated[float | None, MEAN_BOUND]
-    p50_us: Percentile
-    p50_low_us: PercentileBound
-    p50_high_us: PercentileBound
-    p95_us: Percentile
-    p95_low_us: PercentileBound
-    p95_high_us: PercentileBound
-    p99_us: Percentile
-    p99_low_us: PercentileBound
-    p99_high_us: PercentileBound
-    p999_us: Percentile
-    p999_low_us: PercentileBound
-    p999_high_us: PercentileBound
-    p9999_us: Percentile
-    p9999_low_us: PercentileBound
-    p9999_high_us: PercentileBound
-    p99999_us: Percentile
-    p99999_low_us: PercentileBound
-    p99999_high_us: PercentileBound
-    max_us: Annotated[float | None, MAX_US]
-    censored: Annotated[int | None, CENSORED]
-    censored_us: Annotated[float | None, CENSORED_US]
+
+
+@dataclass(frozen=True)
+class Stream(_Latencies, _StreamRates):
+    """A row of streams: one (target, measured step, stream, operation) of several workloads at once."""
+
     errors: Annotated[int, ERRORS]
     failed_share: Annotated[float | None, FAILED_SHARE]
     window_s: Annotated[float, WINDOW_S]
     n: Annotated[int, N]
-
-    def interval(self, name: str) -> tuple[float, float] | None:
-        """Returns the 95 % interval of a figure by its column; None where there is none."""
-        return _interval(self, name)
 
 
 @dataclass(frozen=True)

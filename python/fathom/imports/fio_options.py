@@ -62,7 +62,6 @@ _AFTER = "adds I/O after or between that of the job"
 _SET = "makes sets of files"
 _KERNEL = "asks the kernel for I/O of another kind"
 _PRIORITY = "gives I/O a priority"
-_BY_ENGINE = "says how fio's engine submits; Fathom submits by io_uring"
 _LATER_DATA = "later fio: protection information or data of another kind"
 
 _ALL: tuple[FioOption, ...] = (

@@ -37,15 +37,6 @@ def size_text(size_bytes: int) -> str:
     return str(size_bytes)
 
 
-def seconds_of(text: str, place: str, unit: str = "s") -> float:
-    """Returns a duration; a bare number is of `unit`."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([a-z]*)", text.strip().lower())
-    scale = SECONDS.get((found[2] or unit) if found else "")
-    if not found or scale is None:
-        raise UsageError(f"{place}: {text} is not a duration", 'expected one like "60" or "10m"')
-    return float(found[1]) * scale
-
-
 def number_of(text: str, place: str) -> float:
     """Returns a number, with or without a percent sign."""
     try:

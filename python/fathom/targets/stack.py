@@ -21,7 +21,6 @@ from fathom.targets.target import FileId
 
 _LOOP_GET_STATUS64 = 0x4C05
 _LOOP_INFO64_BYTES = 232
-_WHOLE_FILE = 1 << 63
 
 Container = str | FileId
 """What bytes lie in: a device by its `major:minor`, or a regular file."""
@@ -93,11 +92,6 @@ class Stacks:
             for other in self.devices
             if other != device and self._meets(own, other, through_files=through_files)
         ]
-
-    def on_file(self, file: FileId) -> list[BlockDevice]:
-        """Returns all devices that lie on a regular file, whatever name they know it by."""
-        whole = (Extent(file, 0, _WHOLE_FILE),)
-        return [device for device in self.devices if self._meets(whole, device, through_files=True)]
 
     def _meets(self, own: tuple[Extent, ...], other: BlockDevice, *, through_files: bool) -> bool:
         theirs = self.extents(other, through_files=through_files)
