@@ -34,6 +34,7 @@ from fathom.targets.target import Identity, Target
 
 SHORT = str(Path(__file__).parent / "data" / "short.toml")
 SN861 = "twin:wd-ultrastar-dc-sn861-7.68tb"
+E1S = "twin:wd-ultrastar-dc-sn861-e1s-7.68tb"
 PM9A3 = "twin:samsung-pm9a3-7.68tb"
 PLACED = """
 [[steps]]
@@ -177,7 +178,7 @@ streams = [
 """
         + PLACED
     )
-    run = fathom.run(str(method), targets=[PM9A3, "twin:wd-ultrastar-dc-sn861-7.68tb"], out=tmp_path / "runs")
+    run = fathom.run(str(method), targets=[PM9A3, E1S], out=tmp_path / "runs")
     streams = {(row["target"], row["stream"]): row for row in run.table("streams").to_pylist()}
     points = {(row["target"], row["step"], row["op"]): row for row in run.points.to_pylist()}
     assert len(streams) == 4
@@ -186,7 +187,7 @@ streams = [
     assert points[PM9A3, "shared", "read"]["threads"] == 3
     assert points[PM9A3, "shared", "read"]["read_pct"] is None
     assert (PM9A3, "placed", "write") not in points
-    assert ("twin:wd-ultrastar-dc-sn861-7.68tb", "placed", "write") in points
+    assert (E1S, "placed", "write") in points
     assert any("none to choose from" in note.text for note in run.notes)
 
 
@@ -213,7 +214,7 @@ until = { written = "1x" }
     with pytest.raises(UsageError, match=r"nothing to measure: step placed left out: .*none to choose from"):
         fathom.run(str(method), targets=[PM9A3], out=runs)
     assert not runs.exists()
-    assert fathom.run(str(method), targets=[PM9A3, SN861], out=runs).points.num_rows == 1
+    assert fathom.run(str(method), targets=[PM9A3, E1S], out=runs).points.num_rows == 1
 
 
 @pytest.mark.parametrize(("think", "limit"), [("20ms", "think time"), ("1us", "outstanding I/O")])

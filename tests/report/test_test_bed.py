@@ -86,6 +86,23 @@ def test_a_simulated_system_is_drawn_from_its_hosts_to_its_drives(
     assert {join.label for join in diagram.joins} == links
 
 
+def test_the_table_of_drives_has_endurance_reliability_size_and_temperature(tmp_path: Path) -> None:
+    _, [_, drives, *_] = _blocks(tmp_path, list(synthetic.TWINS[:1]))
+    cells = {name: texts[0] for name, texts in _cells(drives).items()}
+    assert cells["endurance"] == "1 DWPD"
+    assert cells["MTTF"] == "2,500,000 h"
+    assert cells["UBER"] == "1e-17 per bit"
+    assert cells["warranty"] == "5 years"
+    assert cells["size"] == "69.85 x 100.45 x 15 mm"
+    assert cells["operating"] == "0 to 70 °C"
+
+
+def test_the_reviewers_caveat_stands_below_the_figures_of_its_drive_alone(report: Path, visit: Open) -> None:
+    footnotes = visit(report).page.locator("#results .footnotes").inner_text()
+    assert "KIOXIA CM7-R 7.68TB: The reviewed unit came out of a Dell server" in footnotes
+    assert footnotes.count("Dell server") == 1
+
+
 def test_a_real_drive_stands_with_its_firmware_and_its_link(tmp_path: Path) -> None:
     drive = _device("nvme0n1", model="ACME ONE", firmware="1.2", link_speed_gtps=16.0, link_width_lanes=4)
     [diagram], [_, drives] = _blocks(tmp_path, [drive])

@@ -104,7 +104,7 @@ def test_the_table_of_results_says_how_sure_waf_is(long: Comparison, short: Comp
 def test_waf_of_streams_and_what_a_handle_each_saves_have_intervals(tmp_path: Path) -> None:
     steps = STREAMS % {"name": "placed", "log": "placement = 1", "small": "placement = 2"}
     steps += STREAMS % {"name": "shared", "log": "", "small": ""}
-    built = placement.build(measured(tmp_path, steps, "twin:wd-ultrastar-dc-sn861-7.68tb"))
+    built = placement.build(measured(tmp_path, steps, "twin:wd-ultrastar-dc-sn861-e1s-7.68tb"))
     assert built is not None
     totals = built.blocks[0]
     assert isinstance(totals, Table)

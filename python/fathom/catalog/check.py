@@ -43,30 +43,43 @@ _WORDING = {
 
 
 @lru_cache(maxsize=256)
-def parse(kind: str, text: str, location: str) -> Device | System | Published:
+def parse(kind: str, text: str, location: str, base_text: str = "") -> Device | System | Published:
     """Returns the model of a file.
 
     Args:
         kind: `devices`, `systems` or `published`.
         text: the file.
         location: its path, for messages.
+        base_text: the file of the device that this one is a variant of; what the variant does not say is from there.
 
     Raises:
         CatalogError: one line per problem: `path:line: what is wrong; what to do`.
     """
-    return parse_as(MODELS[kind], text, location)
+    return parse_as(MODELS[kind], text, location, tomllib.loads(base_text))
 
 
-def parse_as(model: type[_Model], text: str, location: str) -> _Model:
-    """Returns a TOML text as that model. Raises as `parse`."""
+def parse_as(
+    model: type[_Model], text: str, location: str, base: Mapping[str, object] | None = None
+) -> _Model:
+    """Returns a TOML text as that model, laid over `base`. Raises as `parse`."""
     try:
-        document = tomllib.loads(text)
+        document = laid_over(base or {}, tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise CatalogError(_syntax(str(error), text, location)) from error
     try:
         return model.model_validate(document)
     except ValidationError as error:
         raise CatalogError(*_problems(error.errors(), model, text, location)) from error
+
+
+def laid_over(base: Mapping[str, object], own: Mapping[str, object]) -> dict[str, object]:
+    """Returns the base with the keys of `own`: tables of both are merged key by key, but a parameter is whole."""
+    merged = dict(base)
+    for key, value in own.items():
+        below = merged.get(key)
+        whole = not isinstance(value, dict) or not isinstance(below, dict) or "value" in value
+        merged[key] = value if whole else laid_over(below, value)
+    return merged
 
 
 def _syntax(message: str, text: str, location: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, cast
 
 from fathom.catalog.settings import altered, split
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
 DOCUMENT_SCHEMA = "fathom-catalog/1"
 CAPACITY_TOLERANCE = 0.02
+_FORM = re.compile(r"E[13]\.[SL]|M\.2")
+_VARIANT = re.compile(r'(?m)^variant_of\s*=\s*"([^"]*)"')
 
 
 def device_names() -> list[str]:
@@ -61,10 +64,25 @@ def load(entry: Entry) -> Device | System | Published:
     """
     from fathom.catalog.check import parse
 
-    model = parse(entry.kind, entry.text(), str(entry.file))
+    text = entry.text()
+    model = parse(entry.kind, text, str(entry.file), _base_of(entry, text))
     if model.name != entry.name:
         raise CatalogError(f'{entry.file}: name is "{model.name}"; a file and its entry need the same name')
     return model
+
+
+def _base_of(entry: Entry, text: str) -> str:
+    """Returns the file of the device that an entry is a variant of; empty for one that stands by itself.
+
+    What is written about the base's misses is not true of its variants, so `[twin.reasons]` stays behind.
+    """
+    named = _VARIANT.search(text) if entry.kind == "devices" else None
+    if named is None:
+        return ""
+    base = find("devices", named[1]).text()
+    if _VARIANT.search(base):
+        raise CatalogError(f"{entry.file}: {named[1]} is a variant itself; name the device that it is of")
+    return re.split(r"(?m)^\[twin\.reasons\]", base)[0]
 
 
 def published_for(
@@ -99,15 +117,23 @@ def published_for(
 
 
 def is_about(row: PublishedRow | SpecRow, device: Device) -> bool:
-    """Returns whether a row's subject is one such device: the same capacity, or none stated, and not several
+    """Returns whether a row's subject is one such device: the same capacity and form, or none stated, and not several
     at once.
     """
     if getattr(row, "units", None) not in (None, 1):
+        return False
+    if row.form_factor and _form(row.form_factor) != _form(device.identity.form_factor):
         return False
     return (
         row.capacity_gb is None
         or abs(row.capacity_gb * 1e9 / device.capacity_bytes - 1) <= CAPACITY_TOLERANCE
     )
+
+
+def _form(form_factor: str | None) -> str:
+    """Returns the family of a form factor: `E1.S` or another of EDSFF or M.2; empty for the rest, 2.5 inch."""
+    named = _FORM.search(form_factor or "")
+    return named[0] if named else ""
 
 
 def entry_json(name: str) -> dict[str, object]:

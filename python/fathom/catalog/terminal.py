@@ -15,6 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from fathom.catalog.data_sheet import SAID_KEYS, data_sheet, reliability
 from fathom.catalog.load import is_about, load_device, load_published, load_system, named
 from fathom.catalog.models import (
     Device,
@@ -84,6 +85,7 @@ def print_entry(console: Console, name: str) -> None:
                 _print_identity(
                     console, f"{published.identity.vendor} {published.identity.model}", published.identity
                 )
+                _print_reliability(console, published.identity, published.ratings)
                 _print_parts(console, published.parts)
                 _print_ratings(console, published.ratings)
                 _print_rows(console, published.rows)
@@ -196,6 +198,7 @@ def _print_device(console: Console, device: Device) -> None:
     published = load_published(device.published) if device.published else None
     if published:
         ratings = [row for row in published.ratings if is_about(row, device)]
+        _print_reliability(console, published.identity, ratings)
         _print_ratings(console, ratings)
     if device.twin:
         title = f"Twin ({device.twin.kind}, driven from {device.twin.bench})"
@@ -206,6 +209,17 @@ def _print_device(console: Console, device: Device) -> None:
             console.print(
                 Text(f"{others} more about other capacities and sets: {published.name}", style="dim")
             )
+
+
+def _print_reliability(console: Console, identity: ProductIdentity, rows: Sequence[SpecRow]) -> None:
+    """Prints what the data sheet says of the product beside its speed."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim")
+    grid.add_column(overflow="fold")
+    for name, text in (reliability(rows) | data_sheet(identity)).items():
+        _row(grid, name, text)
+    if grid.row_count:
+        console.print(Padding(grid, (0, 0, 0, 2), expand=False))
 
 
 def _print_table(console: Console, title: str, table: Table) -> None:
@@ -221,6 +235,10 @@ def _print_system(console: Console, system: System) -> None:
     _print_parameters(console, "Parameters", system.parameters)
 
 
+_NOT_LISTED = ("label", "vendor", "model", "uncertain", *SAID_KEYS)
+"""Keys that a table of an identity leaves to its heading, or to the data sheet below it."""
+
+
 def _print_identity(console: Console, title: str, identity: DeviceIdentity | ProductIdentity) -> None:
     console.print(Text(title, style="bold"))
     grid = Table.grid(padding=(0, 2))
@@ -229,7 +247,7 @@ def _print_identity(console: Console, title: str, identity: DeviceIdentity | Pro
     doubtful = getattr(identity, "uncertain", ())
     for key in type(identity).model_fields:
         value = getattr(identity, key)
-        if value not in (None, ()) and key not in ("label", "vendor", "model", "uncertain"):
+        if value not in (None, ()) and key not in _NOT_LISTED:
             text = ", ".join(_number(v) for v in value) if isinstance(value, tuple) else _number(value)
             text = without_document(text) if key == "source" else text
             _row(grid, key.replace("_", " "), text + (" (?)" if key in doubtful else ""))

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from fathom.catalog import load_device, load_system
+from fathom.catalog import load_device, load_published, load_system
+from fathom.catalog.data_sheet import data_sheet, ratings
+from fathom.catalog.load import is_about
 from fathom.catalog.models import Device, Machine, System
 from fathom.errors import FathomError
 from fathom.report.comparison import Column
@@ -86,4 +88,8 @@ def _drive(label: str, device: Device, count: int) -> Piece:
     facts = [("capacity", bytes_10(device.capacity_bytes))]
     if identity.form_factor:
         facts.append(("form factor", identity.form_factor))
+    if device.published:
+        published = load_published(device.published)
+        facts += ratings([row for row in published.ratings if is_about(row, device)]).items()
+        facts += data_sheet(published.identity).items()
     return Piece("drive", label, count, tuple(facts), uplink=(identity.interface or "").split(",")[0])

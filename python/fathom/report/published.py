@@ -49,6 +49,18 @@ def catalogue(device: str, workload: str) -> Sequence[PublishedRow]:
         return []
 
 
+def caveat(device: str | None) -> str:
+    """Returns what a reader must know of the unit whose published figures a twin stands for; mostly nothing."""
+    from fathom.catalog import load_device, load_published
+    from fathom.errors import FathomError
+
+    try:
+        named = load_device(device).published if device else None
+        return (load_published(named).identity.caveat or "") if named else ""
+    except FathomError:
+        return ""
+
+
 def find(lookup: Lookup, device: str | None, workload: str | None, metric: Metric) -> Published | None:
     """Returns the first published row that has the metric, or None."""
     if device is None or workload is None:

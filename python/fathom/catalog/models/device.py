@@ -50,6 +50,8 @@ class Device(Strict):
     schema_: Literal["fathom-device/1"] = Field(alias="schema")
     name: Name
     """vendor-family-model-capacity, the file's name."""
+    variant_of: Name | None = None
+    """The device whose file holds all that this one does not say: another capacity or form of the same product."""
     published: Name | None = None
     """The file of published results this device belongs to."""
     capacity_bytes: Count

@@ -30,8 +30,19 @@ class ProductIdentity(Strict):
     endurance_dwpd: Many[Positive] = ()
     """One value per endurance class."""
     warranty_years: Positive | None = None
+    operating_min_c: float | None = None
+    operating_max_c: float | None = None
+    """Ambient, as rated."""
+    storage_min_c: float | None = None
+    storage_max_c: float | None = None
+    size_mm: Many[Positive] = ()
+    """Width, length and height."""
+    features: Many[Text] = ()
+    """What the data sheet lists of protection, security and placement."""
     source: Text
     note: Text | None = None
+    caveat: Text | None = None
+    """What a reader must know of the unit that was measured; reports print it with the figures."""
     uncertain: Many[Key] = ()
     """Keys of this table that no good source confirms."""
 
@@ -101,6 +112,8 @@ class Conditions(Strict):
     """What was measured, in the source's words. Required, here or in the group."""
     capacity_gb: Positive | None = None
     """Per device."""
+    form_factor: Text | None = None
+    """Where the product has several that differ."""
     units: Count | None = None
     """Devices in the subject."""
     hosts: Count | None = None

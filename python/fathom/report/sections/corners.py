@@ -13,6 +13,7 @@ from fathom.report.comparison import Cell, Column, Comparison, Corner
 from fathom.report.findings import gate, ranked_of
 from fathom.report.latencies import latency, percentile
 from fathom.report.power import power_item
+from fathom.report.published import caveat
 from fathom.report.reference import reason
 from fathom.report.style import MIN_TAIL, compact, grouped, seconds, slot
 from fathom.report.waf import NOTE, waf_item
@@ -42,6 +43,7 @@ def build(comparison: Comparison) -> Section | None:
             if any(row.label.text == label for group in groups for row in group.rows)
         ),
         *(f"[{number}] {source}" for number, source in enumerate(sources, 1)),
+        *(f"{c.label}: {said}" for c in comparison.columns if (said := caveat(c.target.catalog))),
         *_far(comparison),
         *(f"{text}." for text in comparison.refused),
     ]

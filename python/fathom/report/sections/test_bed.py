@@ -8,6 +8,7 @@ from fathom.report.bed_of_run import NOTHING, bed_of_run
 from fathom.report.bed_of_twin import bed_of_twin
 from fathom.report.blocks import Block, Diagram, Group, Item, Join, Node, Prose, Row, Section, Table
 from fathom.report.comparison import Comparison
+from fathom.report.style import grouped, slot
 from fathom.report.test_bed import Bed, Piece, Role, shared
 
 ORDER = 66
@@ -30,6 +31,8 @@ def build(comparison: Comparison) -> Section | None:
     columns = [one for one in comparison.columns if one.target.kind not in NOTHING] or comparison.columns
     beds = shared([bed_of_twin(column) if column.is_twin else bed_of_run(column) for column in columns])
     blocks = [block for place, bed in enumerate(beds) for block in _blocks(bed, place)]
+    if prices := _prices(comparison):
+        blocks.append(prices)
     return Section("test-bed", "What it was measured on", blocks, short="Test bed") if blocks else None
 
 
@@ -80,3 +83,18 @@ def _tables(bed: Bed) -> Iterator[Table]:
             ]
             heads = [Item(_named(piece), MACHINES.get(piece.role, "")) for piece in pieces]
             yield Table(corner, heads, [Group("", rows)], [footnote], numeric=False)
+
+
+def _prices(comparison: Comparison) -> Table | None:
+    """Returns what the drives cost, where the price list has them."""
+    prices = comparison.prices
+    rows = []
+    for column in comparison.columns:
+        item = prices.items.get(column.target.catalog or "")
+        if item:
+            per_tb = item.price / (column.target.capacity_bytes / 1e12)
+            cells = [Item(grouped(item.price)), Item(grouped(per_tb)), Item(item.source)]
+            rows.append(Row(Item(column.label, slot=slot(column.index)), cells))
+    heads = [Item("Price", prices.currency), Item("Price per TB", prices.currency), Item("Where it is from")]
+    footnotes = [f"{prices.note[0].upper()}{prices.note[1:]}."] if prices.note else []
+    return Table("Drive", heads, [Group("", rows)], footnotes, numeric=False) if rows else None
