@@ -31,6 +31,7 @@ LAYERS = (
     "validation",
     "exports",
     "imports",
+    "results",
     "api",
     "cli",
     "__main__",

@@ -1,6 +1,7 @@
 """The examples of the documentation run, and its links lead somewhere."""
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -64,3 +65,23 @@ def test_the_gate_of_the_page_on_comparisons_finds_the_slower_firmware(
     ]
     assert [one.returncode for one in done] == [0, 0, 4], done
     assert "Limit missed, iops < -3%: IOPS of 4 KiB random read" in done[-1].stdout
+
+
+def test_the_page_on_results_of_others_compares_fio_with_a_run_of_the_same_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if shutil.which("fio") is None:
+        pytest.skip("fio is not installed")
+    page = (ROOT / "docs/how-to/results.md").read_text()
+    [job] = re.findall(r"```ini\n(.*?)```", page, flags=re.DOTALL)
+    commands = re.findall(r"^\$ (.*)$", page, flags=re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    Path("randread.fio").write_text(job)
+    printed = []
+    for command in commands:
+        here = re.sub(r"^fathom", f"{sys.executable} -m fathom", command)
+        done = subprocess.run(here, shell=True, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, (command, done.stderr)
+        printed.append(done.stdout)
+    assert "measured by fio" in printed[-1]
+    assert "no interval" in printed[-1]

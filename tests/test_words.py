@@ -19,7 +19,7 @@ FOR_PEOPLE = {
 }  # fmt: skip
 """Names of variables and attributes that hold words for people."""
 OUTSIDE = (
-    "imports/", "exports/", "power/", "catalog/", "method/", "targets/", "text_file.py", "load/binding.py",
+    "imports/", "exports/", "results/", "power/", "catalog/", "method/", "targets/", "text_file.py", "load/binding.py",
     "load/resolve.py", "fleet/agent.py", "fleet/hosts.py", "sizing/", "sweep/grid.py", "compare/gate.py",
     "compare/metrics.py", "compare/sides.py", "cli/command.py", "output/printed.py",
 )  # fmt: skip

@@ -23,6 +23,11 @@ from fathom.method.method import parse_method
 from fathom.power.csv_file import CsvFile
 from fathom.power.meter import open_meter
 from fathom.power.source import MeterError
+from fathom.results.as_run import tables
+from fathom.results.fio_logs import Kind
+from fathom.results.formats import READERS, Format
+from fathom.results.import_files import text_file
+from fathom.results.reading import Unit
 from fathom.runs.document import RunDocument
 from fathom.runs.event_log import scan_events
 from fathom.runs.manifest import Manifest
@@ -77,6 +82,16 @@ def _purge(data: bytes) -> object:
     return erase_of("nvme0n1", 1, purge, pages[0], pages[1], known)
 
 
+def _results(form: Format, name: str = "input") -> Callable[[bytes], object]:
+    """For a format of results: what a file says, and the rows that a run gets from it."""
+
+    def feed(data: bytes) -> object:
+        results = READERS[form].parse([text_file(name, data)], Unit.NS)
+        return tables(results, "method")
+
+    return feed
+
+
 def _answer(frame: bytes) -> object:
     """A message of a host, as the answer to a call for news."""
     answer, values = wire.parse_answer(frame)
@@ -128,6 +143,15 @@ PARSERS: dict[str, Parser] = {
     **{f"trace-{format}": Parser(_trace(format)) for format in FORMATS},
     "trace-columns": Parser(_of_text(lambda text: _core.TraceReader("csv", text)), (_core.ParseError,)),
     "trace-detect": Parser(_core.trace_format),
+    "results-fio-json": Parser(_results(Format.FIO_JSON)),
+    "results-fio-log": Parser(_results(Format.FIO_LOGS, f"x_{Kind.IOPS}.1.log")),
+    "results-fio-latency-log": Parser(_results(Format.FIO_LOGS, f"x_{Kind.COMPLETION}.1.log")),
+    "results-fio-histogram-log": Parser(_results(Format.FIO_LOGS, f"x_{Kind.HISTOGRAM}.1.log")),
+    "results-vdbench-flatfile": Parser(_results(Format.VDBENCH_FLATFILE)),
+    "results-vdbench-summary": Parser(_results(Format.VDBENCH_SUMMARY)),
+    "results-elbencho": Parser(_results(Format.ELBENCHO)),
+    "results-iometer": Parser(_results(Format.IOMETER)),
+    "results-hdrhistogram": Parser(_results(Format.HDRHISTOGRAM)),
     "write-journal": Parser(
         _of_file(lambda path: verify_journal(path.parent, Path("/dev/null")), "0.journal")
     ),

@@ -21,6 +21,7 @@ SMALL = {
     *("duration", "need", "size", "setting", "target", "power-option", "media-logs", "published"),
     *("journal", "manifest", "host-answer", "host-call"),
     *("trace-msr", "trace-systor", "trace-alibaba", "trace-tencent", "trace-columns", "trace-detect"),
+    *("results-fio-log", "results-fio-latency-log", "results-fio-histogram-log"),
 }
 """Parsers of a line or two, or of one type, which a tenth of the time exhausts."""
 SLACK_S = 120

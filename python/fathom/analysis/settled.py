@@ -63,7 +63,7 @@ def written_before(view: RunView) -> dict[Key, tuple[float, float]]:
         known = target.kind == "twin" or any(name == target.name for name, _ in written)
         if not known or not _keeps_state(target):
             continue
-        capacity_bytes = target.capacity_bytes * (target.scale or 1)
+        capacity_bytes = target.known_bytes * (target.scale or 1)
         total = at_random = 0.0
         for step, job in view.jobs.items():
             kind = view.named[step].get("kind")

@@ -65,7 +65,7 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Compare runs with a base; with limits, a gate for CI."""
-    from fathom.compare.context import contrasts, single_runs, unfinished
+    from fathom.compare.context import contrasts, elsewhere, single_runs, unfinished
     from fathom.compare.gate import parse_gate
     from fathom.compare.last_good import LAST_GOOD, keep, last_good
     from fathom.compare.metrics import metric_names
@@ -102,6 +102,8 @@ def compare(
         [
             *(unfinished(base) if base else ()),
             *unfinished(new),
+            *(elsewhere(base) if base else ()),
+            *elsewhere(new),
             *(contrasts(base, new) if base else ()),
             *single_runs(base, new),
         ]

@@ -339,10 +339,10 @@ class SecondOfOp:
     start_s: Annotated[float, START_S]
     length_s: Annotated[float, LENGTH_S]
     n: Annotated[int, N]
-    bytes: Annotated[int, BYTES]
-    errors: Annotated[int, ERRORS]
+    bytes: Annotated[int | None, BYTES]
+    errors: Annotated[int | None, ERRORS]
     iops: Annotated[float, IOPS]
-    mbps: Annotated[float, MBPS]
+    mbps: Annotated[float | None, MBPS]
     mean_us: Annotated[float | None, MEAN_US]
     p50_us: Percentile
     p99_us: Percentile

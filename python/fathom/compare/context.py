@@ -1,6 +1,7 @@
 """What else differs between two sides than their figures: the machine, the software, the method, the target itself."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from pydantic import JsonValue
 
@@ -25,6 +26,16 @@ def unfinished(side: Side) -> list[str]:
         f"{plain(run.document.id)} {_NOT_ENDED[run.document.status]}"
         for run in side.runs
         if run.document.status in _NOT_ENDED
+    ]
+
+
+def elsewhere(side: Side) -> list[str]:
+    """Returns a line for a side that another program measured: what it did not record is not compared."""
+    titles = dict.fromkeys(run.document.origin.title for run in side.runs if run.document.origin)
+    return [
+        f"{plain(Path(side.name).name)}: measured by {plain(title)} elsewhere. The state of its target before, its "
+        "page cache and its machine are not recorded, so they may differ too"
+        for title in titles
     ]
 
 

@@ -35,7 +35,7 @@ def render(
 
 def _runs(base: Side | None, news: Sequence[Side]) -> Section:
     """Returns which runs either side is, and of what."""
-    head = [Item("Run"), Item("When"), Item("Method"), Item("Targets"), Item("Fathom")]
+    head = [Item("Run"), Item("When"), Item("Method"), Item("Targets"), Item("Measured by")]
     groups = [
         Group(name, [_run(run, side) for run in side.runs])
         for name, side in ((("Base", base),) if base else ()) + tuple(("New", side) for side in news)
@@ -46,11 +46,15 @@ def _runs(base: Side | None, news: Sequence[Side]) -> Section:
 def _run(run: RunData, side: Side) -> TableRow:
     document = run.document
     cells = [
-        Item(plain(document.id), f"seed {document.seed}"),
-        Item(when(document.created)),
+        Item(plain(document.id), "" if document.seed is None else f"seed {document.seed}"),
+        Item(when(document.measured or "not recorded")),
         Item(plain(document.method.name)),
         Item(", ".join(column.label for column in side.comparison.columns)),
-        Item(document.versions.get("fathom", "")),
+        Item(
+            plain(document.origin.title)
+            if document.origin
+            else f"fathom {document.versions.get('fathom', '')}"
+        ),
     ]
     return TableRow(Item(""), cells)
 

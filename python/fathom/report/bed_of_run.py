@@ -119,7 +119,7 @@ def _drive_facts(target: TargetRecord) -> Iterator[tuple[str, str]]:
     if firmware := identity.get("firmware"):
         yield "firmware", plain(str(firmware))
     if target.kind not in NOTHING:
-        yield "capacity", bytes_10(cast("int", identity.get("size_bytes") or target.capacity_bytes))
+        yield "capacity", bytes_10(cast("int", identity.get("size_bytes") or target.known_bytes))
 
 
 def _link(identity: Identity) -> str:

@@ -63,7 +63,10 @@ class Column:
     @property
     def kind(self) -> str:
         """What kind of thing was measured how, for headings."""
-        kind = "twin, simulated" if self.is_twin else f"{self.target.kind}, measured"
+        origin = self.run.document.origin
+        how = f"by {plain(origin.title)}, elsewhere" if origin else "measured"
+        what = "target" if self.target.kind == "unknown" else self.target.kind
+        kind = "twin, simulated" if self.is_twin else f"{what}, {how}"
         return kind if self.repeats == 1 else f"{kind}, mean of {self.repeats} repeats"
 
     @property

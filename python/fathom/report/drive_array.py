@@ -104,7 +104,7 @@ class Disk:
         """Capacity of one drive, 10^12 bytes."""
         target = self.column.target
         whole = target.identity.get("size_bytes") if target.kind != "twin" else None
-        return (whole if isinstance(whole, int) else target.capacity_bytes) / self.drives / 1e12
+        return (whole if isinstance(whole, int) else target.known_bytes) / self.drives / 1e12
 
     def transient_s(self, step: str) -> int:
         """Returns whole seconds at the start of a step in which caches took what the disk could not: MSER-5, else 0."""

@@ -112,8 +112,8 @@ def _header(comparison: Comparison, places: Sequence[int]) -> dict[str, object]:
     summary = document.method.parsed.get("summary")
     return {
         "letter": ", ".join(map(run_letter, places)) if len(comparison.runs) > 1 else "",
-        "ids": [(style.plain(one.document.id), one.document.seed) for one in runs],
-        "created": style.when(runs[0].document.created),
+        "ids": [(style.plain(one.document.id), _made(one)) for one in runs],
+        "created": style.when(runs[0].document.measured or "not recorded"),
         "took": _took(runs),
         "status": STATUS.get(document.status, ""),
         "error": style.plain(document.error or ""),
@@ -121,9 +121,16 @@ def _header(comparison: Comparison, places: Sequence[int]) -> dict[str, object]:
         "source": style.plain(document.method.source),
         "summary": style.plain(summary) if isinstance(summary, str) else "",
         "targets": [c.label for c in comparison.columns if c.is_of(run)],
-        "version": document.versions.get("fathom", ""),
         "resume": style.plain(document.id),
     }
+
+
+def _made(run: RunData) -> str:
+    """Returns the seed and the version of Fathom; for a run of another program, which that is."""
+    document = run.document
+    if document.origin:
+        return f"measured by {style.plain(document.origin.title)}, elsewhere"
+    return f"seed {document.seed}, fathom {document.versions.get('fathom', '')}"
 
 
 def _took(runs: Sequence[RunData]) -> str:

@@ -23,14 +23,14 @@ def write_rows(path: Path, rows: Sequence[Row] | Spool, schema: pa.Schema) -> No
     with_rows = (table for table in tables if table.num_rows)
     first = next(with_rows, None)
     if first is not None:
-        _write(path, chain([first], with_rows), schema)
+        write_table(path, chain([first], with_rows), schema)
 
 
 def compact(run: Path, tables: Tables, names: Iterable[str] = tuple(TABLES)) -> None:
     """Writes the run's own tables from those that `tables` reads."""
     for name in names:
         temporary = run / f".{name}.parquet.new"
-        _write(temporary, tables.parts(name), TABLES[name])
+        write_table(temporary, tables.parts(name), TABLES[name])
         sync_files([temporary])
         temporary.replace(run / f"{name}.parquet")
     sync_directory(run)
@@ -50,7 +50,8 @@ def batches(tables: Iterable[pa.Table]) -> Iterator[list[pa.Table]]:
         yield batch
 
 
-def _write(path: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> None:
+def write_table(path: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> None:
+    """Writes tables as one Parquet file, with rows or without. It is not yet known to be on the disk."""
     with Writer(path, schema, compression="zstd", write_page_checksum=True) as writer:
         for batch in batches(tables):
             writer.write_table(pa.concat_tables(batch))

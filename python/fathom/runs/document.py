@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from fathom.columns.schema import RUN_SCHEMA
-from fathom.errors import FathomError
+from fathom.errors import FathomError, UsageError
 from fathom.runs.checksums import is_sound, signed
 from fathom.runs.damage import DamagedFileError, Fault
 from fathom.runs.files import write_atomically
@@ -53,9 +53,9 @@ class TargetRecord(_Model):
     """One target and who it is."""
 
     name: str
-    kind: Kind
+    kind: Kind | Literal["unknown"]
     label: str
-    capacity_bytes: int
+    capacity_bytes: int | None = Field(description="null where another program did not record it")
     bound: str | None = Field(default=None, description="the name by which steps of the method ask for it")
     catalog: str | None = Field(default=None, description="catalogue device, for published figures")
     scale: float | None = Field(default=None, description="twins: simulated capacity / real capacity")
@@ -63,6 +63,38 @@ class TargetRecord(_Model):
     part_of: str | None = Field(
         default=None, description="the target whose total this one is a part of: a host's or a drive's share"
     )
+
+    @property
+    def known_bytes(self) -> int:
+        """The capacity. Raises FathomError where another program measured the target and did not record it."""
+        if self.capacity_bytes is None:
+            raise FathomError(
+                f"{self.name}: its capacity is not known", "take a run that Fathom itself measured"
+            )
+        return self.capacity_bytes
+
+
+class OriginFile(_Model):
+    """A file that a run was imported from, and the digest by which it is known again."""
+
+    name: str
+    bytes: int
+    sha256: str
+
+
+class OriginRecord(_Model):
+    """The program that measured a run elsewhere, and the files that its results were read from."""
+
+    program: str
+    version: str | None = None
+    format: str = Field(description="format of the files, as `fathom import-results --format` names it")
+    measured: str | None = Field(default=None, description="when, as far as the files say")
+    files: list[OriginFile]
+
+    @property
+    def title(self) -> str:
+        """The program with its version, `fio 3.33`."""
+        return f"{self.program} {self.version}" if self.version else self.program
 
 
 LOST_HOST = "lost-host"
@@ -91,18 +123,31 @@ class RunDocument(_Model):
     finished: str | None = None
     status: Status
     error: str | None = None
-    seed: int
+    seed: int | None = Field(description="null where another program did not record it")
     repeat_of: str | None = Field(
         default=None, description="id of the first of the runs that this one repeats"
     )
     quick: QuickFactors | None = None
     method: MethodRecord
     targets: list[TargetRecord]
+    origin: OriginRecord | None = Field(default=None, description="who measured it, if not Fathom")
     environment: dict[str, JsonValue] = {}
     versions: dict[str, str] = {}
     notes: list[NoteRecord] = []
 
     sha256: str | None = Field(default=None, description="checksum of the other keys")
+
+    @property
+    def measured(self) -> str | None:
+        """When it was measured; None where another program did not record it."""
+        return self.origin.measured if self.origin else self.created
+
+    @property
+    def own_seed(self) -> int:
+        """The seed. Raises UsageError where another program measured the run: Fathom cannot go on with it."""
+        if self.seed is None:
+            raise UsageError(f"run {self.id} was measured elsewhere", "only a run of Fathom can go on")
+        return self.seed
 
     @property
     def has_ended(self) -> bool:

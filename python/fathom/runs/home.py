@@ -33,7 +33,9 @@ def new_run_id(method: str) -> str:
 def run_directories(home: Path | None = None) -> list[Path]:
     """Returns every run in a folder, by default the home of all runs, oldest first."""
     home = home or runs_home()
-    return sorted(path for path in home.iterdir() if is_run(path)) if home.is_dir() else []
+    if not home.is_dir():
+        return []
+    return sorted(path for path in home.iterdir() if not path.name.startswith(".") and is_run(path))
 
 
 def find_run(text: str) -> Path:

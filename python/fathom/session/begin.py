@@ -72,7 +72,7 @@ def resume_run(path: Path, options: Options) -> Run:
     if document.status == "complete":
         return Run(path)
     method = _method_of(document)
-    options.seed = document.seed
+    options.seed = document.own_seed
     options.purge = purge_of(str(document.environment.get("purge", "trim")))
     options.power = cast("str | None", document.environment.get("power_meter"))
     targets = targets_of_run(document, options.initiator.resolve)

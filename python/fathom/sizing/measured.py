@@ -55,7 +55,7 @@ def measured_drive(path: Path, needs: Sequence[Need] = (), product: str | None =
     limits_us: dict[str, float] = {
         need.op: need.amount for need in needs if need.kind == "latency" and need.op
     }
-    figures: _Figures = {("capacity", None): Figure(target.capacity_bytes, "size", f"run {run.id}")}
+    figures: _Figures = {("capacity", None): Figure(target.known_bytes, "size", f"run {run.id}")}
     points = list(_points(run, target.name))
     for op in OPS.values():
         of_op = [point for point in points if point.op == op]

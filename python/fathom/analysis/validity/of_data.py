@@ -62,7 +62,7 @@ def small_region(view: RunView) -> Iterable[Note]:
         whole = target.identity.get("size_bytes")
         if not isinstance(whole, int) or whole <= 0 or not jobs:
             continue
-        widest = max(job.region_on(target.capacity_bytes)[1] for job in jobs)
+        widest = max(job.region_on(target.known_bytes)[1] for job in jobs)
         if widest < SMALL_REGION * whole:
             # Virtual disks call themselves rotational whatever is behind them.
             disk = target.identity.get("rotational") is True and target.identity.get("transport") != "virtio"
@@ -86,7 +86,7 @@ def cut_region(view: RunView) -> Iterable[Note]:
     meant = max((job.region_size.up_to or 0 for job in view.jobs.values()), default=0)
     for target in view.document.targets:
         parts = sum(other.part_of == target.name for other in view.document.targets)
-        capacity = target.capacity_bytes * (target.scale or 1) / max(1, parts)
+        capacity = target.known_bytes * (target.scale or 1) / max(1, parts)
         if target.part_of is None and capacity < meant:
             yield Note(
                 "cut-region",

@@ -74,7 +74,7 @@ def _written_x(view: RunView) -> dict[Key, float]:
     bytes_ = {(row["target"], row["step"]): row["bytes_sum"] for row in table}
     out: dict[Key, float] = {}
     for target in view.document.targets:
-        capacity_bytes = target.capacity_bytes * (target.scale or 1.0)
+        capacity_bytes = target.known_bytes * (target.scale or 1.0)
         pattern, since = None, 0
         for step, job in view.jobs.items():
             wrote = bytes_.get((target.name, step), 0)

@@ -268,7 +268,7 @@ def _many_readers(found: Sequence[Disk]) -> list[str]:
 def _touched(disk: Disk) -> float:
     """Returns bytes of a drive that the steps address."""
     target = disk.column.target
-    each = round(target.capacity_bytes / disk.drives * (target.scale or 1))
+    each = round(target.known_bytes / disk.drives * (target.scale or 1))
     return max(job.region_on(each)[1] for job in disk.column.run.jobs.values())
 
 

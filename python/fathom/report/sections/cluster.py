@@ -220,7 +220,7 @@ def _capacities(column: Column) -> tuple[float | None, float]:
     """Returns raw and usable TB, the raw one from the drives that the catalogue names."""
     from fathom.catalog import CatalogError, load_device
 
-    usable = column.target.capacity_bytes / TB
+    usable = column.target.known_bytes / TB
     try:
         twin = load_device(column.target.catalog or "").twin
         members = twin.members if twin else {}

@@ -17,8 +17,11 @@ def build(comparison: Comparison) -> Section | None:
     """Returns targets, environments, methods."""
     blocks: list[Block] = [_targets(comparison), *_loads(comparison), _environments(comparison)]
     for text in dict.fromkeys(run.document.method.text for run in comparison.runs):
-        name = next(run.document.method.name for run in comparison.runs if run.document.method.text == text)
-        blocks.append(Verbatim(f"Method file {plain(name)}.toml", text))
+        document = next(run.document for run in comparison.runs if run.document.method.text == text)
+        if document.origin is None:
+            blocks.append(Verbatim(f"Method file {plain(document.method.name)}.toml", text))
+        elif text:
+            blocks.append(Verbatim(f"Options of {plain(document.origin.title)}, as its file has them", text))
     return Section("provenance", "Targets, machine and method", blocks, short="Provenance")
 
 
@@ -60,7 +63,8 @@ def _targets(comparison: Comparison) -> Table:
 
 def _facts(column: Column) -> dict[str, str]:
     target = column.target
-    facts = {"target": plain(target.name), "kind": target.kind, "capacity": bytes_10(target.capacity_bytes)}
+    capacity = "–" if target.capacity_bytes is None else bytes_10(target.capacity_bytes)
+    facts = {"target": plain(target.name), "kind": target.kind, "capacity": capacity}
     if target.scale is not None and target.scale != 1:
         facts["simulated share of capacity"] = f"{100 * target.scale:.3g} %"
     if target.catalog:
@@ -102,6 +106,9 @@ def _machine(run: RunData) -> dict[str, str]:
     facts = _with_units(flat(document.environment)) | {
         f"{name} version": version for name, version in document.versions.items()
     }
+    if document.origin:
+        files = ", ".join(plain(file.name) for file in document.origin.files)
+        return facts | {"imported from": files, "run": plain(document.id)}
     return facts | {"seed": str(document.seed), "run": plain(document.id)}
 
 

@@ -98,7 +98,7 @@ def _points(one: Saturation) -> list[tuple[float, float]]:
 
 def _sentence(one: Saturation) -> str:
     first, last = one.stretches[0], one.stretches[-1]
-    size = bytes_10(one.column.target.capacity_bytes * one.capacities)
+    size = bytes_10(one.column.target.known_bytes * one.capacities)
     return (
         f"{one.column.label}: {compact(first.iops)} IOPS in the first {100 * first.capacities:.2g} % of its capacity, "
         f"{compact(last.iops)} after {last.capacities:.3g} capacities ({size})."
@@ -116,7 +116,7 @@ def _table(found: Sequence[Saturation]) -> Table:
     whole = Row(
         Item("in all"),
         [
-            Item(f"{one.capacities:.3g}x", bytes_10(one.column.target.capacity_bytes * one.capacities))
+            Item(f"{one.capacities:.3g}x", bytes_10(one.column.target.known_bytes * one.capacities))
             for one in found
         ],
     )

@@ -28,7 +28,9 @@ ON_NODE = ("processor", "memory", "tool", "network", "capacity", "firmware")
 
 def build(comparison: Comparison) -> Section | None:
     """Returns a picture and a table for each test bed."""
-    columns = [one for one in comparison.columns if one.target.kind not in NOTHING] or comparison.columns
+    # What another program measured, it measured on a machine that nobody described.
+    known = [one for one in comparison.columns if one.run.document.origin is None]
+    columns = [one for one in known if one.target.kind not in NOTHING] or known
     beds = shared([bed_of_twin(column) if column.is_twin else bed_of_run(column) for column in columns])
     blocks = [block for place, bed in enumerate(beds) for block in _blocks(bed, place)]
     if prices := _prices(comparison):

@@ -1,0 +1,82 @@
+"""The commands between runs and the results of other load generators."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fathom.cli.options import AsJson, Out
+from fathom.cli.output import print_json, stderr
+
+if TYPE_CHECKING:
+    from fathom.results.import_files import Outcome
+
+NEWS_EVERY = 1000
+"""Files between two lines of progress where the output is no terminal."""
+
+
+def import_results(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="results of fio (JSON, JSON+, logs), Vdbench, elbencho, Iometer, or HdrHistogram logs; or folders",
+        ),
+    ],
+    format: Annotated[
+        str | None,
+        typer.Option(help="take all files for this format (default: by their contents)", metavar="NAME"),
+    ] = None,
+    unit: Annotated[
+        str,
+        typer.Option(help="unit of latencies in logs of fio and HdrHistogram: ns, us or ms", metavar="UNIT"),
+    ] = "ns",
+    out: Out = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make runs from the results of other load generators."""
+    from fathom.errors import FathomError
+    from fathom.results.formats import format_named, unit_named
+    from fathom.results.import_files import import_results as import_all
+
+    chosen = format_named(format) if format else None
+    outcome = import_all(files, chosen, unit_named(unit), out, _progress)
+    _print_outcome(outcome, as_json=as_json)
+    if outcome.bad:
+        count = len(outcome.bad)
+        raise FathomError(f"{count} of {count + len(outcome.runs) + len(outcome.duplicates)} not imported")
+
+
+def _progress(done: int, count: int) -> None:
+    if sys.stderr.isatty():
+        end = "\n" if done == count else ""
+        print(f"\rimporting {done:,} of {count:,}", end=end, file=sys.stderr, flush=True)
+    elif done and done % NEWS_EVERY == 0:
+        print(f"fathom: {done:,} of {count:,} imported", file=sys.stderr, flush=True)
+
+
+def _print_outcome(outcome: "Outcome", *, as_json: bool) -> None:
+    """The runs go to standard output, all else to standard error."""
+    if as_json:
+        print_json(
+            {
+                "schema": "fathom-import-results/1",
+                "runs": [str(run) for run in outcome.runs],
+                "duplicates": [{"file": str(one.file), "run": one.run} for one in outcome.duplicates],
+                "bad": [{"file": str(one.file), "why": one.why} for one in outcome.bad],
+            }
+        )
+        return
+    for run in outcome.runs:
+        print(run)
+    console = stderr()
+    for one in outcome.duplicates:
+        console.print(
+            f"fathom: {one.file}: already there as run {one.run}",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
+    for one in outcome.bad:
+        console.print(f"fathom: {one.why}", highlight=False, markup=False, soft_wrap=True)

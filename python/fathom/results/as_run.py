@@ -1,0 +1,246 @@
+"""Writes the results of another program as a run directory. What its files do not say stays null."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from fathom.columns.schema import TABLES
+from fathom.errors import UsageError
+from fathom.results.reading import name_of
+from fathom.results.records import Bin, Load, OpRecord, Results, Second
+from fathom.runs.document import (
+    MethodRecord,
+    NoteRecord,
+    OriginFile,
+    OriginRecord,
+    RunDocument,
+    TargetRecord,
+)
+from fathom.runs.whole import write_whole
+from fathom.statistics.failed import failed_share
+from fathom.statistics.percentiles import QUANTILES, Histogram, bounds_of
+from fathom.statistics.uncertainty import mean_interval, percentile_allowed
+
+Row = dict[str, object]
+
+RULE = "measured-elsewhere"
+UNKNOWN = "unknown"
+MOST_NAME = 48
+MOST_ERROR = 0.02
+"""Half the width of a bin, relative to the percentile in it: in a wider one a percentile is not known."""
+DIGITS = 8
+"""Characters of the digest in a run's id."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """The files that results were read from, and the format that they were read as."""
+
+    format: str
+    files: Sequence[OriginFile]
+
+    @property
+    def digest(self) -> str:
+        """What names the contents: that of the only file, else that of all, in order."""
+        return "+".join(file.sha256 for file in self.files)
+
+
+def write_run(results: Results, source: Source, home: Path) -> Path:
+    """Writes a run directory into `home` and returns it. Raises FathomError where that cannot be written.
+
+    Raises UsageError where a run of that name is there.
+    """
+    document = _document(results, source)
+    path = home / document.id
+    if path.exists():
+        raise UsageError(
+            f"{path}: a run of this name is there already", "`fathom check` says whether it is whole"
+        )
+    write_whole(path, document, tables(results, document.method.name))
+    return path
+
+
+def tables(results: Results, method: str) -> Mapping[str, Sequence[Row]]:
+    """Returns the rows of a run by table."""
+    rows: dict[str, list[Row]] = {name: [] for name in TABLES}
+    for load in results.loads:
+        target = _target_name(load.target)
+        for op in load.ops:
+            common: Row = {"target": target, "step": load.name, "workload": load.name, "op": op.op}
+            rows["points"].append(common | _point(load, op, method))
+            rows["intervals"] += [
+                common | _interval(index, second) for index, second in enumerate(op.seconds)
+            ]
+            rows["latency"] += [{**common, **row} for row in _latency(op)]
+        rows["telemetry"] += [{"target": target, "step": load.name, **vars(one)} for one in load.readings]
+    return rows
+
+
+def _point(load: Load, op: OpRecord, method: str) -> Row:
+    rates = [second.n / second.length_s for second in op.seconds[:-1]]
+    known = mean_interval(rates)
+    rate = (max(0.0, known.low), known.high) if known else (None, None)
+    return {
+        "method": method,
+        "block_bytes": op.block_bytes,
+        "read_pct": load.read_pct,
+        "threads": load.threads,
+        "iodepth": load.iodepth,
+        "offered_iops": load.offered_iops,
+        "iops": op.iops,
+        **dict(zip(bounds_of("iops"), rate, strict=True)),
+        "mbps": op.mbps,
+        "mean_us": op.latency.mean_us,
+        **_percentiles(op),
+        "max_us": op.latency.max_us,
+        "errors": op.errors,
+        "failed_share": None if op.n is None or op.errors is None else failed_share(op.n, op.errors),
+        "window_s": op.window_s,
+        "n": op.n,
+    }
+
+
+def _percentiles(op: OpRecord) -> dict[str, float | None]:
+    """Returns the percentiles by Fathom's own rule from the histogram, where there is one, else as the file has them.
+
+    One with fewer than 100 I/Os beyond it is left out of both.
+    """
+    bins = op.latency.bins or _all_bins(op)
+    if bins:
+        whole = Histogram.of(*zip(*bins, strict=True))
+        found = {name: whole.quantile(q) for name, q in QUANTILES.items()}
+        return {
+            name: one.us if one and one.error_us <= MOST_ERROR * one.us else None
+            for name, one in found.items()
+        }
+    stated = op.latency.percentiles_us
+    return {
+        name: stated.get(name) if op.n is None or percentile_allowed(op.n, q) else None
+        for name, q in QUANTILES.items()
+    }
+
+
+def _all_bins(op: OpRecord) -> list[Bin]:
+    return [one for second in op.seconds for one in second.latency.bins]
+
+
+def _interval(index: int, second: Second) -> Row:
+    moved = second.bytes
+    return {
+        "kind": "measure",
+        "index": index,
+        "start_s": second.start_s,
+        "length_s": second.length_s,
+        "n": second.n,
+        "bytes": moved,
+        "iops": second.n / second.length_s,
+        "mbps": None if moved is None else moved / 1e6 / second.length_s,
+        "mean_us": second.latency.mean_us,
+        "max_us": second.latency.max_us,
+    }
+
+
+def _latency(op: OpRecord) -> list[Row]:
+    """Returns the bins of each second; where the file has none, those of the whole load."""
+    if any(second.latency.bins for second in op.seconds):
+        each = [(index, one) for index, second in enumerate(op.seconds) for one in second.latency.bins]
+    else:
+        each = [(None, one) for one in op.latency.bins]
+    return [
+        {"latency": "service", "index": index, "low_ns": one.low_ns, "high_ns": one.high_ns, "count": one.n}
+        for index, one in each
+    ]
+
+
+def _document(results: Results, source: Source) -> RunDocument:
+    now = datetime.now(UTC)
+    measured = (
+        results.measured.isoformat(timespec="seconds").replace("+00:00", "Z") if results.measured else None
+    )
+    created = measured or now.isoformat(timespec="seconds").replace("+00:00", "Z")
+    method = _method(results)
+    day = results.measured or now
+    origin = OriginRecord(
+        program=results.program,
+        version=results.version,
+        format=source.format,
+        measured=measured,
+        files=list(source.files),
+    )
+    return RunDocument(
+        id=f"{day:%Y%m%d-%H%M%S}-{method.name}-{source.files[0].sha256[:DIGITS]}",
+        created=created,
+        status="failed" if results.error else "complete",
+        error=results.error,
+        seed=None,
+        method=method,
+        targets=_targets(results.loads),
+        origin=origin,
+        environment=dict(results.environment),
+        versions={results.program: results.version} if results.version else {},
+        notes=_notes(results, origin),
+    )
+
+
+def _method(results: Results) -> MethodRecord:
+    names = [load.name for load in results.loads]
+    name = name_of("-".join(names))[:MOST_NAME].strip("-")
+    steps: list[JsonValue] = [
+        {"name": load.name, "kind": "measure", "workload": load.name, "label": load.label or load.name}
+        for load in results.loads
+    ]
+    version = f" {results.version}" if results.version else ""
+    return MethodRecord(
+        name=name,
+        title=f"{results.program}: {', '.join(names[:3])}{', ...' if len(names) > 3 else ''}",
+        source=f"{results.program}{version}, measured elsewhere",
+        text=json.dumps(results.options, indent=1, ensure_ascii=False) if results.options else "",
+        parsed={"steps": steps, "options": dict(results.options)},
+    )
+
+
+def _targets(loads: Sequence[Load]) -> list[TargetRecord]:
+    found: dict[str, TargetRecord] = {}
+    for load in loads:
+        name = _target_name(load.target)
+        kind = UNKNOWN if load.target is None else "device" if name.startswith("/dev/") else "file"
+        label = "unknown target" if load.target is None else name
+        found.setdefault(name, TargetRecord(name=name, kind=kind, label=label, capacity_bytes=None))
+    return list(found.values())
+
+
+def _target_name(path: str | None) -> str:
+    """Returns a path as Fathom names the target: a device by its path, a file as `file:PATH`."""
+    if path is None:
+        return UNKNOWN
+    return path if path.startswith("/dev/") else f"file:{path}"
+
+
+def _notes(results: Results, origin: OriginRecord) -> list[NoteRecord]:
+    names = ", ".join(file.name for file in origin.files[:3]) + (", ..." if len(origin.files) > 3 else "")
+    unknown = ["the state of the target before", "whether it was steady", "the machine"]
+    unknown += [] if results.measured else ["when"]
+    unknown += [] if any(load.target for load in results.loads) else ["the target"]
+    about = NoteRecord(
+        rule=RULE,
+        level="warning",
+        text=f"{origin.title} measured this elsewhere; imported from {names}, which does not record "
+        f"{', '.join(unknown[:-1])} or {unknown[-1]}. Fathom's own rules of validity could not be asked",
+        next_step="measure the same workload with Fathom before drawing conclusions",
+    )
+    targets = {load.name: _target_name(load.target) for load in results.loads}
+    doubts = [
+        NoteRecord(
+            rule=RULE,
+            level="info",
+            target=targets.get(one.step) if one.step else None,
+            step=one.step,
+            text=one.words,
+        )
+        for one in results.remarks
+    ]
+    return [about, *doubts]

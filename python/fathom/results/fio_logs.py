@@ -1,0 +1,247 @@
+"""Logs of fio: bandwidth, IOPS, latency and latency histograms over time (`write_bw_log` and the like), from version 3.
+
+Format: fio 3.33, man page under "LOG FILE FORMATS", `iolog.c` (`flush_samples`, `flush_hist_samples`) and `init.c`
+(names `PREFIX_TYPE.JOB.log`). A line is time in ms, value, direction, block size and more. Bandwidth is in KiB/s,
+latency in ns (us before version 3: `--unit us`). With `log_avg_msec` a line is a mean of a stretch, and its block size
+0. Without, it is one I/O. A histogram has a count per bin behind time, direction and block size.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from pathlib import PurePath
+from typing import NamedTuple
+
+from fathom.errors import UsageError
+from fathom.results.fio_bins import BINS, bin_at, bin_of
+from fathom.results.reading import MOST_SECONDS, Unit, name_of, whole
+from fathom.results.records import Bin, Doubt, Latency, Load, OpRecord, Reading, Remark, Results, Second
+from fathom.statistics.means import mean_by_count
+
+NAME = re.compile(r"(?P<series>.+)_(?P<kind>bw|iops|slat|clat|lat|clat_hist)(?:\.(?P<job>\d+))?\.log")
+LINE = re.compile(r"\s*\d+,\s*\d+,\s*\d+,\s*\d+\s*(?:,|$)")
+DIRECTIONS = ("read", "write", "trim", "flush")
+HINT = "give logs that fio wrote, such as PREFIX_bw.1.log"
+KIB = 1024
+SECOND_MS = 1000
+LEAST_CELLS = 4
+MOST_COARSE = 6
+
+
+class Kind(StrEnum):
+    """What a log has in its second column."""
+
+    BANDWIDTH = "bw"
+    IOPS = "iops"
+    SUBMISSION = "slat"
+    COMPLETION = "clat"
+    TOTAL = "lat"
+    HISTOGRAM = "clat_hist"
+
+
+SAMPLED: Mapping[Kind, tuple[str, float, str]] = {
+    Kind.BANDWIDTH: ("bandwidth", KIB / 1e6, "MB/s"),
+    Kind.SUBMISSION: ("submission latency", 1e-3, "us"),
+    Kind.COMPLETION: ("completion latency", 1e-3, "us"),
+    Kind.TOTAL: ("latency", 1e-3, "us"),
+}
+"""What a log's values are called, and their unit, where they stand by themselves."""
+
+
+LATENCIES = (Kind.SUBMISSION, Kind.COMPLETION, Kind.TOTAL)
+
+
+class Sample(NamedTuple):
+    """A line. `block` is 0 for a mean of several I/Os; `bins` are those of a histogram."""
+
+    time_ms: int
+    value: int
+    direction: str
+    block: int
+    bins: Sequence[Bin] = ()
+
+
+class Stretch(NamedTuple):
+    """A sample, and the time that it is of."""
+
+    start_s: float
+    length_s: float
+    sample: Sample
+
+    @property
+    def end_s(self) -> float:
+        """When it ends."""
+        return self.start_s + self.length_s
+
+
+Logs = Mapping[Kind, Mapping[str, list[Sample]]]
+"""The logs of one job: samples by kind and direction."""
+
+
+def series_of(name: str) -> str | None:
+    """Returns what the names of all logs of one run begin with; None for a name that is not a log's."""
+    match = NAME.fullmatch(name)
+    return match["series"] if match else None
+
+
+def looks_like(head: str) -> bool:
+    """Returns whether the first lines of a file are those of a log."""
+    lines = [line for line in head.split("\n", 2)[:2] if line]
+    return bool(lines) and all(LINE.match(line) for line in lines)
+
+
+def parse(files: Sequence[tuple[str, str]], unit: Unit) -> Results:
+    """Returns what the logs of one run, as (name, text), say together.
+
+    Raises UsageError for a line that is none of a log, and for a name that does not say what the log has.
+    """
+    logs: dict[int, dict[Kind, dict[str, list[Sample]]]] = {}
+    series = ""
+    for name, text in files:
+        match = NAME.fullmatch(PurePath(name).name)
+        if match is None:
+            raise UsageError(f"{name}: its name does not say what the log has", HINT)
+        series, kind = match["series"], Kind(match["kind"])
+        by_direction = logs.setdefault(int(match["job"] or 1), {}).setdefault(kind, {})
+        for sample in _samples(text, name, kind, unit):
+            by_direction.setdefault(sample.direction, []).append(sample)
+    loads = [_load(series, job, own, several=len(logs) > 1) for job, own in sorted(logs.items())]
+    loads = [load for load in loads if load.ops or load.readings]
+    if not loads:
+        raise UsageError(f"{files[0][0]}: the log has no line", HINT)
+    remarks = [Remark(Doubt.UNIT, values={"unit": unit.words})]
+    if any(Kind.IOPS in own and Kind.HISTOGRAM not in own for own in logs.values()):
+        remarks.append(Remark(Doubt.ROUNDED))
+    return Results("fio", loads, remarks=remarks)
+
+
+def _samples(text: str, file: str, kind: Kind, unit: Unit) -> Iterator[Sample]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        cells = [whole(cell) for cell in line.split(",")]
+        if len(cells) < LEAST_CELLS or None in cells[:LEAST_CELLS]:
+            raise UsageError(f"{file}:{number}: no line of a log", HINT)
+        time_ms, value, direction, block = (cell or 0 for cell in cells[:LEAST_CELLS])
+        if kind is Kind.HISTOGRAM:
+            direction, block = value, direction
+        if direction >= len(DIRECTIONS):
+            raise UsageError(f"{file}:{number}: no direction {direction}", HINT)
+        bins = _bins(cells[3:], f"{file}:{number}") if kind is Kind.HISTOGRAM else ()
+        if kind in LATENCIES:
+            value *= unit.ns
+        yield Sample(time_ms, value, DIRECTIONS[direction], block, bins)
+
+
+def _bins(counts: Sequence[int | None], place: str) -> Sequence[Bin]:
+    """Returns the bins that have I/Os. Where several of fio's are one (log_hist_coarseness), so are they here."""
+    coarse = next((k for k in range(MOST_COARSE + 1) if BINS >> k == len(counts)), None)
+    if coarse is None:
+        raise UsageError(f"{place}: {len(counts)} bins, and fio has {BINS}", HINT)
+    return tuple(
+        Bin(bin_at(index << coarse, 0).low_ns, bin_at((index + 1 << coarse) - 1, 0).high_ns, count)
+        for index, count in enumerate(counts)
+        if count
+    )
+
+
+def _load(series: str, job: int, logs: Logs, *, several: bool) -> Load:
+    directions = [one for one in DIRECTIONS if any(one in by_direction for by_direction in logs.values())]
+    ops = [op for one in directions if (op := _op(one, logs))]
+    readings = [reading for one in directions for reading in _readings(one, logs)]
+    name = name_of(f"{series}-{job}" if several else series)
+    return Load(name, ops, label=f"{series}, job {job}" if several else series, readings=readings)
+
+
+def _op(direction: str, logs: Logs) -> OpRecord | None:
+    """Returns the figures of a direction; None where no log counts its I/Os or bytes."""
+    seconds = _seconds(direction, logs)
+    bandwidth = _stretches(logs.get(Kind.BANDWIDTH, {}).get(direction, []))
+    if not seconds:
+        if not bandwidth or bandwidth[0].sample.block:
+            return None
+        length_s = bandwidth[-1].end_s
+        moved = sum(one.sample.value * KIB * one.length_s for one in bandwidth)
+        return OpRecord(direction, mbps=moved / 1e6 / length_s, window_s=length_s)
+    window_s = seconds[-1].start_s + seconds[-1].length_s
+    n = sum(second.n for second in seconds)
+    moved = [second.bytes for second in seconds if second.bytes is not None]
+    means = [(second.n, second.latency.mean_us) for second in seconds]
+    known = [pair for pair in means if pair[1] is not None]
+    return OpRecord(
+        direction,
+        n=n,
+        iops=n / window_s,
+        mbps=sum(moved) / 1e6 / window_s if len(moved) == len(seconds) else None,
+        window_s=window_s,
+        latency=Latency(mean_by_count(known) if len(known) == len(seconds) else None),
+        seconds=seconds,
+    )
+
+
+def _seconds(direction: str, logs: Logs) -> list[Second]:
+    """Returns the samples from the log that counts I/Os best: histograms, single I/Os, rates."""
+    own = {kind: found for kind, by in logs.items() if (found := by.get(direction))}
+    means, bandwidth = _latencies(own), own.get(Kind.BANDWIDTH, [])
+    if histograms := own.get(Kind.HISTOGRAM):
+        counted = [(one, sum(b.n for b in one.sample.bins)) for one in _stretches(histograms)]
+    elif single := next((samples for samples in own.values() if samples[0].block), None):
+        return _of_single(own.get(Kind.COMPLETION) or own.get(Kind.TOTAL) or [], single)
+    else:
+        rates = _stretches(own.get(Kind.IOPS, []))
+        counted = [(one, round(one.sample.value * one.length_s)) for one in rates]
+    found = []
+    for index, (one, n) in enumerate(counted):
+        moved = bandwidth[index].value * KIB * one.length_s if len(bandwidth) == len(counted) else None
+        mean = means[index].value / 1000 if len(means) == len(counted) else None
+        latency = Latency(mean, bins=one.sample.bins)
+        found.append(Second(one.start_s, one.length_s, n, None if moved is None else round(moved), latency))
+    return found
+
+
+def _latencies(own: Mapping[Kind, list[Sample]]) -> list[Sample]:
+    return own.get(Kind.COMPLETION) or own.get(Kind.TOTAL) or []
+
+
+def _of_single(latencies: Sequence[Sample], counted: Sequence[Sample]) -> list[Second]:
+    """Returns seconds from logs with a line per I/O; `counted` is any of them, `latencies` may be empty."""
+    n, moved = Counter[int](), Counter[int]()
+    sums, largest = Counter[int](), Counter[int]()
+    bins: dict[int, Counter[Bin]] = {}
+    for one in counted:
+        n[one.time_ms // SECOND_MS] += 1
+        moved[one.time_ms // SECOND_MS] += one.block
+    for one in latencies:
+        at = one.time_ms // SECOND_MS
+        sums[at] += one.value
+        largest[at] = max(largest[at], one.value)
+        bins.setdefault(at, Counter())[bin_of(one.value, 0)] += 1
+    found = []
+    for at in sorted(n):
+        own = tuple(one._replace(n=count) for one, count in sorted(bins.get(at, Counter()).items()))
+        many = sum(one.n for one in own)
+        latency = Latency(sums[at] / 1000 / many, largest[at] / 1000, bins=own) if many else Latency()
+        found.append(Second(float(at), 1.0, n[at], moved[at], latency))
+    return found
+
+
+def _stretches(samples: Sequence[Sample]) -> list[Stretch]:
+    """Returns samples with the time from the one before to each; one that is not later than that adds nothing."""
+    found: list[Stretch] = []
+    before_ms = 0
+    for sample in samples[:MOST_SECONDS]:
+        if sample.time_ms > before_ms:
+            found.append(Stretch(before_ms / 1000, (sample.time_ms - before_ms) / 1000, sample))
+            before_ms = sample.time_ms
+    return found
+
+
+def _readings(direction: str, logs: Logs) -> Iterator[Reading]:
+    """Yields what is sampled where no log counts I/Os: bandwidth and mean latencies stand by themselves."""
+    if _seconds(direction, logs):
+        return
+    for kind, (name, factor, unit) in SAMPLED.items():
+        for one in _stretches(logs.get(kind, {}).get(direction, [])):
+            value = one.sample.value * factor
+            yield Reading(f"{name} of: {direction}", value, unit, one.start_s, one.length_s)

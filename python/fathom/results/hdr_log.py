@@ -1,0 +1,106 @@
+"""Logs of HdrHistogram (`.hlog`): a compressed histogram per interval, as many programs write them.
+
+Format: HdrHistogram 2.x, `HistogramLogWriter.java`. Behind comments and a line of headings each line has start, length
+and largest value of an interval, then its histogram. `Tag=NAME,` stands in front where there are several. The unit of
+the values is not in the file.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import PurePath
+
+from fathom.errors import UsageError
+from fathom.results.hdr_codec import CodecError, decode
+from fathom.results.reading import MOST_SECONDS, Names, Unit, number
+from fathom.results.records import Bin, Doubt, Latency, Load, OpRecord, Remark, Results, Second
+from fathom.statistics.percentiles import Histogram
+
+HINT = "give a log of HdrHistogram, version 1.2 or 1.3"
+MARK = "#[Histogram log format version"
+HEADINGS = '"StartTimestamp","Interval_Length"'
+START = re.compile(r"#\[StartTime: (?P<seconds>[\d.]+)")
+OPS = ("read", "write", "trim", "flush")
+UNTAGGED = "total"
+
+
+def looks_like(head: str) -> bool:
+    """Returns whether a file begins as such a log does."""
+    return head.startswith(MARK) or HEADINGS in head
+
+
+def parse(text: str, file: str, unit: Unit) -> Results:
+    """Returns what a log says. Raises UsageError for a line that is none of a log."""
+    by_tag: dict[str, list[Second]] = {}
+    measured = None
+    first_s: float | None = None
+    for line_number, line in enumerate(text.splitlines(), 1):
+        if match := START.match(line):
+            measured = _time(match["seconds"])
+        if not line.strip() or line.startswith(("#", '"')):
+            continue
+        tag, start_s, length_s, bins = _line(line, f"{file}:{line_number}", unit)
+        first_s = start_s if first_s is None else first_s
+        own = by_tag.setdefault(tag, [])
+        if length_s > 0 and start_s >= first_s and len(own) < MOST_SECONDS:
+            latency = Latency(_mean_us(bins), bins=bins)
+            own.append(Second(start_s - first_s, length_s, sum(one.n for one in bins), latency=latency))
+    loads = _loads(by_tag, PurePath(file).stem)
+    if not loads:
+        raise UsageError(f"{file}: no interval with a value", HINT)
+    return Results(
+        "HdrHistogram", loads, measured=measured, remarks=[Remark(Doubt.UNIT, values={"unit": unit.words})]
+    )
+
+
+def _line(line: str, place: str, unit: Unit) -> tuple[str, float, float, Sequence[Bin]]:
+    tag, rest = "", line
+    if line.startswith("Tag="):
+        tag, _, rest = line.removeprefix("Tag=").partition(",")
+    cells = rest.split(",")
+    if len(cells) != 4:
+        raise UsageError(f"{place}: expected start, length, largest value and histogram", HINT)
+    start_s, length_s = number(cells[0]), number(cells[1])
+    if start_s is None or length_s is None:
+        raise UsageError(f"{place}: no start and length of an interval", HINT)
+    try:
+        bins = decode(cells[3].strip())
+    except CodecError as error:
+        raise UsageError(f"{place}: {error}", HINT) from error
+    return tag, start_s, length_s, [Bin(low * unit.ns, high * unit.ns, n) for low, high, n in bins]
+
+
+def _loads(by_tag: Mapping[str, list[Second]], stem: str) -> list[Load]:
+    """Returns a load per tag; tags that are operations are those of one load."""
+    names = Names()
+    found: dict[str, Load] = {}
+    for tag, seconds in by_tag.items():
+        n = sum(second.n for second in seconds)
+        if not n:
+            continue
+        is_op = tag.lower() in OPS
+        title = stem if is_op or not tag else tag
+        window_s = seconds[-1].start_s + seconds[-1].length_s - seconds[0].start_s
+        op = OpRecord(
+            tag.lower() if is_op else UNTAGGED,
+            n=n,
+            iops=n / window_s,
+            window_s=window_s,
+            latency=Latency(_mean_us([one for second in seconds for one in second.latency.bins])),
+            seconds=seconds,
+        )
+        if title in found:
+            found[title] = replace(found[title], ops=[*found[title].ops, op])
+        else:
+            found[title] = Load(names.unique(title), [op], label=title)
+    return list(found.values())
+
+
+def _mean_us(bins: Sequence[Bin]) -> float | None:
+    return Histogram.of(*zip(*bins, strict=True)).mean_us() if bins else None
+
+
+def _time(seconds: str) -> datetime | None:
+    found = number(seconds)
+    return datetime.fromtimestamp(found, UTC) if found and found < 1 << 33 else None

@@ -1,0 +1,163 @@
+"""Imports files of results, few or thousands: each becomes a run, is found to be there already, or is named as bad."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fathom.errors import UsageError
+from fathom.results import fio_logs
+from fathom.results.as_run import Source, write_run
+from fathom.results.formats import READERS, Format, TextFile, format_of
+from fathom.results.reading import Unit
+from fathom.runs.document import OriginFile
+from fathom.runs.home import run_directories, runs_home
+from fathom.runs.layout import RUN
+
+MOST_BYTES = 1 << 28
+"""A larger file is refused: its text would not fit in memory beside what is made of it."""
+
+Progress = Callable[[int, int], None]
+"""Called with how many measurements are done, and how many there are."""
+
+
+@dataclass(frozen=True)
+class Duplicate:
+    """A measurement that a run has already."""
+
+    file: Path
+    run: str
+
+
+@dataclass(frozen=True)
+class Bad:
+    """A file that could not be imported. `why` names the file and what to do."""
+
+    file: Path
+    why: str
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """How files are read: as a format, or each by its contents; and the unit of latencies that have none."""
+
+    format: Format | None
+    unit: Unit
+
+
+@dataclass
+class Outcome:
+    """What became of all the files."""
+
+    runs: list[Path] = field(default_factory=list)
+    duplicates: list[Duplicate] = field(default_factory=list)
+    bad: list[Bad] = field(default_factory=list)
+
+
+def import_results(
+    paths: Sequence[Path],
+    format: Format | None = None,
+    unit: Unit = Unit.NS,
+    out: Path | None = None,
+    progress: Progress = lambda done, count: None,
+) -> Outcome:
+    """Imports files, and all files in folders, into `out` (default: the home of all runs).
+
+    A format that is given is taken for all of them, else each is known by its contents. Raises UsageError where there
+    is no file, and FathomError where runs cannot be written.
+    """
+    home = out or runs_home()
+    groups = _measurements(_files(paths))
+    if not groups:
+        raise UsageError("no file to import", "name files of results, or a folder of them")
+    known = _known(home)
+    outcome = Outcome()
+    for done, group in enumerate(groups):
+        progress(done, len(groups))
+        _take(group, Chosen(format, unit), home, known, outcome)
+    progress(len(groups), len(groups))
+    return outcome
+
+
+def _take(
+    group: Sequence[Path],
+    chosen: Chosen,
+    home: Path,
+    known: dict[frozenset[str], str],
+    outcome: Outcome,
+) -> None:
+    try:
+        read = [_read(path) for path in group]
+        key = frozenset(origin.sha256 for _, origin in read)
+        if key in known:
+            outcome.duplicates.append(Duplicate(group[0], known[key]))
+            return
+        texts = [text for text, _ in read]
+        name = chosen.format or format_of(texts[0])
+        results = READERS[name].parse(texts, chosen.unit)
+        run = write_run(results, Source(name, [origin for _, origin in read]), home)
+    except UsageError as error:
+        outcome.bad.append(Bad(group[0], str(error)))
+        return
+    known[key] = run.name
+    outcome.runs.append(run)
+
+
+def _files(paths: Iterable[Path]) -> list[Path]:
+    """Returns the files, those of folders in order of their names; hidden ones only where they are named."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(path.rglob("*"))
+            found |= dict.fromkeys(one for one in inside if one.is_file() and not one.name.startswith("."))
+        else:
+            found[path] = None
+    return list(found)
+
+
+def _measurements(files: Iterable[Path]) -> list[list[Path]]:
+    """Returns the files of each measurement: the logs of one run of fio are one."""
+    groups: dict[tuple[Path, str], list[Path]] = {}
+    for path in files:
+        series = fio_logs.series_of(path.name)
+        groups.setdefault((path.parent, f"log {series}" if series else path.name), []).append(path)
+    return list(groups.values())
+
+
+def _read(path: Path) -> tuple[TextFile, OriginFile]:
+    """Reads a file. Raises UsageError where that cannot be done, or it is no text."""
+    try:
+        size = path.stat().st_size
+        if size > MOST_BYTES:
+            raise UsageError(f"{path}: {size >> 20} MiB is too large", f"{MOST_BYTES >> 20} MiB is the limit")
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}", "name a file of results") from error
+    if b"\0" in data:
+        raise UsageError(f"{path}: not a text file", "name a file of results")
+    return text_file(str(path), data), OriginFile(
+        name=path.name, bytes=len(data), sha256=hashlib.sha256(data).hexdigest()
+    )
+
+
+def text_file(name: str, data: bytes) -> TextFile:
+    """Returns the text: UTF-8, or Latin-1 as programs on Windows may write it."""
+    try:
+        return TextFile(name, data.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        return TextFile(name, data.decode("latin-1"))
+
+
+def _known(home: Path) -> dict[frozenset[str], str]:
+    """Returns the runs in a folder that were imported, by the digests of the files that they are from."""
+    found = {}
+    for run in run_directories(home):
+        try:
+            origin = json.loads((run / RUN).read_text(encoding="utf-8")).get("origin")
+            digests = frozenset(file["sha256"] for file in origin["files"]) if origin else frozenset()
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            continue
+        if digests:
+            found[digests] = run.name
+    return found

@@ -1,0 +1,95 @@
+"""Numbers, sizes, names and tables out of files that others wrote. Whatever is no sensible value is None."""
+
+import csv
+import math
+import re
+from collections.abc import Iterable, Iterator
+from enum import Enum
+
+from fathom.errors import UsageError
+
+MOST = 1e18
+"""No count, rate or time of a real measurement is larger."""
+MOST_SECONDS = 1_000_000
+"""Samples of one operation that are kept: eleven days of seconds."""
+
+
+class Unit(Enum):
+    """The unit of latencies in a file that does not say it. The value is its length in ns."""
+
+    NS = 1
+    US = 1_000
+    MS = 1_000_000
+
+    @property
+    def ns(self) -> int:
+        """Nanoseconds in one."""
+        return self.value
+
+    @property
+    def words(self) -> str:
+        """Its name."""
+        return {Unit.NS: "nanoseconds", Unit.US: "microseconds", Unit.MS: "milliseconds"}[self]
+
+
+def number(value: object) -> float | None:
+    """Returns a finite number from 0 on; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        found = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return found if math.isfinite(found) and 0 <= found <= MOST else None
+
+
+def whole(value: object) -> int | None:
+    """Returns a count; None for anything else."""
+    found = number(value)
+    return None if found is None else round(found)
+
+
+def scaled(value: object, factor: float) -> float | None:
+    """Returns a number times `factor`, such as milliseconds as microseconds."""
+    found = number(value)
+    return None if found is None else found * factor
+
+
+def size_bytes(text: object) -> int | None:
+    """Returns a size as fio and Vdbench write it: `4k`, `1m`, `4096`, in powers of 1024."""
+    if isinstance(text, int) and not isinstance(text, bool):
+        return whole(text)
+    match = re.fullmatch(r"(\d{1,15})\s*(?:([kmgt])(?:i?b)?|b)?", str(text).strip().lower())
+    if match is None:
+        return None
+    power = " kmgt".index(match[2] or " ")
+    return int(match[1]) << (10 * power)
+
+
+def name_of(text: str, fallback: str = "load") -> str:
+    """Returns text as the name of a step: lower case, digits and hyphens, 60 characters at most."""
+    slug = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60].strip("-")
+    return slug or fallback
+
+
+class Names:
+    """Gives each load a name of its own."""
+
+    def __init__(self) -> None:
+        self._given: dict[str, int] = {}
+
+    def unique(self, text: str, fallback: str = "load") -> str:
+        """Returns the name; with a number behind it where it is taken."""
+        name = name_of(text, fallback)
+        count = self._given.get(name, 0) + 1
+        self._given[name] = count
+        return name if count == 1 else self.unique(f"{name}-{count}")
+
+
+def rows_of(lines: Iterable[str], file: str) -> Iterator[list[str]]:
+    """Yields the cells of each line of a CSV file, without blanks around them. Raises UsageError."""
+    try:
+        for row in csv.reader(lines):
+            yield [cell.strip() for cell in row]
+    except csv.Error as error:
+        raise UsageError(f"{file}: not CSV: {error}", "give the file as the program wrote it") from error

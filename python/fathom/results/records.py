@@ -1,0 +1,132 @@
+"""What a result file of another load generator says, as typed values. A None was not recorded: nothing fills it in.
+
+Times are seconds from the start of the measurement, latencies from issue to completion.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+
+class Bin(NamedTuple):
+    """`n` I/Os that took at least `low_ns` and less than `high_ns`."""
+
+    low_ns: int
+    high_ns: int
+    n: int
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Latency of one operation. `percentiles_us` has columns of the points table, such as `p99_us`."""
+
+    mean_us: float | None = None
+    max_us: float | None = None
+    percentiles_us: Mapping[str, float] = field(default_factory=dict)
+    bins: Sequence[Bin] = ()
+
+
+@dataclass(frozen=True)
+class Second:
+    """What an operation did from one sample to the next."""
+
+    start_s: float
+    length_s: float
+    n: int
+    bytes: int | None = None
+    latency: Latency = field(default_factory=Latency)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A value over a stretch of time that belongs to no single I/O."""
+
+    name: str
+    value: float
+    unit: str
+    start_s: float
+    length_s: float
+
+
+@dataclass(frozen=True)
+class OpRecord:
+    """One operation of a load. `op` is `total` where the file counts reads and writes together."""
+
+    op: str
+    n: int | None = None
+    iops: float | None = None
+    mbps: float | None = None
+    errors: int | None = None
+    window_s: float | None = None
+    block_bytes: int | None = None
+    latency: Latency = field(default_factory=Latency)
+    seconds: Sequence[Second] = ()
+
+
+@dataclass(frozen=True)
+class Load:
+    """One measured workload. `target` is the path that the other program loaded."""
+
+    name: str
+    ops: Sequence[OpRecord]
+    label: str = ""
+    target: str | None = None
+    read_pct: float | None = None
+    threads: int | None = None
+    iodepth: int | None = None
+    offered_iops: float | None = None
+    readings: Sequence[Reading] = ()
+
+
+class Doubt(Enum):
+    """What a reader of imported figures must know. The value is the sentence, with `{names}` to fill in."""
+
+    UNIT = "the file does not say the unit of its latencies; they are taken for {unit}"
+    FROM_SUBMISSION = (
+        "{step}: percentiles count from submission, because fio was asked for those (lat_percentiles)"
+    )
+    AT_ONCE = "{steps} ran at the same time, so the figures of each are those beside the others"
+    MERGED = "{step}: {many} jobs of one name are counted as one load with as many threads"
+    NO_MERGED_PERCENTILES = (
+        "{step}: percentiles of several jobs have no common value without histograms (JSON+)"
+    )
+    FAILED = "{step}: the job ended with error {code}, so its window may be shorter than asked"
+    SOME_FAILED = "{step}: {errors} I/Os failed"
+    SHORT = "{step}: {many} I/Os moved fewer bytes than asked"
+    SPLIT = "{step}: rates of reads and writes follow from the total and the share of reads"
+    ROUNDED = "counts of I/Os follow from rates times lengths, so each may be off by a few"
+    WHOLE_PHASE = "rates are over the whole phase, to the end of the slowest thread"
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A doubt with its values; `step` is the load that it is about."""
+
+    doubt: Doubt
+    step: str | None = None
+    values: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def words(self) -> str:
+        """The sentence."""
+        return self.doubt.value.format(step=self.step, **self.values)
+
+
+@dataclass(frozen=True)
+class Results:
+    """All that one or more files say of one measurement."""
+
+    program: str
+    loads: Sequence[Load]
+    version: str | None = None
+    measured: datetime | None = None
+    options: Mapping[str, JsonValue] = field(default_factory=dict)
+    """How the program was called, by section, as the file repeats it."""
+    environment: Mapping[str, JsonValue] = field(default_factory=dict)
+    remarks: Sequence[Remark] = ()
+    error: str | None = None
+    """Why the measurement did not end well, as the file says."""

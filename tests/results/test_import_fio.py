@@ -1,0 +1,187 @@
+"""Results of a real fio become runs with the figures that fio states, and nothing else."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+import pytest
+from others import FioFiles
+
+from fathom.results.import_files import import_results
+from fathom.results.reading import Unit
+from fathom.runs.check import check
+from fathom.runs.reader import Run
+from fathom.statistics.percentiles import Histogram
+
+
+def imported(*paths: Path, unit: Unit = Unit.NS) -> Run:
+    outcome = import_results(paths, unit=unit)
+    assert outcome.bad == []
+    [run] = outcome.runs
+    return Run(run)
+
+
+def rows(run: Run, step: str, op: str) -> dict[str, Any]:
+    [row] = [row for row in run.points.to_pylist() if (row["step"], row["op"]) == (step, op)]
+    return row
+
+
+def stated(path: Path, name: str) -> dict:
+    return next(job for job in json.loads(path.read_text())["jobs"] if job["jobname"] == name)
+
+
+def test_the_figures_are_those_that_fio_states(fio: FioFiles):
+    run = imported(fio.json_plus)
+    for name, op in (("randread", "read"), ("oltp", "read"), ("oltp", "write")):
+        theirs, ours = stated(fio.json_plus, name)[op], rows(run, name, op)
+        assert ours["n"] == theirs["total_ios"]
+        assert ours["iops"] == pytest.approx(theirs["iops"])
+        assert ours["mbps"] == pytest.approx(theirs["bw_bytes"] / 1e6)
+        assert ours["window_s"] == pytest.approx(theirs["runtime"] / 1000)
+        assert ours["mean_us"] == pytest.approx(theirs["clat_ns"]["mean"] / 1000)
+        assert ours["max_us"] == pytest.approx(theirs["clat_ns"]["max"] / 1000)
+        assert ours["p99_us"] is None or ours["p99_us"] == pytest.approx(
+            theirs["clat_ns"]["percentile"]["99.000000"] / 1000, abs=0.001
+        )
+    assert rows(run, "randread", "read")["p99_us"] is not None
+
+
+def test_the_bins_are_those_of_fio_and_hold_all_its_ios(fio: FioFiles):
+    run = imported(fio.json_plus)
+    theirs = stated(fio.json_plus, "randread")["read"]["clat_ns"]["bins"]
+    bins = run.latency.filter(pc.field("step") == "randread").to_pylist()
+    assert {(bin["low_ns"] + bin["high_ns"]) // 2: bin["count"] for bin in bins} == {
+        int(value): count for value, count in theirs.items()
+    }
+    assert {bin["index"] for bin in bins} == {None}
+
+
+def test_what_fio_repeats_of_its_options_is_kept_and_what_it_does_not_record_is_null(fio: FioFiles):
+    run = imported(fio.json_plus)
+    row = rows(run, "oltp", "read")
+    assert (row["block_bytes"], row["threads"], row["iodepth"], row["read_pct"]) == (4096, 2, 1, 70)
+    for unknown in (
+        "waf",
+        "joules",
+        "outstanding",
+        "limit",
+        "limited_by",
+        "steady",
+        "iops_low",
+        "p99_low_us",
+    ):
+        assert row[unknown] is None
+    document = run.document
+    assert document.origin is not None
+    assert document.origin.program == "fio"
+    assert document.origin.version == json.loads(fio.json_plus.read_text())["fio version"].removeprefix(
+        "fio-"
+    )
+    assert document.seed is None
+    assert [target.capacity_bytes for target in document.targets] == [None]
+    assert document.targets[0].name == f"file:{fio.json_plus.parent / 'file'}"
+    assert "elsewhere" in document.method.source
+    assert check(run.path).whole
+
+
+def test_json_without_bins_has_fios_own_percentiles_and_no_histogram(fio: FioFiles):
+    run = imported(fio.json)
+    theirs = stated(fio.json, "randread")["read"]["clat_ns"]["percentile"]
+    assert rows(run, "randread", "read")["p99_us"] == pytest.approx(theirs["99.000000"] / 1000)
+    assert run.latency.num_rows == 0
+
+
+def test_jobs_of_one_name_are_one_load_whose_percentiles_need_bins(fio: FioFiles, tmp_path: Path):
+    document = json.loads(fio.json_plus.read_text())
+    job = next(job for job in document["jobs"] if job["jobname"] == "randread")
+    document["jobs"] = [job, job]
+    twice = tmp_path / "twice.json"
+    twice.write_text(json.dumps(document))
+    once, both = rows(imported(fio.json_plus), "randread", "read"), rows(imported(twice), "randread", "read")
+    assert (both["n"], both["threads"]) == (2 * job["read"]["total_ios"], 2)
+    assert both["iops"] == pytest.approx(2 * job["read"]["iops"])
+    assert both["p99_us"] == pytest.approx(once["p99_us"])
+    del job["read"]["clat_ns"]["bins"]
+    without = tmp_path / "without.json"
+    without.write_text(json.dumps(document))
+    run = imported(without)
+    assert rows(run, "randread", "read")["p99_us"] is None
+    assert any("no common value" in note.text for note in run.notes)
+
+
+def test_a_job_that_ended_with_an_error_makes_a_failed_run(fio: FioFiles, tmp_path: Path):
+    document = json.loads(fio.json_plus.read_text())
+    document["jobs"][0]["error"] = 5
+    file = tmp_path / "failed.json"
+    file.write_text(json.dumps(document))
+    run = imported(file)
+    assert run.document.status == "failed"
+    assert "error 5" in (run.document.error or "")
+    assert rows(run, "oltp", "read")["errors"] is None
+
+
+def test_fio_of_version_two_counts_in_kib_and_microseconds(tmp_path: Path):
+    read = {
+        "io_bytes": 4000, "bw": 1000, "iops": 250.0, "runtime": 4000, "total_ios": 1000000,
+        "clat": {"min": 10, "max": 900, "mean": 120.5, "percentile": {"50.000000": 100, "99.000000": 500}},
+    }  # fmt: skip
+    job = {"jobname": "old", "groupid": 0, "error": 0, "read": read, "write": {"total_ios": 0}}
+    file = tmp_path / "old.json"
+    file.write_text("fio: a warning\n" + json.dumps({"fio version": "fio-2.1.3", "jobs": [job]}, indent=1))
+    row = rows(imported(file), "old", "read")
+    assert row["mbps"] == pytest.approx(1.024)
+    assert (row["mean_us"], row["p99_us"], row["max_us"]) == (120.5, 500, 900)
+    assert (row["block_bytes"], row["threads"]) == (None, None)
+
+
+def test_logs_of_one_run_are_one_run_with_seconds_and_their_histograms(fio: FioFiles):
+    run = imported(*fio.logs)
+    row = rows(run, "x", "read")
+    seconds = run.intervals.to_pylist()
+    assert len(seconds) >= 3
+    lines = [line.split(",") for line in fio.logs[-1].read_text().splitlines()]
+    assert [second["n"] for second in seconds] == [sum(map(int, line[3:])) for line in lines]
+    assert row["n"] == sum(second["n"] for second in seconds)
+    bins = run.latency.to_pylist()
+    assert {bin["index"] for bin in bins} == {second["index"] for second in seconds}
+    assert (
+        Histogram.of(*zip(*((b["low_ns"], b["high_ns"], b["count"]) for b in bins), strict=True)).n
+        == row["n"]
+    )
+    assert 1000 < row["iops"] < 3000
+
+
+def test_logs_with_a_line_an_io_have_every_latency(fio: FioFiles):
+    run = imported(*fio.each)
+    row = rows(run, "each", "read")
+    latencies = [int(line.split(",")[1]) for line in fio.each[2].read_text().splitlines()]
+    assert row["n"] == len(latencies) == 3072
+    assert row["mean_us"] == pytest.approx(sum(latencies) / len(latencies) / 1000)
+    assert sum(run.intervals["bytes"].to_pylist()) == 3072 * 4096
+
+
+def test_bandwidth_alone_is_kept_without_counts_that_nobody_made(fio: FioFiles):
+    run = imported(fio.logs[0])
+    row = rows(run, "x", "read")
+    assert (row["n"], row["iops"], row["mean_us"]) == (None, None, None)
+    assert row["mbps"] > 0
+    assert run.intervals.num_rows == 0
+    assert set(run.telemetry["name"].to_pylist()) == {"bandwidth of: read"}
+
+
+def test_the_unit_of_logs_can_be_given(fio: FioFiles):
+    as_ns = rows(imported(*fio.each), "each", "read")
+    for path in fio.each:
+        path.with_name(f"us-{path.name}").write_text(path.read_text() + "\n")
+    as_us = rows(
+        imported(*(path.parent / f"us-{path.name}" for path in fio.each), unit=Unit.US), "us-each", "read"
+    )
+    assert as_us["mean_us"] == pytest.approx(1000 * as_ns["mean_us"])
+
+
+def test_a_histogram_with_another_number_of_bins_is_refused(tmp_path: Path):
+    file = tmp_path / "y_clat_hist.1.log"
+    file.write_text("1000, 0, 4096, 1, 2, 3\n2000, 0, 4096, 1, 2, 3\n")
+    [bad] = import_results([file]).bad
+    assert bad.why.startswith(f"{file}:1: 3 bins")

@@ -1,0 +1,113 @@
+"""Many files at once: each is imported, found to be there, or named as bad; then the commands for runs take them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from others import Fathom
+
+from fathom.errors import UsageError
+from fathom.results.formats import Format
+from fathom.results.import_files import import_results
+from fathom.runs.reader import Run
+
+SAMPLES = Path(__file__).parents[1] / "data/results"
+
+
+def fio_result(iops: float, name: str = "job", version: str = "fio-3.33") -> str:
+    read = {"io_bytes": 4096, "bw_bytes": 4096 * iops, "iops": iops, "runtime": 1000, "total_ios": 1}
+    job = {"jobname": name, "groupid": 0, "error": 0, "read": read}
+    return json.dumps({"fio version": version, "timestamp": 1_500_000_000, "jobs": [job]})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Forty good files in two folders, one of them there twice, and three bad ones."""
+    (tmp_path / "in/deep").mkdir(parents=True)
+    for number in range(40):
+        place = tmp_path / ("in/deep" if number % 2 else "in")
+        (place / f"{number:02}.json").write_text(fio_result(100.0 + number))
+    (tmp_path / "in/again.json").write_text(fio_result(100.0))
+    (tmp_path / "in/cut.json").write_text(fio_result(1.0)[:-40])
+    (tmp_path / "in/notes.txt").write_text("a shopping list\n")
+    (tmp_path / "in/drive.bin").write_bytes(b"\0\1\2")
+    return tmp_path / "in"
+
+
+def test_a_folder_is_imported_whole_and_its_bad_files_do_not_stop_the_rest(folder: Path):
+    news: list[tuple[int, int]] = []
+    outcome = import_results([folder], progress=lambda done, count: news.append((done, count)))
+    assert len(outcome.runs) == 40
+    assert [(one.file.name, one.run) for one in outcome.duplicates] == [
+        (
+            "again.json",
+            next(run.name for run in outcome.runs if Run(run).points["iops"].to_pylist() == [100.0]),
+        )
+    ]
+    assert [one.file.name for one in outcome.bad] == ["cut.json", "drive.bin", "notes.txt"]
+    assert all(str(folder) in one.why for one in outcome.bad)
+    assert news[-1] == (44, 44)
+    rates = sorted(Run(run).points["iops"].to_pylist()[0] for run in outcome.runs)
+    assert rates == [100.0 + number for number in range(40)]
+
+
+def test_what_was_imported_before_is_not_imported_again(folder: Path):
+    first = import_results([folder])
+    second = import_results([folder])
+    assert second.runs == []
+    assert len(second.duplicates) == 41
+    assert {one.run for one in second.duplicates} == {run.name for run in first.runs}
+
+
+def test_the_command_names_runs_duplicates_and_bad_files_and_ends_with_one(folder: Path, fathom: Fathom):
+    done = fathom("import-results", folder)
+    assert done.code == 1
+    assert len(done.out.splitlines()) == 40
+    lines = done.err.splitlines()
+    assert len(lines) == 5
+    assert "already there" in lines[0]
+    assert lines[-1] == "fathom: 3 of 44 not imported"
+    assert "Traceback" not in done.err
+
+
+def test_a_format_that_is_given_is_taken_and_an_unknown_one_refused(tmp_path: Path, fathom: Fathom):
+    file = SAMPLES / "summary.html"
+    [bad] = import_results([file], Format.ELBENCHO).bad
+    assert "no headings of elbencho" in bad.why
+    assert fathom("import-results", "--format", "xml", file).code == 2
+    assert fathom("import-results", "--unit", "hours", file).code == 2
+    with pytest.raises(UsageError, match="no file"):
+        import_results([tmp_path])
+
+
+def test_report_compare_query_and_runs_take_imported_runs(tmp_path: Path, fathom: Fathom):
+    for name, iops in (("old", 100.0), ("new", 120.0)):
+        (tmp_path / f"{name}.json").write_text(
+            fio_result(iops, version="fio-2.1" if name == "old" else "fio-3.33")
+        )
+    old, new = fathom("import-results", tmp_path / "old.json", tmp_path / "new.json").out.split()
+    compared = fathom("compare", old, new)
+    assert compared.code == 0
+    assert "fio: 2.1 → 3.33" in compared.out
+    assert "measured by fio 2.1 elsewhere" in compared.out
+    assert "no interval" in compared.out
+    assert not any(verdict in compared.out for verdict in ("Better", "Worse"))
+    page = tmp_path / "page.html"
+    assert fathom("report", old, new, "--out", page).code == 0
+    assert "measured by fio 3.33, elsewhere" in page.read_text()
+    rows = fathom("query", "select iops from points order by iops", "--csv").out.splitlines()
+    assert rows == ["iops", "100.0", "120.0"]
+    assert "unknown" in fathom("runs").out
+    refused = fathom("resume", old)
+    assert refused.code == 2
+    assert "measured elsewhere" in refused.err
+
+
+def test_a_table_of_several_runs_has_one_header_and_says_which_run_a_row_is_of(
+    tmp_path: Path, fathom: Fathom
+):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.json").write_text(fio_result(100.0, name))
+    runs = fathom("import-results", tmp_path / "a.json", tmp_path / "b.json").out.split()
+    lines = fathom("report", *runs, "--csv").out.splitlines()
+    assert [line.split(",")[0] for line in lines] == ["run", *(Path(run).name for run in runs)]

@@ -1,0 +1,105 @@
+"""Results of Vdbench, elbencho, Iometer and HdrHistogram become runs; what their files lack is null."""
+
+from pathlib import Path
+
+import pytest
+
+from fathom.results.hdr_codec import encode
+from fathom.results.import_files import import_results
+from fathom.results.records import Bin
+from fathom.runs.reader import Run
+
+SAMPLES = Path(__file__).parents[1] / "data/results"
+
+
+def imported(path: Path) -> Run:
+    outcome = import_results([path])
+    assert outcome.bad == []
+    [run] = outcome.runs
+    return Run(run)
+
+
+def points(run: Run, *names: str) -> list[tuple[object, ...]]:
+    return [tuple(row[name] for name in ("step", "op", *names)) for row in run.points.to_pylist()]
+
+
+def test_vdbenchs_flat_file_has_a_load_per_run_and_the_means_that_it_states():
+    run = imported(SAMPLES / "flatfile.html")
+    assert points(run, "iops", "mean_us", "max_us", "threads", "block_bytes", "offered_iops", "window_s") == [
+        ("rd1", "read", 1575.0, 500.0, 5500.0, 8, 4096, None, 2.0),
+        ("rd1", "write", 525.0, 2500.0, 7500.0, 8, 4096, None, 2.0),
+        ("rd1-2", "read", 500.0, 500.0, 3000.0, 1, 65536, 500.0, 1.0),
+    ]
+    seconds = [(row["step"], row["op"], row["n"]) for row in run.intervals.to_pylist()]
+    assert seconds[:3] == [("rd1", "read", 750), ("rd1", "read", 1500), ("rd1", "read", 1650)]
+    assert run.document.origin
+    assert run.document.origin.version == "50407"
+    assert {row["p99_us"] for row in run.points.to_pylist()} == {None}
+
+
+def test_vdbenchs_summary_leaves_out_how_it_laid_out_its_files_and_takes_intervals_from_the_clock():
+    run = imported(SAMPLES / "summary.html")
+    assert points(run, "iops", "mean_us", "max_us", "threads", "block_bytes", "offered_iops", "window_s") == [
+        ("rd1", "read", 152.5, 100.0, 900.0, 4, 4096, 300.0, 4.0),
+        ("rd1", "write", 152.5, 300.0, 1400.0, 4, 4096, 300.0, 4.0),
+    ]
+    assert {row["length_s"] for row in run.intervals.to_pylist()} == {2.0}
+
+
+def test_vdbenchs_totals_have_a_mean_and_no_seconds():
+    run = imported(SAMPLES / "totals.html")
+    assert points(run, "iops", "mbps", "mean_us", "max_us", "window_s") == [
+        ("rd1", "read", 2230.0, pytest.approx(2338.32448), 28_000.0, 446_971.0, 120.0)
+    ]
+    assert run.intervals.num_rows == 0
+
+
+def test_elbenchos_phases_are_loads_and_those_without_io_are_left_out():
+    run = imported(SAMPLES / "elbencho.csv")
+    assert points(run, "iops", "n", "mean_us", "threads", "iodepth", "block_bytes") == [
+        ("night-write", "write", 2941.0, 8192, 9383.0, 16, 4, 1 << 20),
+        ("night-rwmix", "write", 310.0, None, 200.0, 16, 4, 4096),
+        ("night-rwmix", "read", 690.0, None, 60.0, 16, 4, 4096),
+    ]
+    assert {row["read_pct"] for row in run.points.to_pylist()} == {0.0, 69.0}
+
+
+def test_iometers_bins_are_kept_and_are_too_wide_for_percentiles():
+    run = imported(SAMPLES / "iometer.csv")
+    assert points(run, "iops", "mbps", "n", "mean_us", "max_us", "block_bytes", "p50_us", "iodepth") == [
+        ("4k-random-read", "read", 50_000.0, 204.8, 3_000_000, 250.0, 12_500.0, 4096, None, 16)
+    ]
+    bins = run.latency.to_pylist()
+    assert (bins[0]["low_ns"], bins[0]["high_ns"], bins[0]["count"]) == (50_000, 100_000, 1_000_000)
+    assert sum(row["count"] for row in bins) == 3_000_000
+
+
+def test_a_log_of_hdrhistogram_has_its_intervals_by_tag(tmp_path: Path):
+    bins = [Bin(100_000, 100_001, 990), Bin(5_000_000, 5_000_001, 10)]
+    lines = ["#[Histogram log format version 1.3]", "#[StartTime: 1441812279.474 (seconds since epoch), Wed]"]
+    lines += ['"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"']
+    lines += [f"Tag={tag},{at}.0,1.000,5.0,{encode(bins)}" for tag in ("read", "other") for at in range(30)]
+    file = tmp_path / "cassandra.hlog"
+    file.write_text("\n".join(lines) + "\n")
+    run = imported(file)
+    rows = {(row["step"], row["op"]): row for row in run.points.to_pylist()}
+    assert set(rows) == {("cassandra", "read"), ("other", "total")}
+    row = rows["cassandra", "read"]
+    assert (row["n"], row["iops"]) == (30_000, 1000.0)
+    assert row["p50_us"] == pytest.approx(100, rel=1e-3)
+    assert row["p95_us"] == pytest.approx(100, rel=1e-3)
+    assert row["max_us"] is None
+    assert row["mean_us"] == pytest.approx(149, rel=1e-3)
+    assert run.document.created.startswith("2015-09-09T15:24:39")
+
+
+@pytest.mark.parametrize(
+    "name", ["flatfile.html", "summary.html", "totals.html", "elbencho.csv", "iometer.csv"]
+)
+def test_every_file_says_that_it_was_measured_elsewhere_and_what_is_not_known(name: str):
+    run = imported(SAMPLES / name)
+    note = run.notes[0]
+    assert note.rule == "measured-elsewhere"
+    assert note.level == "warning"
+    assert name in note.text
+    assert [row["steady"] for row in run.points.to_pylist()] == [None] * run.points.num_rows
