@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeVar, get_args
+from typing import TYPE_CHECKING, TypeVar, cast, get_args
 
 from pydantic import BaseModel, StringConstraints, ValidationError
 
@@ -78,7 +78,9 @@ def laid_over(base: Mapping[str, object], own: Mapping[str, object]) -> dict[str
     for key, value in own.items():
         below = merged.get(key)
         whole = not isinstance(value, dict) or not isinstance(below, dict) or "value" in value
-        merged[key] = value if whole else laid_over(below, value)
+        merged[key] = (
+            value if whole else laid_over(cast("dict[str, object]", below), cast("dict[str, object]", value))
+        )
     return merged
 
 

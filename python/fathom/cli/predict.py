@@ -211,16 +211,25 @@ def choose(
             callback=_show_prices,
         ),
     ] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="also write the choice as an HTML page", metavar="FILE")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Which system answers the needs best, at what cost, and why."""
+    from fathom.output.output_file import check_output, write_output
+    from fathom.report.choice_page import render
     from fathom.sizing.choice_terminal import choice_json, print_choice
     from fathom.sizing.choose import choose as choose_between
     from fathom.sizing.choose import systems_to_compare
     from fathom.sizing.files import read_needs, read_prices
 
+    if out is not None:
+        check_output(out)
     stated, listed = read_needs(needs), read_prices(prices)
     choice = choose_between(stated, systems_to_compare(systems, run, stated, listed), listed)
+    if out is not None:
+        write_output(out, render(choice).encode())
     if as_json:
         print_json(choice_json(choice))
     else:

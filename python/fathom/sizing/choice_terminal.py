@@ -33,14 +33,15 @@ class Measure:
 
 
 def _cost_per(kind: Kind, op: Op | None, scale: float) -> Callable[[StorageSystem], float | None]:
-    return lambda system: _ratio(_total(system), system.figure(kind, op), scale)
+    return lambda system: _ratio(total_cost(system), system.figure(kind, op), scale)
 
 
 def _capacity(number_of_bytes: float) -> str:
     return amount("capacity", number_of_bytes)
 
 
-def _total(system: StorageSystem) -> float | None:
+def total_cost(system: StorageSystem) -> float | None:
+    """Returns what one system costs; None where the catalogue does not say what it is made of."""
     return system.bill.total if system.bill else None
 
 
@@ -51,8 +52,10 @@ def _ratio(above: float | None, below: float | None, scale: float) -> float | No
 MEASURES: Sequence[Measure] = (
     Measure("raw_bytes", "raw capacity", lambda s: s.raw_bytes, _capacity, is_best_high=True),
     Measure("usable_bytes", "usable capacity", lambda s: s.usable_bytes, _capacity, is_best_high=True),
-    Measure("cost_per_raw_tb", "cost per raw TB", lambda s: _ratio(_total(s), s.raw_bytes, 1e12)),
-    Measure("cost_per_usable_tb", "cost per usable TB", lambda s: _ratio(_total(s), s.usable_bytes, 1e12)),
+    Measure("cost_per_raw_tb", "cost per raw TB", lambda s: _ratio(total_cost(s), s.raw_bytes, 1e12)),
+    Measure(
+        "cost_per_usable_tb", "cost per usable TB", lambda s: _ratio(total_cost(s), s.usable_bytes, 1e12)
+    ),
     Measure("cost_per_gbps_read", "cost per GB/s read", _cost_per("bandwidth", "read", 1e9)),
     Measure("cost_per_gbps_write", "cost per GB/s write", _cost_per("bandwidth", "write", 1e9)),
     Measure("cost_per_kiops_read", "cost per 1,000 IOPS read", _cost_per("iops", "read", 1e3)),
@@ -145,7 +148,7 @@ def _needs_table(choice: Choice) -> Table:
     for index, need in enumerate(choice.needs.needs):
         table.add_row(
             Text(need.text),
-            *(Text(_answer_text(offer, offer.sizing.answers[index])) for offer in choice.offers),
+            *(Text(answer_text(offer, offer.sizing.answers[index])) for offer in choice.offers),
         )
     table.add_row(
         "systems", *(str(offer.count) if offer.count else "–" for offer in choice.offers), style="bold"
@@ -158,7 +161,7 @@ def _needs_table(choice: Choice) -> Table:
     return table
 
 
-def _answer_text(offer: Offer, answer: Answer) -> str:
+def answer_text(offer: Offer, answer: Answer) -> str:
     """Returns `1 (304 TB each)`; at most that many where the need is a ceiling."""
     if answer.each is None:
         return "not known"
@@ -175,7 +178,7 @@ def _systems_table(choice: Choice) -> Table:
     systems = [offer.system for offer in choice.offers]
     for group in GROUPS:
         table.add_row(group, *(_share(system, group) for system in systems))
-    totals = Measure("cost", "cost", _total)
+    totals = Measure("cost", "cost", total_cost)
     for measure in (totals, *MEASURES):
         values = [measure.value(system) for system in systems]
         if all(value is None for value in values):

@@ -101,9 +101,12 @@ def _of_form(name: str, ratings: Sequence[SpecRow]) -> list[SpecRow]:
 def _figures(row: SpecRow, warranty_years: float | None) -> dict[tuple[Kind, Op | None], Figure]:
     written_tb = row.tbw_tb
     endurance = "rated TBW"
-    if written_tb is None and row.endurance_dwpd and row.capacity_gb and warranty_years:
-        written_tb = row.endurance_dwpd * row.capacity_gb / 1000 * DAYS * warranty_years
-        endurance = f"{row.endurance_dwpd:g} drive writes a day for {warranty_years:g} years"
+    if row.endurance_dwpd and row.capacity_gb and warranty_years:
+        daily_tb = row.endurance_dwpd * row.capacity_gb / 1000 * DAYS * warranty_years
+        # A rating of writes in order may stand beside one of random writes: the lesser is the one to count on.
+        if written_tb is None or (row.uncertain and daily_tb < written_tb):
+            written_tb = daily_tb
+            endurance = f"{row.endurance_dwpd:g} drive writes a day for {warranty_years:g} years"
     stated: list[tuple[Kind, Op | None, float | None, float, str]] = [
         ("bandwidth", "read", row.seq_read_mbps, 1e6, "rated"),
         ("bandwidth", "write", row.seq_write_mbps, 1e6, "rated"),

@@ -70,6 +70,12 @@ class Needs(_File):
     prefer: Annotated[Preference, PlainValidator(parse_preference)] = Preference("least cost", "cost")
     derate: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Share of a system's bandwidth and IOPS to count on."""
+    years: Positive = 5.0
+    """Over which cost is counted."""
+    writes_tb_per_day: Positive | None = None
+    """What hosts write, 10^12 B: for the drives that wear out in these years."""
+    waf_ratio: Positive = 1.0
+    """Write amplification of these writes over that of the drives' endurance rating."""
 
 
 class Item(_File):
@@ -89,6 +95,8 @@ class Prices(_File):
     """`EUR`, `USD`, or `relative`."""
     note: Text | None = None
     """Printed with every comparison."""
+    energy_per_kwh: Positive | None = None
+    """In the same currency; absent: energy is shown in kWh and not counted."""
     items: dict[Name, Item]
 
 

@@ -1,0 +1,217 @@
+"""A choice between systems as an offline HTML page: the recommendation first, then cost, alternatives and sources."""
+
+from collections.abc import Callable, Sequence
+
+from fathom.analysis.finding import cited
+from fathom.output.text import percent
+from fathom.report.blocks import Answer, Block, Chart, Figure, Group, Item, Points, Prose, Row, Section, Table
+from fathom.report.charts import Axis, Line, line_chart
+from fathom.report.page import page
+from fathom.report.style import grouped, plain, slot
+from fathom.sizing.changes import changes
+from fathom.sizing.choice_terminal import MEASURES, answer_text, total_cost
+from fathom.sizing.choose import Choice, Offer
+from fathom.sizing.ownership import Ownership, ownership
+from fathom.sizing.reasons import headline, reasons
+from fathom.sizing.system import GROUPS
+
+NONE = Item("–", tone="quiet", title="not known")
+DRAWN = 4
+"""Systems of a kind that the chart goes up to, at least; more where the needs take more."""
+
+
+def render(choice: Choice) -> str:
+    """Returns the page."""
+    sections = [_recommendation(choice), _needs(choice), _cost(choice), _years(choice), _sources(choice)]
+    return page("Which system to choose", [], sections)
+
+
+def _sentence(text: str) -> str:
+    return plain(text[:1].upper() + text[1:].rstrip(".") + ".")
+
+
+def _recommendation(choice: Choice) -> Section:
+    blocks: list[Block] = [Answer([_sentence(headline(choice))])]
+    if said := reasons(choice):
+        blocks.append(Points([_sentence(text) for text in said]))
+    if moved := changes(choice):
+        blocks += [Prose(["What would change it:"]), Points([_sentence(text) for text in moved])]
+    return Section("recommendation", "Recommendation", blocks)
+
+
+def _heads(choice: Choice) -> list[Item]:
+    return [Item(offer.system.name, slot=slot(place)) for place, offer in enumerate(choice.offers)]
+
+
+def _needs(choice: Choice) -> Section:
+    """Returns how many of each system each need takes."""
+    rows = [
+        Row(
+            Item(plain(need.text)),
+            [Item(plain(answer_text(offer, offer.sizing.answers[place]))) for offer in choice.offers],
+        )
+        for place, need in enumerate(choice.needs.needs)
+    ]
+    counts = [Item(str(offer.count), tone="strong") if offer.count else NONE for offer in choice.offers]
+    costs = [_amount(offer.cost) for offer in choice.offers]
+    rows += [
+        Row(Item("Systems", tone="strong"), counts),
+        Row(Item(f"Cost, {plain(choice.prices.currency)}"), costs),
+    ]
+    return Section(
+        "needs", "What each need takes", [Table("Need", _heads(choice), [Group("", rows)])], short="Needs"
+    )
+
+
+def _amount(value: float | None) -> Item:
+    return NONE if value is None else Item(grouped(value))
+
+
+def _cost(choice: Choice) -> Section:
+    """Returns cost over capacity, and what one of each system costs per unit of what it gives."""
+    blocks: list[Block] = []
+    if drawn := _figure(choice):
+        blocks.append(drawn)
+    table = _per_unit(choice)
+    blocks.append(table)
+    return Section("cost", "Cost against capacity", blocks, short="Cost")
+
+
+def _figure(choice: Choice) -> Figure | None:
+    """Returns lines of cost over usable capacity, a mark for each number of systems."""
+    most = max(DRAWN, *(offer.count for offer in choice.offers))
+    lines: list[Line] = []
+    rows: list[Row] = []
+    for place, offer in enumerate(choice.offers):
+        each, price = offer.system.figure("capacity"), total_cost(offer.system)
+        if not each or not price:
+            continue
+        name = offer.system.name
+        points = [[count * each / 1e12, count * price] for count in range(1, most + 1)]
+        needed = [count != offer.count for count in range(1, most + 1)]
+        lines.append(Line(name, slot(place), points, marks=True, hollow=needed))
+        rows += [
+            Row(Item(f"{count} x {name}"), [Item(grouped(x)), Item(grouped(y))])
+            for count, (x, y) in enumerate(points, 1)
+        ]
+    if not lines:
+        return None
+    currency = plain(choice.prices.currency)
+    chart = Chart(
+        "cost",
+        "Cost",
+        f"{currency}, over usable capacity in TB",
+        line_chart(Axis("usable capacity, TB", "count", low=0), Axis("", "count", low=0), lines),
+        "Cost over usable capacity; the table below has the figures.",
+        320,
+    )
+    caption = (
+        "A mark for each whole number of systems; the filled one is the number that the needs take. Servers, network "
+        "and drives are counted as the price list has them."
+    )
+    data = Table("", [Item("Usable capacity", "TB"), Item("Cost", currency)], [Group("", rows)])
+    legend = [Item(line.name, slot=line.slot) for line in lines]
+    return Figure([chart], caption, data, legend, columns=1)
+
+
+def _per_unit(choice: Choice) -> Table:
+    systems = [offer.system for offer in choice.offers]
+    parts = [
+        Row(Item(group), [_share(offer, group) for offer in choice.offers])
+        for group in GROUPS
+        if any(system.bill for system in systems)
+    ]
+    measures = [
+        Row(
+            Item(measure.label),
+            _best_marked([measure.value(one) for one in systems], measure.text, high=measure.is_best_high),
+        )
+        for measure in MEASURES
+        if any(measure.value(one) is not None for one in systems)
+    ]
+    groups = [Group("What it is made of", parts)] if parts else []
+    footnote = (
+        f"One system as it was tested. Prices: {plain(choice.prices.currency)}. The best of a row is in bold."
+    )
+    return Table(
+        "One system", _heads(choice), [*groups, Group("What it gives for that", measures)], [footnote]
+    )
+
+
+def _share(offer: Offer, group: str) -> Item:
+    bill = offer.system.bill
+    cost = next((cost for name, cost in bill.costs.items() if name == group), None) if bill else None
+    return NONE if bill is None or cost is None else Item(grouped(cost), percent(cost / bill.total))
+
+
+def _best_marked(values: Sequence[float | None], text: Callable[[float], str], *, high: bool) -> list[Item]:
+    known = [value for value in values if value is not None]
+    best = (max if high else min)(known)
+    return [
+        NONE
+        if value is None
+        else Item(text(value), tone="strong" if value == best and len(known) > 1 else "")
+        for value in values
+    ]
+
+
+def _years(choice: Choice) -> Section:
+    """Returns what each offer costs over the years."""
+    needs, prices = choice.needs, choice.prices
+    owned = [ownership(offer, needs, prices) for offer in choice.offers]
+    rows = [
+        Row(Item("Purchase"), [_amount(one.purchase) for one in owned]),
+        Row(Item("Energy, MWh"), [_amount(one.energy_kwh and one.energy_kwh / 1000) for one in owned]),
+        Row(Item("Energy"), [_amount(one.energy) for one in owned]),
+        Row(Item("Rated lives used by each drive"), [_lives(one) for one in owned]),
+        Row(
+            Item("Drives bought again"),
+            [NONE if one.replaced is None else Item(f"{one.replaced:,}") for one in owned],
+        ),
+        Row(Item("Their price"), [_amount(one.replacements) for one in owned]),
+        Row(Item("Together", tone="strong"), [_amount(one.total) for one in owned]),
+        Row(
+            Item("Together per usable TB"),
+            [_per_tb(one, offer) for one, offer in zip(owned, choice.offers, strict=True)],
+        ),
+    ]
+    table = Table(plain(prices.currency), _heads(choice), [Group("", rows)], _year_notes(choice))
+    return Section("years", f"Cost over {needs.years:g} years", [table], short="Years")
+
+
+def _lives(one: Ownership) -> Item:
+    return NONE if one.lives_used is None else Item(f"{one.lives_used:.2f}")
+
+
+def _per_tb(one: Ownership, offer: Offer) -> Item:
+    each = offer.system.usable_bytes
+    return _amount(one.total / (each * offer.count / 1e12) if one.total and each and offer.count else None)
+
+
+def _year_notes(choice: Choice) -> list[str]:
+    needs, prices = choice.needs, choice.prices
+    notes = []
+    if prices.energy_per_kwh is None:
+        notes.append("Energy is not counted: the price list has no energy_per_kwh.")
+    if needs.writes_tb_per_day is None:
+        notes.append("Wear is not counted: the needs state no writes_tb_per_day.")
+    else:
+        notes.append(
+            f"Drives wear by {needs.writes_tb_per_day:g} TB a day, times raw over usable capacity for redundancy, "
+            f"times waf_ratio {needs.waf_ratio:g}: write amplification over that of the rating. "
+            "A drive is bought again for each further rated life (TBW, or DWPD over its warranty)."
+        )
+    notes.append(
+        "Power is that of full load, all the time. Failures, interest, space and staff are left out."
+    )
+    return notes
+
+
+def _sources(choice: Choice) -> Section:
+    figures = [answer.figure for offer in choice.offers for answer in offer.sizing.answers if answer.figure]
+    texts = [f"Figures from {cited(source)}." for source in dict.fromkeys(one.source for one in figures)]
+    if choice.prices.note:
+        texts.append(f"Prices: {choice.prices.note}.")
+    return Section(
+        "sources", "Where the figures are from", [Points([plain(text) for text in texts])], short="Sources"
+    )

@@ -1,0 +1,120 @@
+"""A choice as a page, what would change it, and what it costs over years."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from fathom.cli import app
+from fathom.report.choice_page import render
+from fathom.sizing.changes import changes
+from fathom.sizing.choose import Choice, choose
+from fathom.sizing.files import Needs, Prices, read_prices
+from fathom.sizing.ownership import HOURS_PER_YEAR, Ownership, ownership
+from fathom.sizing.system import rated_system
+
+MAINSTREAM = "weka-cluster-mainstream-7450-pro"
+PERFORMANCE = "weka-cluster-performance-9400-pro"
+CAPACITY = "weka-cluster-high-capacity-6500-ion"
+DRIVE = "micron-7450-pro-7.68tb"
+
+
+def chosen(*needs: str, prices: Prices | None = None, **keys: object) -> Choice:
+    listed = prices or read_prices(None)
+    stated = Needs.model_validate({"schema": "fathom-needs/1", "needs": needs, **keys})
+    systems = [rated_system(name, listed) for name in (CAPACITY, MAINSTREAM, PERFORMANCE)]
+    return choose(stated, systems, listed)
+
+
+def owned(choice: Choice, name: str = MAINSTREAM) -> Ownership:
+    [offer] = [offer for offer in choice.offers if offer.system.name == name]
+    return ownership(offer, choice.needs, choice.prices)
+
+
+def test_the_binding_need_may_grow_by_just_what_is_said() -> None:
+    [said, *_] = changes(chosen("250 TB"))
+    assert said == "250 TB may grow by 22 % before 2 systems are needed"
+    assert chosen("304 TB").best == chosen("250 TB").best or chosen("304 TB").best
+    more = chosen("305 TB").best
+    assert more
+    assert (more.system.name, more.count) != (MAINSTREAM, 1)
+
+
+def test_the_second_comes_first_at_the_price_that_is_said() -> None:
+    choice = chosen("250 TB")
+    best, second = choice.ranked[:2]
+    assert best.cost
+    assert second.cost
+    fall = 100 * (1 - best.cost / second.cost)
+    assert f"the second, {second.system.name}, comes first if it costs {fall:.0f} % less" in changes(choice)
+
+
+def test_another_preference_is_named_only_where_it_changes_the_choice() -> None:
+    said = " ".join(changes(chosen("250 TB")))
+    assert f"with most GB/s read preferred, 1 x {PERFORMANCE} comes first" in said
+    assert f"preferred, 1 x {MAINSTREAM}" not in said
+
+
+def test_where_nothing_answers_nothing_would_change_it() -> None:
+    assert changes(chosen("read in 1 us")) == []
+
+
+def test_wear_follows_writes_redundancy_and_write_amplification() -> None:
+    one = owned(chosen("250 TB", writes_tb_per_day=100))
+    twice = owned(chosen("250 TB", writes_tb_per_day=100, waf_ratio=2))
+    redundancy = 460.8 / 304
+    assert one.lives_used == pytest.approx(100 * redundancy / 60 / 7.68, rel=0.08)
+    assert twice.lives_used == pytest.approx(2 * (one.lives_used or 0))
+
+
+def test_a_drive_is_bought_again_for_each_further_life_and_not_before() -> None:
+    light, heavy = (owned(chosen("250 TB", writes_tb_per_day=each)) for each in (200, 400))
+    assert light.lives_used
+    assert light.lives_used < 1
+    assert light.replaced == 0
+    assert heavy.lives_used
+    assert 1 < heavy.lives_used < 2
+    assert heavy.replaced == 60
+    assert heavy.replacements == pytest.approx(60 * read_prices(None).items[DRIVE].price)
+    assert heavy.total == pytest.approx((heavy.purchase or 0) + (heavy.replacements or 0))
+
+
+def test_energy_is_counted_where_it_has_a_price_and_shown_without() -> None:
+    listed = read_prices(None)
+    priced = listed.model_copy(update={"energy_per_kwh": 0.001})
+    without, with_price = owned(chosen("250 TB")), owned(chosen("250 TB", prices=priced))
+    watts = rated_system(MAINSTREAM, listed).figure("power")
+    assert watts
+    assert without.energy_kwh == pytest.approx(watts * 5 * HOURS_PER_YEAR / 1000)
+    assert without.energy is None
+    assert with_price.energy == pytest.approx(0.001 * (without.energy_kwh or 0))
+
+
+def test_what_is_not_known_of_wear_is_not_guessed() -> None:
+    assert owned(chosen("250 TB")).lives_used is None
+    unrated = owned(chosen("250 TB", writes_tb_per_day=100), CAPACITY)
+    assert unrated.lives_used is None
+    assert unrated.replacements is None
+
+
+def test_the_page_opens_with_the_recommendation_and_says_what_is_left_out() -> None:
+    html = render(chosen("250 TB", "100 GB/s read"))
+    assert (
+        html.index("Recommendation")
+        < html.index("What would change it")
+        < html.index("Cost against capacity")
+    )
+    assert f"1 x {MAINSTREAM}: least cost of the 3 that meet the needs." in html
+    assert "Wear is not counted" in html
+    assert "not quotes" in html
+
+
+def test_the_command_writes_the_page_and_does_not_replace_a_file_of_others(tmp_path: Path) -> None:
+    needs, out = tmp_path / "needs.toml", tmp_path / "choice.html"
+    needs.write_text('schema = "fathom-needs/1"\nneeds = ["250 TB"]\n')
+    words = ["choose", str(needs), MAINSTREAM, PERFORMANCE, "--out", str(out)]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    assert "Which system to choose" in out.read_text()
+    out.write_text("mine")
+    assert CliRunner().invoke(app, words).exit_code != 0
+    assert out.read_text() == "mine"
