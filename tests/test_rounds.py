@@ -129,7 +129,7 @@ def test_the_report_says_by_how_much_rounds_still_vary_and_move(run: Run) -> Non
     assert "the standard's window passes after 3 rounds of at most 8. “rnd-4kib-r0” varies most" in said
     assert "% of their mean (20 % allowed)" in said
     assert "The stricter combined criterion" in said
-    assert summary.build(compare([load(run.path)])) == Section("summary", "Summary", [section.blocks[0]])
+    assert summary.build(compare([load(run.path)])) == Section("summary", "Findings", [section.blocks[0]])
 
 
 def test_blocks_that_a_target_does_not_have_are_left_out_and_said(run: Run) -> None:

@@ -469,3 +469,12 @@ def _telemetry(target: Fake, corner: Corner, length_s: int) -> pa.Table:
                 }
             )
     return pa.Table.from_pylist(rows, schema=TELEMETRY)
+
+
+def unfolded(page: Page) -> Page:
+    """Returns the page with every part of it opened, and its charts drawn."""
+    page.evaluate("() => document.querySelectorAll('details.part').forEach((part) => (part.open = true))")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('.chart')].every((chart) => chart.firstElementChild)"
+    )
+    return page

@@ -102,7 +102,7 @@ def test_no_target_that_had_not_settled_is_marked_best_in_the_results(comparison
         assert section is not None
         table = section.blocks[0]
         assert isinstance(table, Table)
-        marks.append(table.groups[3].rows[0].cells[best.column.index].sub.split(" · ")[-1])
+        marks.append(table.groups[3].rows[best.column.index].cells[0].sub.split(" · ")[-1])
     assert marks == ["best", "not settled"]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import synthetic
-from synthetic import Visit, lookup
+from synthetic import Visit, lookup, unfolded
 
 from fathom.report import sections, write_html
 from fathom.report.sections import modules
@@ -46,7 +46,7 @@ def test_the_page_opens_without_a_complaint_and_asks_the_network_for_nothing(
 
 
 def test_every_chart_is_really_drawn(report: Path, visit: Open) -> None:
-    page = visit(report).page
+    page = unfolded(visit(report).page)
     charts = page.locator(".chart")
     assert charts.count() == 5 + 4 + 4 + 4
     for place in range(charts.count()):
@@ -56,7 +56,7 @@ def test_every_chart_is_really_drawn(report: Path, visit: Open) -> None:
 
 
 def test_each_series_is_drawn_in_its_own_colour(report: Path, visit: Open) -> None:
-    page = visit(report).page
+    page = unfolded(visit(report).page)
     drawn = page.evaluate(
         "() => echarts.getInstanceByDom(document.querySelector('[data-chart^=percentiles]'))"
         ".getOption().series.map((s) => s.color)"
@@ -68,7 +68,7 @@ def test_each_series_is_drawn_in_its_own_colour(report: Path, visit: Open) -> No
 def test_a_long_name_beside_bars_takes_several_lines_none_of_which_begins_with_a_comma(
     report: Path, visit: Open
 ) -> None:
-    page = visit(report).page
+    page = unfolded(visit(report).page)
     lines = page.evaluate(
         """() => {
           const charts = [...document.querySelectorAll(".chart")].map((e) => echarts.getInstanceByDom(e).getOption());
@@ -81,7 +81,7 @@ def test_a_long_name_beside_bars_takes_several_lines_none_of_which_begins_with_a
 
 
 def test_dark_mode_follows_the_system_and_the_button(report: Path, visit: Open) -> None:
-    light, dark = visit(report).page, visit(report, dark=True).page
+    light, dark = unfolded(visit(report).page), unfolded(visit(report, dark=True).page)
     background = "() => getComputedStyle(document.body).backgroundColor"
     series = "() => echarts.getInstanceByDom(document.querySelector('.chart')).getOption().series[0].color"
     assert light.evaluate(background) == "rgb(255, 255, 255)"
@@ -96,7 +96,7 @@ def test_on_paper_charts_are_vectors_in_light_colours_and_the_method_is_unfolded
     report: Path, visit: Open
 ) -> None:
     seen = visit(report, dark=True)
-    page = seen.page
+    page = unfolded(seen.page)
     page.emulate_media(media="print")
     page.wait_for_selector(".chart-paper svg path", state="attached")
     assert page.locator(".chart-paper svg").count() == page.locator(".chart").count()
@@ -137,7 +137,7 @@ def test_long_names_are_told_in_whole(visit: Open, tmp_path: Path, width: int) -
 
 
 def test_the_time_axis_switches_between_logarithmic_and_linear(report: Path, visit: Open) -> None:
-    page = visit(report).page
+    page = unfolded(visit(report).page)
     kind = "() => echarts.getInstanceByDom(document.querySelector('[data-chart=timeline-0]')).getOption().yAxis[0].type"
     assert page.evaluate(kind) == "log"
     page.locator("#timeline [data-scale=value]").press("Enter")
@@ -145,24 +145,25 @@ def test_the_time_axis_switches_between_logarithmic_and_linear(report: Path, vis
 
 
 def test_a_target_is_hidden_and_shown_by_its_legend_from_the_keyboard(report: Path, visit: Open) -> None:
-    page = visit(report).page
+    page = unfolded(visit(report).page)
     button = page.locator("#latency .legend button").first
     selected = f"() => {CURVES}.getOption().legend[0].selected"
     button.press("Space")
-    assert page.evaluate(selected) == {"Scratch file, /tmp": False}
+    assert page.evaluate(selected)["Scratch file, /tmp"] is False
     button.press("Space")
     assert page.evaluate(selected) == {}
 
 
 def test_pointing_at_a_curve_tells_its_value_and_unit(report: Path, visit: Open) -> None:
     seen = visit(report)
+    unfolded(seen.page)
     chart = seen.page.locator("[data-chart^=percentiles]").first
     chart.scroll_into_view_if_needed()
     box = chart.bounding_box()
     assert box is not None
     seen.page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + box["height"] / 2)
     seen.page.wait_for_function(
-        "() => /percentile [0-9.]+ %\\s[^]*WD Ultrastar DC SN861\\s+[0-9.,]+ us/.test("
+        "() => /percentile [0-9.]+ %\\s[^]*WD Ultrastar DC SN861\\s+[0-9.,]+ µs/.test("
         "document.querySelector('[data-chart^=percentiles]').innerText)"
     )
     assert seen.complaints == []
@@ -195,6 +196,7 @@ def test_a_hostile_target_name_stays_text(name: str, tmp_path: Path, visit: Open
         tmp_path / "run", [target], notes=[note], measure_s=2, precondition_s=2, fill_s=2
     )
     seen = visit(write_html([run], tmp_path / "report.html", lookup))
+    unfolded(seen.page)
     assert seen.complaints == []
     assert seen.page.locator("main script, main img, main svg:not(.diagram svg)").count() == 0
     assert name in seen.page.locator("thead").first.inner_text()
@@ -212,7 +214,7 @@ def test_a_report_of_two_runs_tells_them_apart(run: Path, tmp_path: Path, visit:
     other = synthetic.make_run(
         tmp_path / "other", synthetic.TWINS[:1], quick=False, seed=2, created="2026-11-21T08:15:00Z"
     )
-    page = visit(write_html([run, other], tmp_path / "report.html", lookup)).page
+    page = unfolded(visit(write_html([run, other], tmp_path / "report.html", lookup)).page)
     heads = page.locator("#results thead th").all_inner_texts()
     assert sum("WD Ultrastar DC SN861" in head for head in heads) == 2
     assert any("· A" in head for head in heads)
@@ -234,6 +236,7 @@ def test_a_run_without_a_finished_step_still_makes_a_page(tmp_path: Path, visit:
         table.unlink()
     seen = visit(write_html([run], tmp_path / "report.html", lookup))
     assert "no result to show" in seen.page.locator("#summary").inner_text()
+    assert seen.page.locator("#summary details").first.get_attribute("open") is not None
     assert seen.complaints == []
 
 

@@ -53,7 +53,8 @@ def section(run: fathom.Run) -> Section:
 
 
 def test_rates_are_told_over_what_was_written_in_capacities(section: Section, run: fathom.Run) -> None:
-    figure = section.blocks[1]
+    assert section.key_figure is not None
+    figure = section.key_figure.block
     assert isinstance(figure, Figure)
     [group] = figure.data.groups
     shown = {row.label.text: row.cells[0].text for row in group.rows}

@@ -93,9 +93,7 @@ def test_waf_of_seconds_has_its_interval_and_of_too_few_the_reason(
 def test_the_table_of_results_says_how_sure_waf_is(long: Comparison, short: Comparison) -> None:
     for comparison, begins in ((long, "± "), (short, "")):
         found = table(corners.build(comparison))
-        cells = [
-            row.cells[0] for group in found.groups for row in group.rows if row.label.text == corners.WAF
-        ]
+        cells = [cell for cell in column_of(found, corners.WAF) if cell is not corners.NONE]
         assert cells
         assert all(cell.sub.startswith(begins) and bool(cell.sub) == bool(begins) for cell in cells)
         assert NOTE in found.footnotes

@@ -1,6 +1,7 @@
 """Commands that read runs: report, runs, query and check."""
 
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,13 @@ from fathom.cli.options import AsJson, PriceList
 from fathom.cli.output import one_form, print_json, stdout
 
 
+class EditionName(StrEnum):
+    """The editions of a report by name, without loading what draws them."""
+
+    FULL = "full"
+    SHORT = "short"
+
+
 def report(
     runs: Annotated[list[str], typer.Argument(help="runs to show side by side", metavar="RUN...")],
     out: Annotated[Path | None, typer.Option(help="the HTML file", metavar="FILE")] = None,
@@ -17,11 +25,14 @@ def report(
         bool, typer.Option("--pool", help="pool runs of one method and target as repeats, not side by side")
     ] = False,
     prices: PriceList = None,
+    edition: Annotated[
+        EditionName, typer.Option(help="all of it, or the answer, notes and provenance for print")
+    ] = EditionName.FULL,
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print the points as CSV instead")] = False,
 ) -> None:
     """Write one offline HTML report from run directories alone."""
-    from fathom.report import REPORT, runs_csv, runs_json, write_html
+    from fathom.report import REPORT, Edition, runs_csv, runs_json, write_html
     from fathom.runs.home import find_run
     from fathom.sizing.files import read_prices
 
@@ -32,7 +43,9 @@ def report(
     elif as_csv:
         print(runs_csv(paths), end="")
     else:
-        print(write_html(paths, out or paths[0] / REPORT, prices=read_prices(prices), pool=pool))
+        chosen = Edition(edition.value)
+        path = out or paths[0] / REPORT
+        print(write_html(paths, path, prices=read_prices(prices), pool=pool, edition=chosen))
 
 
 def runs(as_json: AsJson = False) -> None:

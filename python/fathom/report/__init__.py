@@ -4,7 +4,7 @@ Nothing here touches a target or measures anything; whatever it says was in the 
 """
 
 from fathom.report.export import run_json, runs_csv, runs_json
-from fathom.report.page import REPORT, write_html
+from fathom.report.page import REPORT, Edition, write_html
 from fathom.report.terminal import print_table
 
-__all__ = ["REPORT", "print_table", "run_json", "runs_csv", "runs_json", "write_html"]
+__all__ = ["REPORT", "Edition", "print_table", "run_json", "runs_csv", "runs_json", "write_html"]

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 JsonValue = str | int | float | bool | None | Sequence["JsonValue"] | Mapping[str, "JsonValue"]
 Option = dict[str, JsonValue]
 """An ECharts option. Colours starting with `$` are CSS variables, formatters starting with `@` functions of
-assets/report.js."""
+assets/charts.js."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,17 @@ class Table:
     footnotes: Sequence[str] = ()
     numeric: bool = True
     shown: int | None = None
+    folded: Sequence[int] = ()
+    """Places of columns, from 0 without the label's, that are hidden until the reader asks for them."""
+    folded_name: str = ""
+    """What those columns are, for the button that shows them."""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """One canvas. `summary` is what a screen reader says instead of it."""
+    """One canvas. `summary` is what a screen reader says instead of it; `views` are further options by the key of the
+    figure's view that shows them.
+    """
 
     key: str
     title: str
@@ -65,6 +71,9 @@ class Chart:
     summary: str
     height_px: int
     slot: int | None = None
+    wide: bool = False
+    """Whether it takes a row of the figure by itself."""
+    views: Mapping[str, Option] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -72,6 +81,8 @@ class Figure:
     """Charts that share a legend, a caption and a table of their data.
 
     `group`: charts whose pointers move together. `scale`: how the y axes start where the reader can switch them.
+    `views`: (key, label) of what the reader can switch between, the first one shown first; its charts' own options are
+    that first view.
     """
 
     template: ClassVar[str] = "figure"
@@ -82,6 +93,7 @@ class Figure:
     columns: Literal[1, 2, 3] = 2
     scale: Literal["", "log", "value"] = ""
     group: str = ""
+    views: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True)
@@ -112,7 +124,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class Bar:
-    """A line of a card: a target's figure as a bar, with its 95 % interval, as fractions 0..1 of the card's scale."""
+    """A line of a card: a target's figure as a bar. Its 95 % interval and the published figure are fractions 0..1 of
+    the card's scale. `error` is how far the figure is from the published one.
+    """
 
     label: str
     tag: str
@@ -121,6 +135,8 @@ class Bar:
     share: float
     low: float | None
     high: float | None
+    published: float | None = None
+    error: Item | None = None
 
 
 @dataclass(frozen=True)
@@ -142,6 +158,11 @@ class Cards:
     template: ClassVar[str] = "cards"
     cards: Sequence[Card]
     shown: int = 12
+
+    @property
+    def ticked(self) -> bool:
+        """Whether any bar has a published figure."""
+        return any(bar.published is not None for card in self.cards for bar in card.bars)
 
 
 @dataclass(frozen=True)
@@ -205,8 +226,20 @@ Block = Table | Figure | Prose | Points | Answer | Cards | Notes | Diagram | Ver
 
 
 @dataclass(frozen=True)
+class KeyFigure:
+    """What a page may open with: the answer in one sentence, the figure that shows it, and the reasons, gravest first.
+
+    A sentence has at most two numbers beside those in names of targets and workloads.
+    """
+
+    sentence: str
+    block: Figure | Cards | Table
+    reasons: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
 class Section:
-    """A part of the page with an entry in its contents."""
+    """A part of the page with an entry in its contents. Its `blocks` are folded away until the reader opens them."""
 
     key: str
     title: str
@@ -214,4 +247,6 @@ class Section:
     short: str = field(default="")
     """Title in the contents; the title itself when empty."""
     answer: Sequence[str] = ()
-    """What it says to the method's question: shown in front of everything else, and below the terminal's table."""
+    """What it says to the method's question, figure by figure: below the terminal's table, and among the findings."""
+    key_figure: KeyFigure | None = None
+    """What the page opens with where this section answers its method's question; else the first of its blocks."""

@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fathom.report.blocks import JsonValue, Option
-from fathom.report.style import DASHES, SYMBOLS
+from fathom.report.style import DASHES, SYMBOLS, with_micro
 
 Format = Literal["count", "us", "pct", "seconds", "minutes", "hours", "tail", "depth"]
-"""How assets/report.js writes values: `count` 2.1M, `us` 140 us, `tail` 3 -> 99.9 %, `depth` 5 -> 32."""
+"""How assets/charts.js writes values: `count` 2.1M, `us` 140 µs, `tail` 3 -> 99.9 %, `depth` 5 -> 32."""
 CROSS = "path://M2 0L5 3L8 0L10 2L7 5L10 8L8 10L5 7L2 10L0 8L3 5L0 2Z"
 LABEL_PX = 130
 """Width of the names beside bars; longer ones take several lines."""
 LABEL_LINE_PX = 14
 """Height of a line of the labels of shaded stretches."""
+END_LABEL_PX = 118
+"""Width of a name at the end of a line."""
 TIME: tuple[Format, ...] = ("seconds", "minutes", "hours")
 
 
@@ -42,7 +44,7 @@ class Axis:
             bounds["interval"] = self.step
         return {
             "type": "log" if self.log else "value",
-            "name": self.name,
+            "name": with_micro(self.name),
             "nameLocation": "middle",
             "nameGap": 24,
             "nameTextStyle": {"color": "$muted"},
@@ -67,6 +69,7 @@ class Line:
 
     `style`: `line` has the series' own dash; `solid` stands alone in its panel; `outline` is a histogram's;
     `envelope` is the faint line behind another. `hollow`: which points have an empty mark, none if not given.
+    `labelled`: its name stands at its end where there is room. `pins`: (x, y, words) of points worth a label.
     """
 
     name: str
@@ -75,6 +78,8 @@ class Line:
     style: Literal["line", "solid", "outline", "envelope"] = "line"
     marks: bool = False
     hollow: Sequence[bool] = ()
+    labelled: bool = False
+    pins: Sequence[tuple[float, float, str]] = ()
 
     def option(self) -> Option:
         """Returns the ECharts series."""
@@ -99,6 +104,10 @@ class Line:
             },
             "emphasis": {"disabled": True},
         }
+        if self.labelled:
+            series |= {"endLabel": _end_label(colour), "labelLayout": {"moveOverlap": "shiftY"}}
+        if self.pins:
+            series["markPoint"] = _pins(self.pins, colour)
         if self.style == "outline":
             series |= {"step": "end", "areaStyle": {"color": colour, "opacity": 0.1, "origin": "start"}}
         return series
@@ -176,7 +185,7 @@ class Limit:
             "animation": False,
             "symbol": "none",
             "lineStyle": {"color": "$ink", "type": "dashed", "width": 1},
-            "label": {"formatter": self.label, "position": "insideStartTop", "color": "$ink"},
+            "label": {"formatter": with_micro(self.label), "position": "insideStartTop", "color": "$ink"},
             "data": [{"yAxis": self.y}],
         }
 
@@ -207,7 +216,7 @@ class Switch:
         return cls(low, max(high, low * 10), max(positive))
 
     def option(self) -> Option:
-        """Returns what assets/report.js needs to switch."""
+        """Returns what assets/charts.js needs to switch."""
         return {"switch": {"low": self.log_low, "high": self.log_high, "linear": self.linear_high}}
 
 
@@ -234,7 +243,8 @@ def line_chart(
     if spans and series:
         series[0] |= {"markArea": _shading(spans)}
     lines_above = max((span.label.count("\n") + 1 for span in spans), default=0)
-    option = _frame(6 + LABEL_LINE_PX * lines_above if spans else 10, x, right=44 if spans else 16) | {
+    right = END_LABEL_PX + 24 if any(line.labelled for line in lines) else 44 if spans else 16
+    option = _frame(6 + LABEL_LINE_PX * lines_above if spans else 10, x, right) | {
         "xAxis": x.option(vertical=False),
         "yAxis": y.option(vertical=True),
         "series": series,
@@ -268,27 +278,34 @@ def scatter_chart(
     return option
 
 
+Bars = tuple[str, int, Sequence[float | None]]
+"""Series name, slot, one value per category."""
+
+
 def bar_chart(
-    x: Axis, categories: Sequence[str], bars: Sequence[tuple[str, int, Sequence[float | None]]]
+    x: Axis,
+    categories: Sequence[str],
+    bars: Sequence[Bars],
+    published: Sequence[Bars] = (),
+    *,
+    stacked: bool = False,
+    width_px: int = 9,
 ) -> Option:
-    """Returns horizontal bars, grouped by category; each of `bars` is (series name, slot, one value per category)."""
-    return _frame(8, x) | {
+    """Returns horizontal bars, grouped by category, in order or `stacked`. `published` are figures of the same names:
+    a hollow bar under each solid one.
+    """
+    beneath = {name: values for name, _, values in published}
+    series: list[JsonValue] = []
+    for name, slot, values in bars:
+        look: Option = {"color": f"$c{slot}", "borderRadius": 0 if stacked else [0, 2, 2, 0]}
+        series.append(_bar(name, values, look, width_px) | ({"stack": "all"} if stacked else {}))
+        if any(value is not None for value in beneath.get(name, ())):
+            hollow: Option = {"color": "transparent", "borderColor": f"$c{slot}", "borderWidth": 1.25}
+            series.append(_bar(f"{name}, published", beneath[name], hollow, width_px - 2))
+    return _frame(8, x, right=28) | {
         "xAxis": x.option(vertical=False) | {"splitLine": {"show": True, "lineStyle": {"color": "$rule"}}},
         "yAxis": _names(categories),
-        "series": [
-            {
-                "type": "bar",
-                "name": name,
-                "data": list(values),
-                "animation": False,
-                "barMaxWidth": 9,
-                "barGap": "15%",
-                "barCategoryGap": "32%",
-                "itemStyle": {"color": f"$c{slot}", "borderRadius": [0, 2, 2, 0]},
-                "emphasis": {"disabled": True},
-            }
-            for name, slot, values in bars
-        ],
+        "series": series,
         "tooltip": _tooltip("count", x.format) | {"axisPointer": {"type": "shadow"}},
     }
 
@@ -341,6 +358,60 @@ def change_chart(spans: Sequence[Span], changes: Sequence[float], tones: Sequenc
         "xAxis": x.option(vertical=False) | {"splitLine": {"show": True, "lineStyle": {"color": "$rule"}}},
         "yAxis": _names([span.label for span in spans]),
         "series": series,
+    }
+
+
+def _bar(name: str, values: Sequence[float | None], look: Option, width_px: int) -> Option:
+    """Returns the bars of a series, one per category."""
+    return {
+        "type": "bar",
+        "name": name,
+        "data": list(values),
+        "animation": False,
+        "barMaxWidth": width_px,
+        "barGap": "20%",
+        "barCategoryGap": "32%",
+        "itemStyle": look,
+        "emphasis": {"disabled": True},
+    }
+
+
+def _end_label(colour: str) -> Option:
+    """Returns the label at the end of a line: its name, in its colour."""
+    return {
+        "show": True,
+        "formatter": "{a}",
+        "color": colour,
+        "distance": 8,
+        "width": END_LABEL_PX,
+        "overflow": "break",
+        "fontSize": 12,
+        "lineHeight": 14,
+    }
+
+
+def _pins(pins: Sequence[tuple[float, float, str]], colour: str) -> Option:
+    """Returns rings around points, each with its words above it."""
+    return {
+        "silent": True,
+        "animation": False,
+        "symbol": "circle",
+        "symbolSize": 13,
+        "itemStyle": {"color": "transparent", "borderColor": colour, "borderWidth": 1.5},
+        "data": [
+            {
+                "coord": [x, y],
+                "label": {
+                    "show": True,
+                    "formatter": words,
+                    "position": "top",
+                    "distance": 5,
+                    "color": "$ink",
+                    "fontSize": 12,
+                },
+            }
+            for x, y, words in pins
+        ],
     }
 
 

@@ -47,7 +47,7 @@ def tell(comparison: Comparison) -> Told:
     remarks = [
         " ".join(texts("bound")),
         " ".join(texts("consistency")),
-        _caveats(comparison),
+        " ".join(caveats(comparison)),
     ]
     return Told(
         " ".join(texts("overall")),
@@ -130,7 +130,8 @@ def _renamed(table: pa.Table, column: Column) -> pa.Table:
     return rows.set_column(0, "target", pa.array([column.short] * rows.num_rows, pa.string()))
 
 
-def _caveats(comparison: Comparison) -> str:
+def caveats(comparison: Comparison) -> list[str]:
+    """Returns what to mind before any figure is quoted: which targets are simulated, and how many notes limit them."""
     parts = []
     if comparison.twins:
         real = len(comparison.columns) - len(comparison.twins)
@@ -143,4 +144,4 @@ def _caveats(comparison: Comparison) -> str:
         one = len(serious) == 1
         many = "One validity note limits" if one else f"{len(serious)} validity notes limit"
         parts.append(f"{many} what these figures show; read {'it' if one else 'them'} before quoting any.")
-    return " ".join(parts)
+    return parts

@@ -4,6 +4,7 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict
+from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -14,14 +15,30 @@ from markupsafe import Markup
 
 from fathom.output.output_file import check_output, write_output
 from fathom.report import sections, style
-from fathom.report.blocks import Diagram, Figure, Section
+from fathom.report.blocks import Block, Diagram, Figure, Section
 from fathom.report.comparison import Comparison, compare, run_letter
 from fathom.report.data import RunData, load
+from fathom.report.findings import caveats
+from fathom.report.opening import Opening, opened
 from fathom.report.published import Lookup, catalogue
 from fathom.sizing.files import Prices
 
 REPORT = "report.html"
 """What a report is called in the folder of its run."""
+
+SCRIPTS = ("charts.js", "controls.js", "save.js", "paper.js")
+"""The page's own scripts, in the order in which they run."""
+MOST_SOURCES = 3
+SHORT = ("notes", "provenance")
+"""Sections of the short edition, behind the opening."""
+
+
+class Edition(StrEnum):
+    """How much a page holds: everything, or what is printed and handed on."""
+
+    FULL = "full"
+    SHORT = "short"
+
 
 STATUS = {
     "running": "This run is still going on.",
@@ -39,6 +56,7 @@ def write_html(
     prices: Prices | None = None,
     *,
     pool: bool = False,
+    edition: Edition = Edition.FULL,
 ) -> Path:
     """Writes the report of one or more run directories to `out` and returns it. `prices`, `pool`: as of `compare`.
 
@@ -46,22 +64,47 @@ def write_html(
     """
     of_a_run = out.parent in runs and out.name == REPORT
     check_output(out, of_a_run=of_a_run)
-    page = render(compare([load(run) for run in runs], lookup, prices, pool=pool))
+    page = render(compare([load(run) for run in runs], lookup, prices, pool=pool), edition)
     write_output(out, page.encode(), of_a_run=of_a_run)
     return out
 
 
-def render(comparison: Comparison) -> str:
+def render(comparison: Comparison, edition: Edition = Edition.FULL) -> str:
     """Returns the page of runs as text."""
     headers = [_header(comparison, places) for places in _together(comparison)]
-    return page(_title(comparison), headers, sections.build_all(comparison), comparison.shortenings)
+    built = sections.build_all(comparison)
+    opening, built = opened(built, caveats(comparison), _declared(comparison))
+    if edition is Edition.SHORT:
+        built = [section for section in built if section.key in SHORT]
+    targets = [(column.label, column.short) for column in comparison.columns]
+    return page(
+        _title(comparison),
+        headers,
+        built,
+        comparison.shortenings,
+        opening=opening,
+        targets=targets,
+        source=_source(comparison),
+    )
 
 
 def page(
-    title: str, headers: Sequence[dict[str, object]], built: Sequence[Section], shortened: Sequence[str] = ()
+    title: str,
+    headers: Sequence[dict[str, object]],
+    built: Sequence[Section],
+    shortened: Sequence[str] = (),
+    *,
+    opening: Opening | None = None,
+    targets: Sequence[tuple[str, str]] = (),
+    source: str = "",
 ) -> str:
-    """Returns a page of sections; each of `headers` says of one run what the template's head shows."""
-    echarts, script = _asset("vendor", "echarts.common.min.js"), _asset("assets", "report.js")
+    """Returns a page of sections; each of `headers` says of one run what the template shows of it.
+
+    `targets` are the label and the short label of each, in the order of their colours, for the filter. `source` is
+    what a saved figure says of its origin.
+    """
+    echarts = _asset("vendor", "echarts.common.min.js")
+    script = "\n".join(_asset("assets", name) for name in SCRIPTS)
     diagrams = _diagrams(built)
     drawing = [_dagre(), _asset("assets", "diagram.js")] if diagrams else []
     return (
@@ -71,6 +114,9 @@ def page(
             title=title,
             runs=headers,
             sections=built,
+            opening=opening,
+            targets=targets,
+            source=source,
             shortened=shortened,
             palette=list(zip(style.LIGHT, style.DARK, strict=True)),
             # Inside style and script elements browsers know no escapes. These files are ours and hold no untrusted
@@ -81,7 +127,9 @@ def page(
             drawing=[Markup(text) for text in drawing],
             diagrams=htmlsafe_json_dumps(diagrams, allow_nan=False, separators=(",", ":")),
             script_hashes=" ".join(f"'sha256-{_sha256(text)}'" for text in (echarts, script, *drawing)),
-            data=htmlsafe_json_dumps(_chart_options(built), allow_nan=False, separators=(",", ":")),
+            data=htmlsafe_json_dumps(
+                _chart_options(_blocks(built, opening)), allow_nan=False, separators=(",", ":")
+            ),
         )
     )
 
@@ -147,9 +195,37 @@ def _took(runs: Sequence[RunData]) -> str:
     return style.seconds(sum(lengths_s)) + (" together" if len(runs) > 1 else "")
 
 
-def _chart_options(built: Sequence[Section]) -> dict[str, object]:
-    figures = [block for section in built for block in section.blocks if isinstance(block, Figure)]
-    return {chart.key: chart.option for figure in figures for chart in figure.charts}
+def _declared(comparison: Comparison) -> str | None:
+    """Returns the section that the runs' one method declares as its key figure; None where it does not, or where there
+    are several methods.
+    """
+    declared = {str(run.document.method.parsed.get("key_figure") or "") for run in comparison.runs}
+    return next(iter(declared)) or None if len(declared) == 1 else None
+
+
+def _source(comparison: Comparison) -> str:
+    """Returns run, date and version, as figures carry them into other documents."""
+    said = [
+        f"run {style.plain(run.document.id)}, {style.when(run.document.created)}, "
+        f"fathom {run.document.versions.get('fathom', '')}"
+        for run in comparison.runs[:MOST_SOURCES]
+    ]
+    more = len(comparison.runs) - len(said)
+    return "; ".join(said) + (f"; and {more} more" if more else "")
+
+
+def _blocks(built: Sequence[Section], opening: Opening | None) -> list[Block]:
+    first: list[Block] = [opening.block] if opening else []
+    return [*first, *(block for section in built for block in section.blocks)]
+
+
+def _chart_options(blocks: Sequence[Block]) -> dict[str, object]:
+    """Returns each chart's option by its key; a further view of it by `key|view`."""
+    charts = [chart for block in blocks if isinstance(block, Figure) for chart in block.charts]
+    options: dict[str, object] = {chart.key: chart.option for chart in charts}
+    return options | {
+        f"{chart.key}|{view}": option for chart in charts for view, option in chart.views.items()
+    }
 
 
 def _diagrams(built: Sequence[Section]) -> dict[str, object]:
@@ -172,7 +248,7 @@ def _unbroken(value: object) -> object:
     """
     if type(value) is not str:
         return value
-    return value.replace(" %", "\N{NO-BREAK SPACE}%").replace("± ", "±\N{NO-BREAK SPACE}")
+    return style.with_micro(value).replace(" %", "\N{NO-BREAK SPACE}%").replace("± ", "±\N{NO-BREAK SPACE}")
 
 
 @cache

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from fathom.analysis import findings
-from fathom.output.text import without_document
+from fathom.output.text import signed_pct, without_document
+from fathom.report.blocks import Item
 
+NEAR_PCT = 10.0
+"""A figure no further from the published one is near it."""
 Metric = Literal["mbps", "iops"]
 
 
@@ -78,3 +81,8 @@ def find(lookup: Lookup, device: str | None, workload: str | None, metric: Metri
 def counted(lookup: Lookup) -> Lookup:
     """Returns the same without rows that are shown for context and count for nothing."""
     return lambda device, workload: [row for row in lookup(device, workload) if row.role != "context"]
+
+
+def error_item(error_pct: float) -> Item:
+    """Returns how far a figure is from the published one, as a label in the colour of near or far."""
+    return Item(signed_pct(error_pct), tone="good" if abs(error_pct) <= NEAR_PCT else "bad")

@@ -1,5 +1,6 @@
 """The one figure style: colours, line marks, and how numbers are written, on pages, in charts and in the terminal."""
 
+import re
 from datetime import datetime
 
 from fathom.statistics.uncertainty import LEAST_BEYOND
@@ -26,6 +27,15 @@ SYMBOLS = ("circle", "rect", "triangle", "diamond", "roundRect", "emptyCircle", 
 
 MIN_TAIL = LEAST_BEYOND
 """A percentile is shown only when at least this many I/Os lie beyond it."""
+
+
+MICRO = re.compile(r"(?:(?<=\d )|(?<=, )|(?<=\()|^)us(?=$|[\s,;.:)])")
+"""The unit where it follows a number or a comma, or stands alone; a name that holds the word is left as it is."""
+
+
+def with_micro(text: str) -> str:
+    """Returns text whose `us` are `µs`, as pages have it; files and terminals that know ASCII alone have `us`."""
+    return MICRO.sub("µs", text)
 
 
 def slot(index: int) -> int:

@@ -36,7 +36,7 @@ def modules() -> list[SectionModule]:
 
 
 def build_all(comparison: Comparison) -> list[Section]:
-    """Returns the sections of a page; the first of them opens with what all of them answer."""
+    """Returns the sections of a page; the first of them, the findings, begins with what all of them answer."""
     built = [section for module in modules() if (section := module.build(comparison)) is not None]
     if (texts := answers(built)) and built:
         built[0] = replace(built[0], blocks=[Answer(texts), *built[0].blocks])

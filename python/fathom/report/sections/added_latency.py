@@ -7,10 +7,23 @@ from itertools import chain
 from fathom.catalog.models import PublishedRow
 from fathom.columns.schema import Point
 from fathom.output.text import signed_pct
-from fathom.report.blocks import Block, Group, Item, Points, Prose, Row, Section, Table
+from fathom.report.blocks import (
+    Block,
+    Chart,
+    Figure,
+    Group,
+    Item,
+    KeyFigure,
+    Points,
+    Prose,
+    Row,
+    Section,
+    Table,
+)
+from fathom.report.charts import Axis, bar_chart
 from fathom.report.comparison import Column, Comparison
 from fathom.report.reference import Pair, agreement, beside, find, reasons, rows_of
-from fathom.report.style import grouped, plain
+from fathom.report.style import LIGHT, compact, grouped, plain
 from fathom.statistics.means import mean_by_count
 
 ORDER = 14
@@ -28,6 +41,8 @@ PER_DRIVE = ("6x32", "1x32")
 """Loads of system and drive with as much in flight per drive (24 drives, four hosts)."""
 LOADS = (*DRIVE_LOADS, *SYSTEM_LOADS, PER_DRIVE[0])
 CONTROLLER = "controller"
+LEAST_US = 0.05
+"""Parts of the way that take less are not shown."""
 HEADLINE = "controller-share-headline"
 """The published row that gives the controller's share of the latency in one figure."""
 
@@ -90,8 +105,81 @@ def build(comparison: Comparison) -> Section | None:
             times,
         ]
     return Section(
-        "Latency the system adds", "What the way in between adds", blocks, short="Added latency", answer=told
+        "added-latency",
+        "What the way in between adds",
+        blocks,
+        short="Added latency",
+        answer=told,
+        key_figure=_key_figure(system, pairs),
     )
+
+
+def _key_figure(system: _Measured, pairs: "Sequence[_Added]") -> KeyFigure | None:
+    """Returns where an I/O spends its time, stacked by part of the way; None where the system does not say."""
+    loads = _loads(system)
+    if not loads:
+        return None
+    bars = [
+        (plain(part), place, [float(f"{value:.4g}") for value in values])
+        for place, (part, values) in enumerate(_largest(_parts(loads)).items())
+    ]
+    labels = [label for label, _ in loads]
+    option = bar_chart(Axis("us", "us", low=0), labels, bars, stacked=True, width_px=26)
+    chart = Chart(
+        "key-times",
+        "Where an I/O spends its time",
+        "mean time per I/O with its waiting, us",
+        option,
+        "Time per I/O in each part of the way; the table below has the figures.",
+        80 + 48 * len(loads),
+    )
+    legend = [Item(name, slot=place) for name, place, _ in bars]
+    caption = "Each bar is a load: jobs x iodepth on every host."
+    figure = Figure([chart], caption, _times(system) or Table("", [], []), legend, columns=1)
+    reasons = [text for text in (_controller_share(system), _greatest(system)) if text]
+    if not pairs:
+        part, most = max(((part, max(row)) for part, row in _parts(loads).items()), key=lambda pair: pair[1])
+        return KeyFigure(
+            f"An I/O spends most of its time in {plain(part)}: up to {most:.0f} us.", figure, reasons
+        )
+    worst = max(pairs, key=lambda one: one.added_us)
+    sentence = (
+        f"{system.column.short} adds {worst.added_us:.0f} us to {worst.label}, which takes the drive alone "
+        f"{worst.direct_us:.0f} us."
+    )
+    where = f"Most of that is waiting for {worst.limit}." if worst.limit else ""
+    return KeyFigure(sentence, figure, [text for text in (where, *reasons) if text])
+
+
+def _largest(parts: dict[str, list[float]]) -> dict[str, list[float]]:
+    """Returns the parts that take the most, as many as there are colours, the last of them all others together."""
+    ranked = sorted(parts, key=lambda part: -max(parts[part]))
+    if len(ranked) <= len(LIGHT):
+        return parts
+    kept, rest = ranked[: len(LIGHT) - 1], ranked[len(LIGHT) - 1 :]
+    others = [sum(values, 0.0) for values in zip(*(parts[part] for part in rest), strict=True)]
+    return {part: parts[part] for part in parts if part in kept} | {"all else": others}
+
+
+def _controller_share(system: _Measured) -> str:
+    mix, (label, ops) = next(iter(MIXES.items()))
+    load = next(iter(SYSTEM_LOADS))
+    added_us, point = system.times_us(mix, load).get(CONTROLLER), system.point(mix, load, ops[0])
+    if added_us is None or point is None or not point.mean_us:
+        return ""
+    return (
+        f"The controller itself takes {added_us:.1f} us of a {label}: {100 * added_us / point.mean_us:.1f} %."
+    )
+
+
+def _greatest(system: _Measured) -> str:
+    mix, (label, ops) = next(iter(MIXES.items()))
+    most, load = max((_total(system, mix, load), load) for load in LOADS)
+    point = system.point(mix, load, ops[0])
+    if not most or point is None:
+        return ""
+    limit = f", limited by {plain(point.limit.name)}" if point.limit else ""
+    return f"Its maximum is {compact(most)} IOPS of {label}{limit}."
 
 
 def _spent(system: _Measured) -> list[str]:
@@ -251,6 +339,7 @@ class _Added:
     behind_us: float
     direct_us: float
     limited_by: str
+    limit: str
 
     @property
     def added_us(self) -> float:
@@ -266,7 +355,8 @@ def _pairs(system: _Measured, drive: _Measured) -> list[_Added]:
             if behind and direct and behind.mean_us and direct.mean_us:
                 half = f", {op}" if len(ops) > 1 else ""
                 limit = plain(behind.limited_by or "")
-                found.append(_Added(label + half, behind.mean_us, direct.mean_us, limit))
+                name = plain(behind.limit.name) if behind.limit else ""
+                found.append(_Added(label + half, behind.mean_us, direct.mean_us, limit, name))
     return found
 
 
@@ -315,13 +405,27 @@ def _worst(pairs: Sequence[_Added], system: _Measured) -> str:
     )
 
 
-def _times(system: _Measured) -> Table | None:
-    loads = [
+Loads = Sequence[tuple[str, dict[str, float]]]
+"""Loads of a system, each with the mean us per I/O in each part of the way."""
+
+
+def _loads(system: _Measured) -> Loads:
+    return [
         (f"{label}, {load.replace('x', ' x ')}", times)
         for mix, (label, _) in MIXES.items()
         for load in SYSTEM_LOADS
         if (times := system.times_us(mix, load))
     ]
+
+
+def _parts(loads: Loads) -> dict[str, list[float]]:
+    """Returns the mean us in each part, by load."""
+    parts = dict.fromkeys(part for _, times in loads for part in times)
+    return {part: [times.get(part, 0.0) for _, times in loads] for part in parts}
+
+
+def _times(system: _Measured) -> Table | None:
+    loads = _loads(system)
     if not loads:
         return None
     parts = list(dict.fromkeys(part for _, times in loads for part in times))
@@ -332,6 +436,6 @@ def _times(system: _Measured) -> Table | None:
 
 def _time_row(part: str, times: Sequence[dict[str, float]]) -> Row | None:
     values = [spent.get(part, 0.0) for spent in times]
-    if max(values) < 0.05:
+    if max(values) < LEAST_US:
         return None
     return Row(Item(plain(part)), [Item(f"{value:.1f}") for value in values])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fathom.columns.schema import Point
 from fathom.errors import UsageError
-from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
+from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
 from fathom.report.charts import Axis, Line, bar_chart, line_chart, time_axis
 from fathom.report.comparison import Column, Comparison
 from fathom.report.legend import legend_of
@@ -40,14 +40,30 @@ def build(comparison: Comparison) -> Section | None:
     found = [one for column in comparison.columns if (one := _amplified(column))]
     if not found:
         return None
-    charts = [*_bars(found), *(_chart(one) for one in found)]
+    charts = [*_bars(found), *_over_fill(found), *(_chart(one) for one in found)]
     caption = (
         "Bytes written to the media per byte written by the host: per measured step that writes, and over these "
         f"steps laid end to end without the pauses. Each is drawn in up to {MAX_DOTS} means."
     )
-    figure = Figure(charts, caption, _table(found), legend_of([one.column for one in found]), columns=1)
+    figure = Figure(charts, caption, _table(found), legend_of([one.column for one in found]), columns=2)
     told = [_sentence(one) for one in found if one.column.run.document.method.name == METHOD]
-    return Section("amplification", "Write amplification", [figure], short="WAF", answer=told)
+    if not told:
+        return Section("amplification", "Write amplification", [figure], short="WAF")
+    key = _key_figure(found, figure)
+    return Section("amplification", "Write amplification", [], short="WAF", answer=told, key_figure=key)
+
+
+def _key_figure(found: Sequence[Amplified], figure: Figure) -> KeyFigure:
+    """Returns the greatest WAF and in what, with the bars by step and the lines over time."""
+    ends = [
+        (one, [pick(one.points, key=lambda point: point.waf or 0.0) for pick in (min, max)]) for one in found
+    ]
+    said = [
+        f"{one.column.short} writes {most.waf or 0.0:.1f} bytes per byte in "
+        f"{plain(one.column.run.steps[most.step].label)}, {least.waf or 0.0:.1f} at best."
+        for one, (least, most) in ends
+    ]
+    return KeyFigure(said[0], figure, said[1:])
 
 
 def _sentence(one: Amplified) -> str:
@@ -104,12 +120,40 @@ def _bars(found: Sequence[Amplified]) -> list[Chart]:
         for one, of_step in zip(found, wafs, strict=True)
     ]
     option = bar_chart(Axis("", "count", low=0), list(labels.values()), bars)
-    height_px = 40 + len(labels) * (18 + 12 * len(found))
+    height_px = 40 + len(labels) * (14 + 8 * len(found))
     return [
         Chart(
-            "waf-steps", "By step", "WAF", option, "WAF per step; the table below has the figures.", height_px
+            "waf-steps",
+            "By step",
+            "WAF",
+            option,
+            "WAF per step; the table below has the figures.",
+            height_px,
+            wide=True,
         )
     ]
+
+
+def _over_fill(found: Sequence[Amplified]) -> list[Chart]:
+    """Returns WAF over how much of the target is written to, of steps that differ in nothing else."""
+    lines = []
+    for one in found:
+        filled: dict[tuple[object, ...], dict[float, float]] = {}
+        for point in one.points:
+            job = one.column.run.jobs.get(point.step)
+            share = job.region_size.fraction if job else None
+            if job is None or share is None or point.waf is None:
+                continue
+            same = (job.pattern, point.block_bytes, point.read_pct, point.threads, point.iodepth)
+            filled.setdefault(tuple(map(repr, same)), {})[share] = float(f"{point.waf:.4g}")
+        most = max(filled.values(), key=len, default={})
+        if len(most) >= LEAST_BARS:
+            line = [(100 * share, most[share]) for share in sorted(most)]
+            lines.append(Line(one.column.short, slot(one.column.index), line, marks=True, labelled=True))
+    if not lines:
+        return []
+    option = line_chart(Axis("filled, %", "pct"), Axis("", "count", low=0), lines)
+    return [Chart("waf-fill", "Over fill", "WAF", option, "WAF over fill; the table has the figures.", 260)]
 
 
 def _rounded(waf: float | None) -> float | None:

@@ -1,14 +1,31 @@
 """A cluster as its clients ask for more: the maximum of each workload, totals at each depth, per TB."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import log2
 
 from fathom.analysis.finding import joined
-from fathom.report.blocks import Block, Group, Item, Points, Prose, Row, Section, Table
+from fathom.report.blocks import (
+    Block,
+    Chart,
+    Figure,
+    Group,
+    Item,
+    KeyFigure,
+    Option,
+    Points,
+    Prose,
+    Row,
+    Section,
+    Table,
+)
+from fathom.report.charts import Axis, Bars, Line, bar_chart, line_chart
 from fathom.report.comparison import Column, Comparison
-from fathom.report.reference import Figure, Pair, agreement, beside, find, reasons
-from fathom.report.style import grouped, plain
+from fathom.report.legend import legend_of
+from fathom.report.reference import Figure as Metric
+from fathom.report.reference import Pair, agreement, beside, find, reasons
+from fathom.report.style import compact, grouped, plain, slot
 from fathom.statistics.limits import Limit
 from fathom.statistics.means import mean_by_count
 
@@ -30,10 +47,12 @@ LARGE = {
 }
 LABELS = {published: label for label, published in (SMALL | LARGE).values()}
 """Labels of the tables by the published name of the workload."""
-KINDS: tuple[tuple[str, dict[str, tuple[str, str]], Figure], ...] = (
+KINDS: tuple[tuple[str, dict[str, tuple[str, str]], Metric], ...] = (
     ("Small blocks, IOPS", SMALL, "iops"),
     ("Large blocks, MB/s", LARGE, "mbps"),
 )
+KEY = "4k-rand-read"
+"""The workload of the key figure."""
 HEADLINES = ("4k-rand-read", "4k-rand-write", "1m-seq-read", "1m-seq-write")
 TB = 1e12
 
@@ -62,7 +81,111 @@ def build(comparison: Comparison) -> Section | None:
         blocks,
         short="Cluster",
         answer=[text for text in told if text],
+        key_figure=_key_figure(columns),
     )
+
+
+def _key_figure(columns: Sequence[Column]) -> KeyFigure | None:
+    """Returns IOPS of random reads by depth with the published maximum, in all or per TB, and their latency."""
+    series = {column.index: _series(column, KEY) for column in columns}
+    columns = [column for column in columns if series[column.index]]
+    if not columns:
+        return None
+    whole = _by_depth(columns, series, {column.index: 1.0 for column in columns})
+    raw = {column.index: _capacities(column)[0] for column in columns}
+    sizes = {index: tb for index, tb in raw.items() if tb}
+    per_tb = _by_depth(columns, series, sizes) if len(sizes) == len(columns) else None
+    label = SMALL[KEY][0]
+    bars = Chart(
+        "key-cluster",
+        label,
+        "IOPS by depth per job; hollow: published",
+        whole,
+        f"IOPS of {label} by depth; the table below has the figures.",
+        60 + 5 * (12 + 15 * len(columns)),
+        views={"per-tb": per_tb} if per_tb else {},
+    )
+    lines = [
+        Line(
+            column.short,
+            slot(column.index),
+            [[log2(at.depth), float(f"{at.mean_us / 1e3:.4g}")] for at in series[column.index] if at.mean_us],
+            marks=True,
+        )
+        for column in columns
+    ]
+    ticks = [log2(depth) for depth in DEPTHS]
+    across = Axis("depth per job", "depth", low=ticks[0], high=ticks[-1], ticks=ticks)
+    latency = Chart(
+        "key-cluster-latency",
+        label,
+        "mean latency, ms",
+        line_chart(across, Axis("", "count", low=0), lines),
+        f"Mean latency of {label} over depth; the table below has the figures.",
+        280,
+    )
+    views = (("all", "In all"), ("per-tb", "Per raw TB")) if per_tb else ()
+    caption = "All clients together. A hollow bar is the published maximum over depths."
+    data = _depth_table(columns, series)
+    figure = Figure([bars, latency], caption, data, legend_of(columns), views=views)
+    tops = [(best.iops, column, best) for column in columns if (best := _best(series[column.index]))]
+    most, column, best = max(tops, key=lambda top: top[0])
+    first = "the most, " if len(tops) > 1 else ""
+    sentence = f"{column.short} gives {first}{compact(most)} IOPS of {label}, from depth {best.depth} on."
+    reasons = [
+        f"{other.short} gives {compact(iops)} IOPS, from depth {at.depth} on."
+        for iops, other, at in tops
+        if other is not column
+    ]
+    if per_tb and len(tops) > 1:
+        dense = max(tops, key=lambda top: top[0] / sizes[top[1].index])
+        rate = compact(dense[0] / sizes[dense[1].index])
+        reasons.append(f"Per raw TB {dense[1].short} gives the most: {rate} IOPS.")
+    return KeyFigure(sentence, figure, [*reasons, _conclusion(columns)])
+
+
+def _by_depth(
+    columns: Sequence[Column], series: Mapping[int, Sequence[_At]], divisors: Mapping[int, float]
+) -> Option:
+    """Returns bars of IOPS by depth and the maximum, each divided by what `divisors` say of its system."""
+    labels = [*(f"depth {depth}" for depth in DEPTHS), "maximum"]
+    bars: list[Bars] = []
+    published: list[Bars] = []
+    for column in columns:
+        by_depth = {at.depth: at.iops for at in series[column.index]}
+        own = divisors[column.index]
+        values = [by_depth.get(depth) for depth in DEPTHS]
+        known = [value for value in values if value is not None]
+        rates = [*values, max(known)]
+        row = find(column.target.catalog, SMALL[KEY][1], "iops")
+        bars.append((column.short, slot(column.index), [_rounded(rate, own) for rate in rates]))
+        stated = _rounded(row.iops if row else None, own)
+        published.append((column.short, slot(column.index), [*[None] * len(DEPTHS), stated]))
+    return bar_chart(Axis("", "count", low=0), labels, bars, published, width_px=11)
+
+
+def _rounded(value: float | None, divisor: float) -> float | None:
+    return None if value is None else float(f"{value / divisor:.5g}")
+
+
+def _depth_table(columns: Sequence[Column], series: Mapping[int, Sequence[_At]]) -> Table:
+    groups = [
+        Group(
+            column.label,
+            [
+                Row(
+                    Item(str(at.depth)),
+                    [
+                        Item(grouped(at.iops)),
+                        Item("–" if at.mean_us is None else f"{at.mean_us / 1e3:.2f}"),
+                    ],
+                )
+                for at in series[column.index]
+            ],
+        )
+        for column in columns
+    ]
+    return Table("Depth per job", [Item("Rate", "IOPS"), Item("Mean latency", "ms")], groups)
 
 
 def _series(column: Column, workload: str) -> list[_At]:

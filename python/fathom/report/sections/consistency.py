@@ -26,6 +26,7 @@ from fathom.report.charts import (
     time_axis,
 )
 from fathom.report.comparison import Column, Comparison, margin_of
+from fathom.report.consistency_key import key_figure
 from fathom.report.data import Bounds, RunData
 from fathom.report.findings import gate
 from fathom.report.latencies import with_interval
@@ -105,7 +106,11 @@ def build(comparison: Comparison) -> Section | None:
     )
     out = gate(comparison)
     told = [_sentence(long, window, out.get((long.column.short, long.step))) for long in longs]
-    return Section("consistency", "Consistency", [_table(longs, window), *figures], answer=told)
+    settled = [long for long in longs if not out.get((long.column.short, long.step))]
+    key = key_figure(longs, settled, window)
+    return Section(
+        "consistency", "Consistency", [_table(longs, window), *figures], answer=told, key_figure=key
+    )
 
 
 def _sentence(long: Long, window: str, why: Unsettled | None) -> str:
@@ -324,7 +329,7 @@ def _dots(longs: Sequence[Long]) -> Figure:
     if any(long.repeats > 1 for long in longs):
         caption += " With several repeats, the first is drawn."
     charts = [_dots_chart(long, switch, every) for long in longs]
-    return Figure(charts, caption, _dots_table(longs), columns=1, scale="log", group="consistency")
+    return Figure(charts, caption, _dots_table(longs), columns=1, scale="value", group="consistency")
 
 
 def _dots_chart(long: Long, switch: Switch, every: int) -> Chart:

@@ -1,7 +1,7 @@
 """The main table: every corner, every target side by side, the published figure under the measured one."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from fathom.analysis.settled import Unsettled
 from fathom.catalog.models import UNEXPLAINED_PCT
@@ -13,7 +13,7 @@ from fathom.report.comparison import Cell, Column, Comparison, Corner
 from fathom.report.findings import gate, ranked_of
 from fathom.report.latencies import latency, percentile
 from fathom.report.power import power_item
-from fathom.report.published import caveat
+from fathom.report.published import caveat, error_item
 from fathom.report.reference import reason
 from fathom.report.style import MIN_TAIL, compact, grouped, seconds, slot
 from fathom.report.waf import NOTE, waf_item
@@ -27,12 +27,13 @@ NONE = Item("–", tone="quiet", title="does not apply, or was not recorded")
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Returns the table of corners."""
+    """Returns the table of corners: workloads and targets down, metrics across."""
     if not comparison.corners:
         return None
     sources: list[str] = []
     out = gate(comparison)
-    groups = [Group(corner.label, _rows(corner, comparison, sources, out)) for corner in comparison.corners]
+    lines = [line for corner in comparison.corners for line in _lines(corner, comparison, sources, out)]
+    names = [metric for metric in METRICS if any(metric.name in line.items for line in lines)]
     footnotes = [
         "MB/s are 10⁶ bytes per second. Latencies are service latencies, issue to completion, in us. ± is half "
         "the 95 % interval of the mean rate within the window; a latency's own interval stands under it.",
@@ -40,7 +41,7 @@ def build(comparison: Comparison) -> Section | None:
         *(
             note
             for label, note in ((WAF, NOTE), (POWER, power.NOTE))
-            if any(row.label.text == label for group in groups for row in group.rows)
+            if any(metric.name == label for metric in names)
         ),
         *(f"[{number}] {source}" for number, source in enumerate(sources, 1)),
         *(f"{c.label}: {said}" for c in comparison.columns if (said := caveat(c.target.catalog))),
@@ -49,9 +50,76 @@ def build(comparison: Comparison) -> Section | None:
     ]
     methods = {run.document.method.name for run in comparison.runs}
     title = "Four corners" if methods == {"four-corners"} else "Results"
-    return Section(
-        "results", title, [Table("", [head(c) for c in comparison.columns], groups, footnotes, shown=SHOWN)]
+    alone = len(comparison.columns) == 1
+    table = Table(
+        "Workload" if alone else "",
+        [Item(metric.name, metric.unit) for metric in names],
+        _groups(comparison, lines, names, alone=alone),
+        footnotes,
+        shown=None if alone else SHOWN,
+        folded=[place for place, metric in enumerate(names) if metric.is_further],
+        folded_name="Further percentiles",
     )
+    return Section("results", title, [table])
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A column: what it is, its unit, and whether the reader has to ask for it."""
+
+    name: str
+    unit: str = ""
+    is_further: bool = False
+
+
+METRICS = (
+    Metric("Result"),
+    Metric("Published"),
+    Metric("Difference"),
+    Metric("Latency, mean", "us"),
+    Metric("p50", "us", is_further=True),
+    Metric("p95", "us", is_further=True),
+    Metric("p99", "us"),
+    Metric("p99.9", "us", is_further=True),
+    Metric("p99.99", "us", is_further=True),
+    Metric("p99.999", "us", is_further=True),
+    Metric("Largest", "us", is_further=True),
+    Metric(WAF),
+    Metric(POWER, "W"),
+    Metric("Limited by"),
+    Metric("Errors"),
+    Metric("Window, n"),
+    Metric("Steady before"),
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One target in one corner: its figures by the name of the metric, without those that it does not have."""
+
+    corner: Corner
+    cell: Cell
+    items: Mapping[str, Item]
+
+
+def _groups(
+    comparison: Comparison, lines: Sequence[Line], metrics: Sequence[Metric], *, alone: bool
+) -> list[Group]:
+    """Returns a group per workload with a row per target; of a single target one group with a row per workload."""
+
+    def row(label: Item, line: Line) -> Row:
+        return Row(label, [line.items.get(metric.name, NONE) for metric in metrics])
+
+    if alone:
+        rows = [row(Item(line.corner.label, line.corner.unit), line) for line in lines]
+        return [Group("", rows)]
+    return [
+        Group(
+            f"{corner.label}, {corner.unit}",
+            [row(head(line.cell.column), line) for line in lines if line.corner is corner],
+        )
+        for corner in comparison.corners
+    ]
 
 
 def _far(comparison: Comparison) -> list[str]:
@@ -73,56 +141,48 @@ def head(column: Column) -> Item:
     return Item(column.label, column.kind, slot=slot(column.index))
 
 
-def _rows(
+def _lines(
     corner: Corner,
     comparison: Comparison,
     sources: list[str],
     out: Mapping[tuple[str, str], Unsettled],
-) -> list[Row]:
-    """Returns a corner's rows; one in which no target has anything to say is left out.
+) -> list[Line]:
+    """Returns a corner's lines, a target each.
 
-    So is p99.999, which takes ten million I/Os, where no target has it and none was measured for it.
+    p99.999 takes ten million I/Os: it is there only where a target has it or a step was made for it.
     """
     five_nines = any(cell.point.p99999_us is not None or _resolves_five_nines(cell) for cell in corner.cells)
     ranked = ranked_of(corner, comparison, out)
-    wanted: list[tuple[str, str, Callable[[Cell], Item]]] = [
-        (
-            "Result",
-            corner.unit,
-            lambda cell: _headline(cell, ranked, out.get((cell.column.short, cell.step.name))),
-        ),
-        ("Published", corner.unit, lambda cell: _published(cell, sources)),
-        ("Difference", "", _difference),
-        ("Latency, mean", "us", lambda cell: latency(cell.point, "mean_us") or NONE),
-        ("p50", "us", lambda cell: percentile(cell.point, "p50_us")),
-        ("p95", "us", lambda cell: percentile(cell.point, "p95_us")),
-        ("p99", "us", lambda cell: percentile(cell.point, "p99_us")),
-        ("p99.9", "us", lambda cell: percentile(cell.point, "p999_us")),
-        ("p99.99", "us", lambda cell: percentile(cell.point, "p9999_us")),
-        ("p99.999", "us", lambda cell: percentile(cell.point, "p99999_us") if five_nines else NONE),
-        ("Largest", "us", lambda cell: _largest(cell.point)),
-        (WAF, "", lambda cell: _waf(cell) or NONE),
-        (POWER, "W", lambda cell: power_item(cell.column, cell.point) or NONE),
-        ("Limited by", "", lambda cell: Item(cell.point.limited_by) if cell.point.limited_by else NONE),
-        (
-            "Errors",
-            "",
-            lambda cell: Item(grouped(cell.point.errors), tone="bad") if cell.point.errors else NONE,
-        ),
-        ("Window, n", "", _window),
-        ("Steady before", "", _steady),
-    ]
-    rows = []
-    for label, unit, item in wanted:
-        cells = [corner.cell(column) for column in comparison.columns]
-        items = [NONE if cell is None else item(cell) for cell in cells]
-        if any(entry is not NONE for entry in items) or (
-            label == "Result" and any(c and c.failed for c in cells)
-        ):
-            pairs = zip(items, cells, strict=True)
-            items = [_marked(entry, cell) if cell else entry for entry, cell in pairs]
-            rows.append(Row(Item(label, unit, tone="strong" if label == "Result" else ""), items))
-    return rows
+    tellers: dict[str, Callable[[Cell], Item]] = {
+        "Result": lambda cell: _headline(cell, ranked, out.get((cell.column.short, cell.step.name))),
+        "Published": lambda cell: _published(cell, sources),
+        "Difference": _difference,
+        "Latency, mean": lambda cell: latency(cell.point, "mean_us") or NONE,
+        "p50": lambda cell: percentile(cell.point, "p50_us"),
+        "p95": lambda cell: percentile(cell.point, "p95_us"),
+        "p99": lambda cell: percentile(cell.point, "p99_us"),
+        "p99.9": lambda cell: percentile(cell.point, "p999_us"),
+        "p99.99": lambda cell: percentile(cell.point, "p9999_us"),
+        "p99.999": lambda cell: percentile(cell.point, "p99999_us") if five_nines else NONE,
+        "Largest": lambda cell: _largest(cell.point),
+        WAF: lambda cell: _waf(cell) or NONE,
+        POWER: lambda cell: power_item(cell.column, cell.point) or NONE,
+        "Limited by": lambda cell: Item(cell.point.limited_by) if cell.point.limited_by else NONE,
+        "Errors": lambda cell: Item(grouped(cell.point.errors), tone="bad") if cell.point.errors else NONE,
+        "Window, n": _window,
+        "Steady before": _steady,
+    }
+    found = []
+    for column in comparison.columns:
+        cell = corner.cell(column)
+        if cell is None:
+            continue
+        items = {name: item for name, tell in tellers.items() if (item := tell(cell)) is not NONE}
+        if cell.failed:
+            items.setdefault("Result", NONE)
+            items = {name: _marked(item, cell) for name, item in items.items()}
+        found.append(Line(corner, cell, items))
+    return found
 
 
 def _resolves_five_nines(cell: Cell) -> bool:
@@ -166,7 +226,7 @@ def _published(cell: Cell, sources: list[str]) -> Item:
 def _difference(cell: Cell) -> Item:
     if cell.error_pct is None:
         return NONE
-    return Item(signed_pct(cell.error_pct), tone="good" if abs(cell.error_pct) <= 10 else "bad")
+    return error_item(cell.error_pct)
 
 
 def _largest(point: Point) -> Item:

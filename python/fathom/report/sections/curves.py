@@ -10,6 +10,7 @@ from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.capacity import Capacity, capacities_of
 from fathom.report.charts import Axis, Cross, Limit, Line, around_1_2_5, scatter_chart
 from fathom.report.comparison import Column, Comparison, margin_of
+from fathom.report.curve_key import key_figure
 from fathom.report.findings import gate
 from fathom.report.latencies import FEW, latency, percentile
 from fathom.report.legend import legend_of
@@ -78,7 +79,7 @@ class Workload:
 
 def build(comparison: Comparison) -> Section | None:
     """Returns panels, the table of points, and capacities where curves have an objective."""
-    workloads = _workloads(comparison)
+    workloads = workloads_of(comparison)
     if not workloads:
         return None
     shown = workloads[:MAX_WORKLOADS]
@@ -93,7 +94,14 @@ def build(comparison: Comparison) -> Section | None:
         for one in workload.drawn
         if one.dots
     ]
-    return Section("curves", "IOPS-latency curves", blocks, short="Curves", answer=told)
+    unsettled = [
+        (workload, one)
+        for workload in workloads
+        for one in workload.drawn
+        if out.get((one.column.short, one.maximum.step))
+    ]
+    key = key_figure(workloads, unsettled)
+    return Section("curves", "IOPS-latency curves", blocks, short="Curves", answer=told, key_figure=key)
 
 
 def _sentence(workload: Workload, one: Drawn, why: Unsettled | None) -> str:
@@ -133,7 +141,7 @@ def _margin(dot: Dot) -> str:
     return margin_of(dot.figures.iops, dot.row.iops_low, dot.row.iops_high)
 
 
-def _workloads(comparison: Comparison) -> list[Workload]:
+def workloads_of(comparison: Comparison) -> list[Workload]:
     """Returns the curves of all runs, grouped by workload."""
     found: dict[str, list[Drawn]] = {}
     labels: dict[str, str] = {}

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from math import log2
 
 from fathom.analysis.depths import enough
+from fathom.analysis.finding import joined
 from fathom.analysis.settled import Unsettled
 from fathom.columns.schema import Point
 from fathom.output.text import percent, signed_pct
-from fathom.report.blocks import Chart, Figure, Group, Item, Points, Row, Section, Table
+from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Points, Row, Section, Table
 from fathom.report.charts import Axis, Line, around_1_2_5, line_chart
 from fathom.report.comparison import Column, Comparison
 from fathom.report.findings import gate
@@ -20,6 +21,8 @@ from fathom.statistics.knee import knee
 
 ORDER = 31
 LEAST_DEPTHS = 4
+KEY_PX = 380
+IN_WORDS = {1: "one", 2: "two", 4: "four", 8: "eight"}
 MAX_WORKLOADS = 8
 LITTLE_GAP_PCT = 5.0
 NONE = Item("–", tone="quiet", title="not recorded, or too few I/Os")
@@ -85,7 +88,55 @@ def build(comparison: Comparison) -> Section | None:
         for one in group
         for text in _told(label, one, out)
     ]
-    return Section("depths", "Depth scaling", [Points(told), figure], short="Depths", answer=told)
+    key = _key_figure(labels, groups, out)
+    return Section(
+        "depths", "Depth scaling", [Points(told), figure], short="Depths", answer=told, key_figure=key
+    )
+
+
+def _key_figure(
+    labels: Sequence[str], groups: Sequence[Sequence[Scaling]], out: Mapping[tuple[str, str], Unsettled]
+) -> KeyFigure:
+    """Returns how many I/Os in flight suffice for the first workload, and its curves of rate and latency."""
+    label, group = labels[0], groups[0]
+    left = [(one, claimed(one.steps, out, LEAST_DEPTHS, "")[0]) for one in group]
+    kept = [Scaling(one.column, steps) for one, steps in left if steps]
+    figure = Figure(
+        _charts("key-depth", label, group, KEY_PX, kept),
+        "Ring: the least depth that gives nearly the greatest rate. Past it, a further I/O in flight only waits.",
+        _table([label], [group]),
+        legend_of([one.column for one in group]),
+        group="key-depth",
+    )
+    if not kept:
+        return KeyFigure(f"No target had settled in {label}, so no depth is claimed.", figure)
+    reasons = [
+        f"{one.column.short}: {compact(one.enough.iops)} IOPS at depth {one.enough.depth}."
+        for one in kept
+        if len(kept) > 1
+    ]
+    slower = [
+        f"At depth {one.steps[-1].depth} the latency of {one.column.short} is "
+        f"{one.steps[-1].mean_us / one.enough.mean_us:.1f} times as long."
+        for one in kept
+        if one.enough is not one.steps[-1] and one.enough.mean_us and one.steps[-1].mean_us
+    ]
+    return KeyFigure(_key_sentence(label, kept), figure, [*reasons, *slower])
+
+
+def _key_sentence(label: str, kept: Sequence[Scaling]) -> str:
+    rising = [one for one in kept if one.enough is one.steps[-1]]
+    if rising:
+        names = joined([one.column.short for one in rising])
+        return f"{names} still gain{'s' if len(rising) == 1 else ''} in {label} at depth {rising[0].steps[-1].depth}."
+    depths = sorted({one.enough.depth for one in kept})
+    first = IN_WORDS.get(depths[0], str(depths[0])).capitalize()
+    if len(kept) == 1:
+        rate = compact(kept[0].enough.iops)
+        return f"{first} I/Os in flight suffice for {rate} IOPS in {label}: more only add latency."
+    many = first if len(depths) == 1 else f"{first} to {depths[-1]}"
+    each = "on every target" if len(depths) == 1 else "by target"
+    return f"{many} I/Os in flight suffice {each} in {label}: more only add latency."
 
 
 def _workload(one: Swept) -> tuple[str, float]:
@@ -122,12 +173,17 @@ def _sentence(label: str, one: Scaling) -> str:
     return text + "."
 
 
-def _charts(key: str, label: str, group: Sequence[Scaling]) -> list[Chart]:
+def _charts(
+    key: str, label: str, group: Sequence[Scaling], height_px: int = 240, kept: Sequence[Scaling] = ()
+) -> list[Chart]:
+    """Returns a panel of the rates and one of latencies; those `kept` have a ring where more stops paying."""
     depths = sorted({one.depth for scaling in group for one in scaling.steps})
     across = Axis(
         "I/Os in flight", "depth", low=log2(depths[0]), high=log2(depths[-1]), ticks=[log2(d) for d in depths]
     )
-    rates, means = ([_line(one, what) for one in group] for what in ("iops", "mean_us"))
+    enough = {one.column.index: one.enough for one in kept}
+    rates = [_line(one, "iops", enough.get(one.column.index)) for one in group]
+    means = [_line(one, "mean_us") for one in group]
     values = [y for line in means for _, y in line.points if y]
     low, high = around_1_2_5(min(values), max(values)) if values else (1.0, 10.0)
     panels = (
@@ -141,18 +197,19 @@ def _charts(key: str, label: str, group: Sequence[Scaling]) -> list[Chart]:
             sub,
             line_chart(across, axis, lines),
             f"{sub} of {label} over depth; the table below has the figures.",
-            240,
+            height_px,
         )
         for what, sub, axis, lines in panels
     ]
 
 
-def _line(one: Scaling, what: str) -> Line:
+def _line(one: Scaling, what: str, ring: Swept | None = None) -> Line:
     points: list[list[float | None]] = []
     for step in one.steps:
         value: float | None = getattr(step, what)
         points.append([log2(step.depth), None if value is None else float(f"{value:.5g}")])
-    return Line(one.column.short, slot(one.column.index), points, marks=True)
+    pins = [(log2(ring.depth), float(f"{ring.iops:.5g}"), "")] if ring else []
+    return Line(one.column.short, slot(one.column.index), points, marks=True, pins=pins)
 
 
 def _table(labels: Sequence[str], groups: Sequence[Sequence[Scaling]]) -> Table:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from fathom.analysis.findings import joined
 from fathom.output.text import span, without_document
-from fathom.report.blocks import Block, Group, Item, Points, Row, Section, Table
+from fathom.report.blocks import Block, Group, Item, KeyFigure, Points, Row, Section, Table
 from fathom.report.comparison import Comparison
+from fathom.report.disk_bars import by_block
 from fathom.report.drive_array import BLOCKS, KINDS, Disk, called, called_together, disks, ratio, reference_of
 from fathom.report.power import NOTE, power_item
 from fathom.report.reference import rows_naming, rows_of
@@ -88,7 +89,24 @@ def build(comparison: Comparison) -> Section | None:
             judgement = _judge(disk, reference)
             blocks += [Points(_sentences(judgement, prices)), _uses(judgement)]
             told += _answers(judgement, prices)
-    return Section("verdict", "Which disk for which use", blocks, short="Verdict", answer=told)
+    key = _key_figure(found, reference)
+    return Section(
+        "verdict", "Which disk for which use", blocks, short="Verdict", answer=told, key_figure=key
+    )
+
+
+def _key_figure(found: Sequence[Disk], reference: Disk) -> KeyFigure:
+    """Returns bars by block size of each pattern, and in how many workloads the other disk keeps up."""
+    others = [disk for disk in found if disk is not reference]
+    judgement = _judge(others[0], reference)
+    judged = [one for step in STEPS if (one := judgement.judged.get(step))]
+    fast = [one for one in judged if one.word != "slower"]
+    own, other = others[0].name, reference.name
+    fewer, slow = _uses_by_answer(judgement)
+    reasons = [f"It keeps up where data are {'; '.join(_lower(use) for use in fewer)}."] if fewer else []
+    reasons += [f"It is slower where data are {'; '.join(_lower(use) for use in slow)}."] if slow else []
+    sentence = f"{own} keeps up with {other} in {len(fast)} of {len(judged)} workloads that can be judged."
+    return KeyFigure(sentence, by_block(found), reasons)
 
 
 def _answers(judgement: Judgement, prices: Prices) -> list[str]:

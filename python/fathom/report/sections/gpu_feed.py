@@ -5,14 +5,14 @@ twins, they end in host memory; the way from there over a GPU's link is counted 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from fathom.analysis.settled import Unsettled
 from fathom.catalog.pcie import link_of
 from fathom.output.text import percent, signed_pct
-from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
-from fathom.report.charts import Axis, Limit, Line, scatter_chart
+from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
+from fathom.report.charts import Axis, Limit, Line, bar_chart, scatter_chart
 from fathom.report.comparison import Cell, Column, Comparison
 from fathom.report.findings import gate
 from fathom.report.legend import legend_of, window_of
@@ -67,8 +67,48 @@ def build(comparison: Comparison) -> Section | None:
         return None
     landed = [_landed(feed, feed.gpu) for feed in feeds if feed.gpu]
     told = [*(_sentence(feed) for feed in feeds), *landed, _bricks(feeds)]
-    blocks = [_table(feeds), _figure(comparison, feeds)]
-    return Section("gpu-feed", "Feeding a GPU", blocks, short="GPU feed", answer=told)
+    key = _key_figure(feeds, _figure(comparison, feeds))
+    return Section(
+        "gpu-feed", "Feeding a GPU", [_table(feeds)], short="GPU feed", answer=told, key_figure=key
+    )
+
+
+def _key_figure(feeds: Sequence[Feed], together: Figure) -> KeyFigure:
+    """Returns how many drives fill one GPU, beside what drives give together against its link."""
+    _, gbps = FEEDS[0]
+    counts = [_drives(feed, gbps, 1.0) for feed in feeds]
+    names = [feed.column.short for feed in feeds]
+    bars = [
+        (
+            feed.column.short,
+            slot(feed.column.index),
+            [float(count) if other is feed else None for other in feeds],
+        )
+        for feed, count in zip(feeds, counts, strict=True)
+    ]
+    needed = Chart(
+        "gpu-drives",
+        "Drives needed",
+        f"for {gbps:g} GB/s, the published rate of one H100",
+        bar_chart(Axis("", "count", low=0), names, bars, stacked=True, width_px=18),
+        "Drives needed for one GPU; the table below has the figures.",
+        60 + 44 * len(feeds),
+    )
+    figure = replace(together, charts=[needed, *together.charts], columns=2)
+    settled = [place for place in range(len(feeds)) if not feeds[place].unsettled]
+    if not settled:
+        return KeyFigure("No target had settled, so no number of drives is claimed.", figure)
+    best = min(settled, key=lambda place: counts[place])
+    sentence = f"{counts[best]} drives of {names[best]} fill one H100: each sustains {feeds[best].least_gbps:.1f} GB/s."
+    reasons = [
+        f"Of {names[place]} it takes {counts[place]}, at {feeds[place].least_gbps:.1f} GB/s each."
+        for place in settled
+        if place != best
+    ]
+    label, raw = link_of(GPU_LINK)
+    if gbps * 1e9 > raw:
+        reasons.append(f"The GPU's own link, {label}, carries less: {raw / 1e9:.1f} GB/s raw.")
+    return KeyFigure(sentence, figure, [*reasons, _bricks(feeds)])
 
 
 def _feed(comparison: Comparison, column: Column, out: Mapping[tuple[str, str], Unsettled]) -> Feed | None:

@@ -6,7 +6,7 @@ from math import log
 
 from fathom.analysis.settled import Unsettled
 from fathom.columns.schema import Point
-from fathom.report.blocks import Block, Chart, Figure, Group, Item, Points, Row, Section, Table
+from fathom.report.blocks import Block, Chart, Figure, Group, Item, KeyFigure, Points, Row, Section, Table
 from fathom.report.charts import Axis, Line, around_1_2_5, line_chart
 from fathom.report.comparison import Column, Comparison
 from fathom.report.findings import gate
@@ -27,6 +27,7 @@ from fathom.report.waf import NOTE
 
 ORDER = 32
 LEAST_SHARES = 4
+KEY_PX = 380
 MAX_LOADS = 4
 LOWER = 0.99
 """The least rate is worth a word from this share of the lower end down."""
@@ -71,9 +72,54 @@ def build(comparison: Comparison) -> Section | None:
     maps: list[Block] = (
         [_map(column, labels, loads) for column in comparison.columns] if len(loads) > 1 else []
     )
+    key = _key_figure(*drawn[0], out)
     return Section(
-        "mixes", "Mixed reads and writes", [Points(told), *maps, figure], short="Mixes", answer=told
+        "mixes",
+        "Mixed reads and writes",
+        [Points(told), *maps, figure],
+        short="Mixes",
+        answer=told,
+        key_figure=key,
     )
+
+
+def _key_figure(label: str, load: Load, out: Mapping[tuple[str, str], Unsettled]) -> KeyFigure:
+    """Returns from what to what the rate goes with the share of reads, and its curves of rate and read latency."""
+    figure = Figure(
+        _charts(0, label, load, "key-mix")[:2],
+        "IOPS of reads and writes together, and the mean latency of reads, over the share of reads.",
+        _table([label], [load]),
+        legend_of([steps[0].column for steps in load]),
+        group="key-mix",
+    )
+    kept = [steps for one in load if (steps := claimed(one, out, LEAST_SHARES, "")[0])]
+    ranked = sorted(kept, key=lambda steps: -max(one.iops for one in steps))
+    if not ranked:
+        return KeyFigure(f"No target had settled in {label}, so no rate is claimed.", figure)
+    return KeyFigure(_spanned(ranked[0]), figure, [*map(_spanned, ranked[1:]), *map(_least, ranked)])
+
+
+def _spanned(steps: Sequence[Swept]) -> str:
+    first, last = steps[0], steps[-1]
+    ends = [
+        "writes alone" if first.read_pct == 0 else "few reads",
+        "reads alone" if last.read_pct == 100 else "most",
+    ]
+    low, high = compact(first.iops), compact(last.iops)
+    return f"{first.column.short} goes from {low} IOPS of {ends[0]} to {high} of {ends[1]}."
+
+
+def _least(steps: Sequence[Swept]) -> str:
+    """Returns what a few writes do to reads, else where the rate is least."""
+    alone = steps[-1].half("read")
+    mixed = next((one for one in reversed(steps) if one.half("read") and one.half("write")), None)
+    beside = mixed.half("read") if mixed else None
+    if alone and beside and mixed and alone.mean_us and beside.mean_us:
+        share = f"{100 - mixed.read_pct:g} % of writes"
+        times = beside.mean_us / alone.mean_us
+        return f"{share} make the reads of {steps[0].column.short} take {times:.1f} times as long."
+    low = min(steps, key=lambda one: one.iops)
+    return f"{steps[0].column.short} is slowest at {low.read_pct:g} % reads: {compact(low.iops)} IOPS."
 
 
 def _is_tracked(load: Load) -> bool:
@@ -126,7 +172,7 @@ def _rate_text(one: Swept, unit: str = "") -> str:
     return f"{compact(one.iops)}{unit}" + (f" ({one.margin})" if one.margin else "")
 
 
-def _charts(number: int, label: str, load: Load) -> list[Chart]:
+def _charts(number: int, label: str, load: Load, key: str = "mix") -> list[Chart]:
     across = Axis("reads, %", "pct", low=0, high=100, step=20)
     panels: tuple[tuple[str, str, Callable[[Swept], float | None]], ...] = (
         ("iops", "IOPS, reads and writes", lambda one: one.iops),
@@ -152,7 +198,9 @@ def _charts(number: int, label: str, load: Load) -> list[Chart]:
         axis = Axis("", "count", low=0) if what == "iops" else Axis("", "us", log=True, low=low, high=high)
         option = line_chart(across, axis, lines)
         summary = f"{sub} of {label} over the share of reads; the table below has the figures."
-        charts.append(Chart(f"mix-{number}-{what}", label, sub, option, summary, 230))
+        charts.append(
+            Chart(f"{key}-{number}-{what}", label, sub, option, summary, 230 if key == "mix" else KEY_PX)
+        )
     return charts
 
 

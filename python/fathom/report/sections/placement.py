@@ -13,8 +13,8 @@ from fathom._core import WRITES, Job
 from fathom.analysis.finding import joined
 from fathom.columns.schema import Point, Stream
 from fathom.output.text import span
-from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
-from fathom.report.charts import Axis, Line, line_chart, time_axis
+from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
+from fathom.report.charts import Axis, Line, bar_chart, line_chart, time_axis
 from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.latencies import FEW, percentile, with_interval
 from fathom.report.sections.amplification import DAY_S, endurance
@@ -24,6 +24,8 @@ from fathom.statistics.uncertainty import Bounds, compare_intervals
 
 ORDER = 36
 NONE = Item("–", tone="quiet")
+LEVEL_SHARE = 0.98
+"""A smaller WAF than this share of the other is worth a sentence."""
 PUBLISHED = (
     "Published results for such loads. A flash cache on a 1.88 TB FDP drive, with small objects in 4 % of it: "
     "3.22 with one handle and 1.03 with separate handles, when the whole drive is used. At half: 1.22 and 1.03 "
@@ -91,7 +93,72 @@ def build(comparison: Comparison) -> Section | None:
     figures = [Figure(charts, caption, _lines(found), legend, columns=2)] if charts else []
     blocks = [_totals(found), *figures, _by_stream(found)]
     told = [text for column, load in found if (text := _sentence(column, load))]
-    return Section("placement", "Data placement", blocks, short="Placement", answer=told)
+    key = _key_figure(found)
+    return Section("placement", "Data placement", blocks, short="Placement", answer=told, key_figure=key)
+
+
+def _key_figure(found: Sequence[tuple[Column, list[Variant]]]) -> KeyFigure | None:
+    """Returns pairs of bars: the WAF of each load with one handle and with a handle per stream."""
+    known = [(column, load) for column, load in found if any(variant.waf for variant in load)]
+    if not known:
+        return None
+    labels = [f"{column.short}: {load[0].label.partition(',')[0]}" for column, load in known]
+    kinds = dict.fromkeys((variant.placed, variant.handles) for _, load in known for variant in load)
+    bars = [
+        (
+            handles,
+            placed + 0,
+            [next((_short(one.waf) for one in load if one.placed is placed), None) for _, load in known],
+        )
+        for placed, handles in sorted(kinds)
+    ]
+    option = bar_chart(Axis("", "count", low=0), labels, bars, width_px=16)
+    chart = Chart(
+        "key-waf",
+        "Write amplification",
+        "bytes written to the media per byte of the host",
+        option,
+        "WAF of each load with one handle and with one per stream; the table below has the figures.",
+        50 + len(known) * 62,
+    )
+    data = Table(
+        "Load",
+        [Item(name, "WAF") for name, _, _ in bars],
+        [
+            Group(
+                "",
+                [
+                    Row(Item(label), [_waf_cell(values[place]) for *_, values in bars])
+                    for place, label in enumerate(labels)
+                ],
+            )
+        ],
+    )
+    legend = [Item(name, slot=place) for name, place, _ in bars]
+    caption = "Shorter is better: at one, the media write what the host writes and no more."
+    figure = Figure([chart], caption, data, legend, columns=1)
+    told = [text for label, (_, load) in zip(labels, known, strict=True) if (text := _pair(label, load))]
+    return KeyFigure(told[0], figure, told[1:])
+
+
+def _pair(label: str, load: Sequence[Variant]) -> str:
+    """Returns what handles change in the WAF of a load; without both kinds what it is."""
+    shared = next((one.waf for one in load if not one.placed and one.waf), None)
+    apart = next((one.waf for one in load if one.placed and one.waf), None)
+    if shared and apart:
+        if apart < LEVEL_SHARE * shared:
+            return f"A handle per stream cuts the WAF of {label} from {shared:.2f} to {apart:.2f}."
+        return f"A handle per stream leaves the WAF of {label} at {apart:.2f}."
+    known = shared or apart
+    return f"The media write {known:.2f} bytes per byte of {label}." if known else ""
+
+
+def _short(waf: float | None) -> float | None:
+    return None if waf is None else float(f"{waf:.4g}")
+
+
+def _waf_cell(waf: float | None) -> Item:
+    return NONE if waf is None else Item(f"{waf:.2f}")
 
 
 def _sentence(column: Column, load: Sequence[Variant]) -> str:

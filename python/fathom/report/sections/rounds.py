@@ -10,6 +10,7 @@ from fathom.report.blocks import Block, Chart, Figure, Group, Item, Prose, Row, 
 from fathom.report.charts import Axis, Line, line_chart
 from fathom.report.comparison import Comparison, margin_of
 from fathom.report.rounds import OnTarget, Repeated, Series, axes, rounds_of, verdicts
+from fathom.report.rounds_key import key_figure
 from fathom.report.style import compact, grouped, plain, seconds, slot
 from fathom.statistics.steady import WindowVerdict
 
@@ -27,7 +28,8 @@ def build(comparison: Comparison) -> Section | None:
         if members[0].place.judged:
             blocks.append(_windows(members, comparison))
         blocks += [_convergence(members, comparison), _means(members)]
-    return Section("rounds", "Rounds and steady state", blocks, short="Rounds")
+    key = key_figure(found, comparison)
+    return Section("rounds", "Rounds and steady state", blocks, short="Rounds", key_figure=key)
 
 
 def _windows(members: Sequence[OnTarget], comparison: Comparison) -> Table:

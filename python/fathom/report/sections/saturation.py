@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fathom.report.blocks import Chart, Figure, Group, Item, Points, Row, Section, Table
+from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Points, Row, Section, Table
 from fathom.report.charts import Axis, Line, line_chart
 from fathom.report.comparison import Column, Comparison
 from fathom.report.legend import legend_of
@@ -11,6 +11,8 @@ from fathom.report.style import bytes_10, compact, grouped, slot
 
 ORDER = 34
 METHOD = "snia-wsat"
+STEADY_SHARE = 0.95
+"""A plateau above this share of the first rate is no loss."""
 MAX_DOTS = 240
 LEVELS = (0.1, 0.25, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 """Capacities written at which the table has the rate."""
@@ -49,7 +51,7 @@ def build(comparison: Comparison) -> Section | None:
     found = [one for column in comparison.columns if (one := _saturation(column))]
     if not found:
         return None
-    lines = [Line(one.column.short, slot(one.column.index), _points(one)) for one in found]
+    lines = [Line(one.column.short, slot(one.column.index), _points(one), labelled=True) for one in found]
     across = Axis("capacities written", "count", low=0)
     chart = Chart(
         "saturation",
@@ -57,7 +59,7 @@ def build(comparison: Comparison) -> Section | None:
         "IOPS",
         line_chart(across, Axis("", "count", low=0), lines),
         "IOPS over capacities written; the table below has the figures.",
-        280,
+        380,
     )
     caption = (
         f"All writes since the purge, in up to {MAX_DOTS} means of seconds per target. The x axis is what had "
@@ -66,7 +68,34 @@ def build(comparison: Comparison) -> Section | None:
     )
     figure = Figure([chart], caption, _table(found), legend_of([one.column for one in found]), columns=1)
     told = [_sentence(one) for one in found]
-    return Section("saturation", "Write saturation", [Points(told), figure], short="Saturation", answer=told)
+    key = KeyFigure(_cliff(found), figure, [_fall(one) for one in found])
+    return Section(
+        "saturation", "Write saturation", [Points(told)], short="Saturation", answer=told, key_figure=key
+    )
+
+
+def _cliff(found: Sequence[Saturation]) -> str:
+    """Returns what is left on the plateau of the best target's first rate, and where it falls off."""
+    best = max(found, key=lambda one: one.stretches[-1].iops)
+    first, last = best.stretches[0].iops, best.stretches[-1].iops
+    kept = f"{compact(last)} IOPS after {best.capacities:.2g} capacities"
+    if last > STEADY_SHARE * first:
+        return f"{best.column.short} loses nothing to random writes: {kept}."
+    return f"{best.column.short} keeps {100 * last / first:.0f} % of its first rate: {kept}."
+
+
+def _fall(one: Saturation) -> str:
+    """Returns when the rate is first nearer to its plateau than to where it began."""
+    first, last = one.stretches[0].iops, one.stretches[-1].iops
+    cliff = next(
+        (
+            at.capacities
+            for at in one.stretches
+            if (at.iops - last) * (first - last) < (first - last) ** 2 / 2
+        ),
+        0.0,
+    )
+    return f"{one.column.short}: {compact(first)} IOPS fresh; half of the loss is over at {cliff:.2g} capacities."
 
 
 def _saturation(column: Column) -> Saturation | None:

@@ -1,19 +1,24 @@
-"""The outcome at a glance: who leads, one card per corner with every target's bar, then the findings in words."""
+"""The outcome at a glance: who leads, one card per corner with every target's bar; and the findings in words."""
+
+from collections import Counter
+from collections.abc import Sequence
 
 from fathom.analysis.findings import joined
-from fathom.report.blocks import Bar, Block, Card, Cards, Points, Prose, Section
+from fathom.report.blocks import Bar, Block, Card, Cards, KeyFigure, Points, Prose, Section
 from fathom.report.comparison import Cell, Comparison, Corner
 from fathom.report.findings import Told, gate, ranked_of, tell
+from fathom.report.published import NEAR_PCT, error_item
 from fathom.report.rounds import rounds_of, verdicts
-from fathom.report.style import grouped
+from fathom.report.style import compact, grouped, plain
 
 ORDER = 10
+MANY = {"read": "reads", "write": "writes"}
 SHOWN = 6
 """Sentences and cards that are shown before the rest is folded away."""
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Cards and findings."""
+    """Returns the findings; the cards are their key figure."""
     out = gate(comparison)
     ranked = [one for corner in comparison.corners if (one := ranked_of(corner, comparison, out)).ranking]
     if not any(corner.ranking for corner in comparison.corners):
@@ -28,15 +33,70 @@ def build(comparison: Comparison) -> Section | None:
             or failed
             or ["No measured step has finished, so there is no result to show."]
         )
-        return Section("summary", "Summary", [Prose(said)])
+        return Section("summary", "Findings", [Prose(said)])
     told = tell(comparison)
-    overall = [told.overall] if told.overall else []
     cards = Cards([_card(corner) for corner in ranked], shown=SHOWN)
-    return Section("summary", "Summary", [*([cards] if ranked else []), *_prose(told)], answer=overall)
+    key = KeyFigure(_sentence(ranked), cards, _reasons(told, ranked)) if ranked else None
+    return Section(
+        "summary",
+        "Findings",
+        _prose(told),
+        answer=[told.overall] if told.overall else [],
+        key_figure=key,
+    )
+
+
+def _sentence(ranked: Sequence[Corner]) -> str:
+    """Returns who leads in how many workloads; of a single target what it reaches, of a single workload by how much."""
+    contested = [corner for corner in ranked if len(corner.ranking) > 1]
+    if not contested:
+        return _alone(ranked)
+    if len(contested) == 1:
+        best = contested[0].ranking[0]
+        rate = f"{compact(best.value or 0)} {contested[0].unit}"
+        return f"{_verdict(contested[0])} in {contested[0].label}: {rate}."
+    wins = Counter(one.ranking[0].column.short for one in contested if not one.level_with_best)
+    if not wins:
+        return f"No target is ahead: the best are level in all {len(contested)} workloads."
+    most = max(wins.values())
+    leaders = [name for name, count in wins.items() if count == most]
+    if len(leaders) > 1:
+        return f"{joined(leaders)} are each ahead in {most} of {len(contested)} workloads."
+    where = f"all {most}" if most == len(contested) else f"{most} of {len(contested)}"
+    return f"{leaders[0]} is ahead in {where} workloads."
+
+
+def _alone(ranked: Sequence[Corner]) -> str:
+    """Returns the greatest rate of reads and of writes."""
+    unit = "IOPS" if any(corner.unit == "IOPS" for corner in ranked) else "MB/s"
+    best: dict[str, Cell] = {}
+    for corner in ranked:
+        cell = corner.ranking[0]
+        op = MANY.get(cell.point.op, "does both")
+        if corner.unit == unit and (op not in best or (cell.value or 0) > (best[op].value or 0)):
+            best[op] = cell
+    parts = [f"{op} {compact(cell.value or 0)} {unit}" for op, cell in best.items()]
+    return f"{ranked[0].ranking[0].column.short} {joined(parts[:2])}."
+
+
+def _reasons(told: Told, ranked: Sequence[Corner]) -> list[str]:
+    """Returns where nobody leads, what limits the leaders, and how far published figures are."""
+    level = [one.label for one in ranked if len(one.ranking) > 1 and one.level_with_best]
+    limits = dict.fromkeys(one.ranking[0].point.limit.name for one in ranked if one.ranking[0].point.limit)
+    errors = [cell.error_pct for one in ranked for cell in one.cells if cell.error_pct is not None]
+    reasons = [f"The best are level in {joined(level)}."] if level else []
+    if limits:
+        reasons.append(f"The best figures are limited by {joined([plain(name) for name in limits])}.")
+    if errors:
+        near = sum(abs(error) <= NEAR_PCT for error in errors)
+        reasons.append(
+            f"{near} of {len(errors)} published figures are met within ten percent: the ticks in the bars."
+        )
+    return reasons
 
 
 def _prose(told: Told) -> list[Block]:
-    """Returns the summary's blocks; a single workload or target needs no list."""
+    """Returns the findings; a single workload or target needs no list."""
     several = len(told.outcomes) > 1
     blocks: list[Block] = [Points(told.outcomes, shown=SHOWN) if several else Prose(told.outcomes)]
     if told.agreement:
@@ -48,13 +108,14 @@ def _prose(told: Told) -> list[Block]:
 
 def _card(corner: Corner) -> Card:
     best = corner.ranking[0]
-    scale = max((cell.interval or (0, cell.value or 0))[1] for cell in corner.ranking)
+    tops = [(cell.interval or (0, cell.value or 0))[1] for cell in corner.ranking]
+    scale = max([*tops, *(cell.published.value for cell in corner.ranking if cell.published)])
     return Card(
         title=corner.label,
         value=grouped(best.value or 0),
         unit=corner.unit,
         verdict=_verdict(corner),
-        detail=f"Limited by {best.point.limited_by}" if best.point.limited_by else "",
+        detail=f"Limited by {plain(best.point.limit.name)}" if best.point.limit else "",
         bars=[_bar(cell, scale) for cell in corner.ranking],
     )
 
@@ -84,4 +145,6 @@ def _bar(cell: Cell, scale: float) -> Bar:
         share=(cell.value or 0) / scale,
         low=None if low is None else low / scale,
         high=None if high is None else high / scale,
+        published=cell.published.value / scale if cell.published else None,
+        error=None if cell.error_pct is None else error_item(cell.error_pct),
     )

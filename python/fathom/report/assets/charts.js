@@ -1,12 +1,16 @@
 /* Draws the charts of a report from the options in #charts. Colours come from the page's style sheet and units from
-   the formatters below; there is no data in this file, and it fetches nothing. */
+   the formatters below; there is no data in this file, and it fetches nothing. `report` is what the page's other
+   scripts use of it. */
+const report = {};
 (function () {
   "use strict";
 
   const options = JSON.parse(document.getElementById("charts").textContent);
   const root = document.documentElement;
-  const charts = new Map(); // element -> ECharts instance
-  const scales = new Map(); // element -> "log" | "value", where it can be switched
+  const charts = new Map(); // element -> ECharts instance, of those that were on the screen once
+  const hidden = new Set(); // names of series that the reader has hidden
+  const NARROW_PX = 640; // below it, labels above stretches would cover each other
+  const NARROWEST_PX = 440; // below it, names at the ends of lines would take the place of the lines
 
   const escape = (text) =>
     String(text).replace(/[&<>"']/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" })[c]);
@@ -34,7 +38,7 @@
   };
   const fullText = {
     count: (v) => group(v, v < 100 ? 2 : 0),
-    us: (v) => group(v, v < 100 ? 2 : v < 1000 ? 1 : 0) + " us",
+    us: (v) => group(v, v < 100 ? 2 : v < 1000 ? 1 : 0) + " µs",
     pct: (v) => group(v, v < 1 ? 3 : 1) + " %",
     seconds: time,
     minutes: time,
@@ -120,62 +124,59 @@
 
   /* A log axis has no zero: there, zeros are gaps; on a linear axis they are drawn. */
   function scaled(option, scale) {
-    if (!scale) return option;
+    if (!scale || !option.switch) return option;
     const { low, high, linear } = option.switch;
     const bounds = scale === "log" ? { type: "log", min: low, max: high } : { type: "value", min: 0, max: nice(linear) };
-    const positive = (point) => (point[1] > 0 ? point : [point[0], null]);
+    const positive = (point) => ((point.value ?? point)[1] > 0 ? point : [(point.value ?? point)[0], null]);
     const series = option.series.map((s) => (scale === "log" ? { ...s, data: s.data.map(positive) } : s));
     return { ...option, series, yAxis: { ...option.yAxis, ...bounds } };
   }
 
+  const pressed = (figure, kind) => figure.querySelector(`.toggle [data-${kind}][aria-pressed=true]`)?.dataset[kind];
+
   function optionFor(element, scheme, width) {
+    const figure = element.closest("figure");
     const colours = palette(scheme);
-    const option = scaled(resolve(options[element.dataset.chart], colours), scales.get(element));
+    const named = options[`${element.dataset.chart}|${pressed(figure, "view")}`] ?? options[element.dataset.chart];
+    const option = scaled(resolve(named, colours), pressed(figure, "scale"));
     colours.done();
-    const hidden = [...element.closest("figure").querySelectorAll(".legend button[aria-pressed=false]")];
-    if (width < 640) for (const series of option.series) if (series.markArea) series.markArea.label.show = false;
-    option.legend.selected = Object.fromEntries(hidden.map((button) => [button.dataset.series, false]));
+    withoutLabels(option, width);
+    const off = [...figure.querySelectorAll(".legend button[aria-pressed=false]")].map((button) => button.dataset.series);
+    option.legend.selected = Object.fromEntries([...hidden, ...off].map((name) => [name, false]));
     return option;
+  }
+
+  function withoutLabels(option, width) {
+    for (const series of option.series) {
+      if (series.markArea && width < NARROW_PX) series.markArea.label.show = false;
+      if (series.endLabel && width < NARROWEST_PX) {
+        series.endLabel.show = false;
+        option.grid.right = 16;
+      }
+    }
   }
 
   const darkMedia = matchMedia("(prefers-color-scheme: dark)");
   const scheme = () => root.dataset.theme || (darkMedia.matches ? "dark" : "light");
 
+  /* A chart is begun when it first has a width: those in folded parts of the page cost nothing until then. */
   function draw(element) {
+    if (!element.clientWidth) return;
+    if (!charts.has(element)) {
+      const chart = echarts.init(element, null, { renderer: "canvas" });
+      const { group } = element.closest("figure").dataset;
+      if (group) echarts.connect((chart.group = group));
+      charts.set(element, chart);
+    }
+    charts.get(element).resize();
     charts.get(element).setOption(optionFor(element, scheme(), element.clientWidth), { notMerge: true });
   }
   const drawAll = () => charts.forEach((_, element) => draw(element));
-
+  const watch = new ResizeObserver((entries) => entries.forEach((entry) => draw(entry.target)));
   for (const element of document.querySelectorAll(".chart")) {
-    const figure = element.closest("figure");
-    const chosen = figure.querySelector(".toggle button[aria-pressed=true]");
-    if (chosen) scales.set(element, chosen.dataset.scale);
-    const chart = echarts.init(element, null, { renderer: "canvas" });
-    if (figure.dataset.group) chart.group = figure.dataset.group;
-    charts.set(element, chart);
     draw(element);
-    new ResizeObserver(() => {
-      if (!element.clientWidth) return;
-      chart.resize();
-      draw(element);
-    }).observe(element);
+    watch.observe(element);
   }
-  for (const name of new Set([...charts.values()].map((chart) => chart.group).filter(Boolean))) echarts.connect(name);
-
-  for (const button of document.querySelectorAll(".legend button"))
-    button.addEventListener("click", () => {
-      button.setAttribute("aria-pressed", button.getAttribute("aria-pressed") !== "true");
-      button.closest("figure").querySelectorAll(".chart").forEach(draw);
-    });
-
-  for (const button of document.querySelectorAll(".toggle button"))
-    button.addEventListener("click", () => {
-      for (const other of button.parentElement.children) other.setAttribute("aria-pressed", other === button);
-      for (const element of button.closest("figure").querySelectorAll(".chart")) {
-        scales.set(element, button.dataset.scale);
-        draw(element);
-      }
-    });
 
   document.getElementById("theme").addEventListener("click", () => {
     root.dataset.theme = scheme() === "dark" ? "light" : "dark";
@@ -183,47 +184,5 @@
   });
   darkMedia.addEventListener("change", drawAll);
 
-  /* On paper: vector drawings in light colours instead of canvases, and the method file unfolded. */
-  let opened = [];
-  function toPaper() {
-    if (document.querySelector(".chart-paper")) return;
-    for (const [element] of charts) {
-      const width = element.closest(".columns-3") ? 230 : element.closest(".columns-2") ? 350 : 720;
-      const size = { width, height: parseInt(element.style.height, 10) };
-      const paper = echarts.init(null, null, { renderer: "svg", ssr: true, ...size });
-      paper.setOption(optionFor(element, "light", size.width));
-      const holder = document.createElement("div");
-      holder.className = "chart-paper";
-      holder.innerHTML = paper.renderToSVGString();
-      const svg = holder.firstElementChild;
-      svg.removeAttribute("height");
-      svg.setAttribute("width", "100%");
-      element.after(holder);
-      paper.dispose();
-    }
-    opened = [...document.querySelectorAll("details.verbatim:not([open])")];
-    opened.forEach((details) => (details.open = true));
-  }
-  function fromPaper() {
-    document.querySelectorAll(".chart-paper").forEach((holder) => holder.remove());
-    opened.forEach((details) => (details.open = false));
-    opened = [];
-  }
-  addEventListener("beforeprint", toPaper);
-  addEventListener("afterprint", fromPaper);
-  matchMedia("print").addEventListener("change", (event) => (event.matches ? toPaper() : fromPaper()));
-
-  /* The section being read is marked in the contents. */
-  const links = new Map([...document.querySelectorAll(".bar li a")].map((a) => [a.hash.slice(1), a]));
-  const reading = new IntersectionObserver(
-    (entries) => {
-      const entered = entries.find((entry) => entry.isIntersecting);
-      if (!entered) return;
-      for (const [id, link] of links)
-        if (id === entered.target.id) link.setAttribute("aria-current", "true");
-        else link.removeAttribute("aria-current");
-    },
-    { rootMargin: "-20% 0px -70% 0px" },
-  );
-  document.querySelectorAll("main > section").forEach((section) => reading.observe(section));
+  Object.assign(report, { draw, drawAll, hidden, optionFor, scheme });
 })();

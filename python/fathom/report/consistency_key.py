@@ -1,0 +1,125 @@
+"""The key figure of a long step: every second of every target as a dot, and bars of what its end came to."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Table
+from fathom.report.charts import Axis, Dots, Span, Switch, bar_chart, dots_chart, time_axis
+from fathom.report.legend import legend_of
+from fathom.report.style import compact, grouped, seconds, slot
+
+if TYPE_CHECKING:
+    from fathom.report.sections.consistency import Long
+
+MOST_DOTS = 3600
+
+
+def key_figure(longs: "Sequence[Long]", settled: "Sequence[Long]", window: str) -> KeyFigure:
+    """Returns the scatter over the whole step, and bars of rate, consistency and efficiency over its end."""
+    columns = list({long.column.index: long.column for long in longs}.values())
+    figure = Figure(
+        [_scatter(longs), *_bars(longs)],
+        f"A dot is the rate of a second. Shaded: the last {window}, which the bars are of. Consistency is mean / "
+        "deviation of these seconds; larger is better in all bars.",
+        _table(longs),
+        legend_of(columns),
+        columns=3,
+        scale="value",
+    )
+    ranked = sorted(settled, key=lambda long: -long.figures.mean)
+    if not ranked:
+        return KeyFigure("No target had settled, so no rate is claimed.", figure)
+    return KeyFigure(_held(ranked[0], window), figure, [_also(long) for long in ranked[1:]] + _watts(ranked))
+
+
+def _held(long: "Long", window: str) -> str:
+    verb = "did" if long.column.run.document.quick else "holds"
+    return (
+        f"{long.column.short} {verb} {grouped(long.figures.mean)} IOPS over the last {window} of its writes."
+    )
+
+
+def _also(long: "Long") -> str:
+    worst = 100 * long.figures.worst / long.figures.mean
+    return (
+        f"{long.column.short}: {grouped(long.figures.mean)} IOPS, its worst second at {worst:.0f} % of that."
+    )
+
+
+def _watts(ranked: "Sequence[Long]") -> list[str]:
+    known = [long for long in ranked if long.iops_per_watt]
+    best = max(known, key=lambda long: long.iops_per_watt or 0.0, default=None)
+    if best is None:
+        return []
+    most = ", the most" if len(known) > 1 else ""
+    return [f"{best.column.short} does {compact(best.iops_per_watt or 0)} IOPS per watt{most}."]
+
+
+def _scatter(longs: "Sequence[Long]") -> Chart:
+    from fathom.report.sections.consistency import thinned
+
+    every = max(-(-len(long.seconds) // MOST_DOTS) for long in longs)
+    dots = [
+        Dots(
+            long.column.short,
+            slot(long.column.index),
+            [
+                (round(second.start_s, 3), round(second.n / second.length_s, 1))
+                for second in thinned([second for second in long.seconds if second.length_s > 0.999], every)
+            ],
+        )
+        for long in longs
+    ]
+    switch = Switch.around([rate for one in dots for _, rate in one.points])
+    end_s = max(long.end_s for long in longs)
+    option = (
+        dots_chart(
+            time_axis(end_s),
+            Axis("", "count", low=0),
+            dots,
+            [Span(longs[0].from_s, longs[0].end_s, "window", strong=True)],
+        )
+        | switch.option()
+    )
+    summary = f"IOPS second by second over {seconds(end_s)}; the table below has the figures of its end."
+    return Chart("key-dots", longs[0].label, "IOPS, second by second", option, summary, 290, wide=True)
+
+
+def _bars(longs: "Sequence[Long]") -> list[Chart]:
+    """Returns a panel for each figure that any target has."""
+    names = [long.column.short for long in longs]
+    charts = []
+    for key, title, sub, measure in MEASURES:
+        values = [measure(long) for long in longs]
+        if not any(value is not None for value in values):
+            continue
+        bars = [
+            (name, slot(long.column.index), [value if other is long else None for other in longs])
+            for name, long, value in zip(names, longs, values, strict=True)
+        ]
+        option = bar_chart(Axis("", "count", low=0), names, bars, stacked=True, width_px=14)
+        charts.append(
+            Chart(
+                f"key-{key}", title, sub, option, f"{title}; the table has the figures.", 50 + 34 * len(longs)
+            )
+        )
+    return charts
+
+
+MEASURES: "Sequence[tuple[str, str, str, Callable[[Long], float | None]]]" = (
+    ("rate", "Rate", "mean IOPS", lambda long: long.figures.mean),
+    ("steadiness", "Consistency", "mean / deviation", lambda long: long.figures.steadiness),
+    ("watts", "Efficiency", "IOPS per watt", lambda long: long.iops_per_watt),
+)
+
+
+def _table(longs: "Sequence[Long]") -> Table:
+    head = [Item(title, sub) for _, title, sub, _ in MEASURES]
+    rows = [
+        Row(
+            Item(long.column.label, long.label, slot=slot(long.column.index)),
+            [Item("–" if (value := measure(long)) is None else grouped(value)) for *_, measure in MEASURES],
+        )
+        for long in longs
+    ]
+    return Table("", head, [Group("", rows)])

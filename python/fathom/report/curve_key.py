@@ -1,0 +1,183 @@
+"""The key figure of IOPS-latency curves: large panels with the knee and the objective marked.
+
+The reader switches between service and response latency. The sentence is on what the best target sustains.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fathom.method.curve import Latency
+from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Option, Row, Table
+from fathom.report.charts import Axis, Cross, Limit, Line, Switch, scatter_chart
+from fathom.report.legend import legend_of
+from fathom.report.style import compact, grouped, slot
+
+if TYPE_CHECKING:
+    from fathom.report.sections.curves import Dot, Drawn, Workload
+
+MOST_PANELS = 4
+ALONE_PX, BESIDE_PX = 400, 320
+HEADROOM = 1.6
+"""The linear axis ends at this many times the greatest sustained latency: what is beyond grows without end."""
+VIEWS: tuple[tuple[Latency, str], ...] = (("service", "Service"), ("response", "Response"))
+
+
+def key_figure(
+    workloads: "Sequence[Workload]", unsettled: "Sequence[tuple[Workload, Drawn]]"
+) -> KeyFigure | None:
+    """Returns the key figure of curves that have points; None where none has. `unsettled` are those without a claim."""
+    drawn = [workload for workload in workloads if any(one.dots for one in workload.drawn)]
+    if not drawn:
+        return None
+    shown = drawn[:MOST_PANELS]
+    columns = list({one.column.index: one.column for workload in shown for one in workload.drawn}.values())
+    figure = Figure(
+        [_chart(workload, alone=len(shown) == 1) for workload in shown],
+        _caption(len(drawn)),
+        _table(drawn),
+        legend_of(columns),
+        columns=1 if len(shown) == 1 else 2,
+        scale="value",
+        views=VIEWS,
+    )
+    first = drawn[0]
+    claimed = [one for one in first.drawn if one.dots and (first, one) not in unsettled]
+    ranked = sorted(claimed, key=lambda one: -_most(one).figures.iops)
+    if not ranked:
+        return KeyFigure(f"No target had settled in {first.label}, so no rate is claimed.", figure)
+    reasons = [_held(one) for one in ranked[1:]]
+    bent = [one for one in ranked if one.knee]
+    if bent and bent[0].knee:
+        share = bent[0].knee.figures.iops / bent[0].maximum.iops
+        reasons.append(f"The latency of {bent[0].column.short} bends at {100 * share:.0f} % of its maximum.")
+    if any(not one.dots[-1].figures.sustained for one in ranked):
+        reasons.append("Offered more than it can do, a target builds a backlog: hollow points.")
+    return KeyFigure(_sentence(first, ranked), figure, reasons)
+
+
+def _sentence(workload: "Workload", ranked: "Sequence[Drawn]") -> str:
+    best = ranked[0]
+    verb = "sustains the most" if len(ranked) > 1 else "sustains"
+    rate, half = _most(best).figures.iops, _half(best)
+    text = f"{best.column.short} {verb} {workload.label}: {compact(rate)} IOPS"
+    return f"{text}; at half of that it answers in {compact(half)} us." if half else f"{text}."
+
+
+def _held(one: "Drawn") -> str:
+    rate, half = _most(one).figures.iops, _half(one)
+    return f"{one.column.short} sustains {compact(rate)} IOPS" + (
+        f", and answers in {compact(half)} us at half." if half else "."
+    )
+
+
+def _most(one: "Drawn") -> "Dot":
+    """Returns the sustained point of the greatest rate; the maximum where none is."""
+    sustained = [dot for dot in one.dots if dot.figures.sustained]
+    return max(sustained, key=lambda dot: dot.figures.iops, default=one.top)
+
+
+def _half(one: "Drawn") -> float | None:
+    """Returns the mean latency, us, of the point next to half the greatest sustained rate."""
+    most = _most(one).figures.iops
+    known = [dot.figures for dot in one.dots if dot.figures.sustained and dot.figures.mean_us]
+    return min(known, key=lambda point: abs(point.iops - most / 2)).mean_us if known else None
+
+
+def _chart(workload: "Workload", *, alone: bool) -> Chart:
+    options = {latency: _option(workload, latency) for latency, _ in VIEWS}
+    summary = f"Mean latency over IOPS in {workload.label}; the table below has the figures."
+    return Chart(
+        f"key-curve-{workload.key}",
+        workload.label,
+        "mean latency, us, over IOPS achieved",
+        options["service"],
+        summary,
+        ALONE_PX if alone else BESIDE_PX,
+        views={"response": options["response"]},
+    )
+
+
+def _option(workload: "Workload", latency: Latency) -> Option:
+    lines = [_line(one, latency) for one in workload.drawn if one.dots]
+    crosses = [
+        Cross(one.column.short, slot(one.column.index), *one.published)
+        for one in workload.drawn
+        if one.published and latency == "service"
+    ]
+    kept = [
+        mean
+        for one in workload.drawn
+        for dot in one.dots
+        if dot.figures.sustained and (mean := dot.figures.mean(latency))
+    ]
+    every = [y for line in lines for _, y in line.points if y]
+    limit = _limit(workload, latency)
+    seen: list[float] = [*(kept or every or [1.0]), *([limit.y] if limit else [])]
+    top = max(seen) * HEADROOM
+    around = Switch.around([*every, *([limit.y] if limit else [])])
+    switch = Switch(around.log_low, around.log_high, top)
+    y = Axis("", "us", low=0)
+    return scatter_chart(Axis("IOPS", "count", low=0), y, lines, crosses, limit) | switch.option()
+
+
+def _line(one: "Drawn", latency: Latency) -> Line:
+    dots = [dot for dot in one.dots if dot.figures.mean(latency) is not None]
+    bend = one.knee
+    at = bend.figures.mean(latency) if bend else None
+    return Line(
+        one.column.short,
+        slot(one.column.index),
+        [_rounded(dot, latency) for dot in dots],
+        marks=True,
+        hollow=[not dot.figures.sustained for dot in dots],
+        labelled=True,
+        pins=[(float(f"{bend.figures.iops:.5g}"), float(f"{at:.4g}"), "knee")] if bend and at else (),
+    )
+
+
+def _rounded(dot: "Dot", latency: Latency) -> list[float | None]:
+    return [float(f"{dot.figures.iops:.5g}"), float(f"{dot.figures.mean(latency) or 0.0:.4g}")]
+
+
+def _limit(workload: "Workload", latency: Latency) -> Limit | None:
+    for one in workload.drawn:
+        if one.curve.slo and one.curve.latency == latency:
+            return Limit(one.curve.slo.p99_us, f"SLO: p99 {grouped(one.curve.slo.p99_us)} us")
+    return None
+
+
+def _caption(count: int) -> str:
+    more = f" The first {MOST_PANELS} of {count} workloads." if count > MOST_PANELS else ""
+    return (
+        "Hollow: not sustained. Cross: the published maximum. Service: issue to completion; response: intended start "
+        f"to completion. The linear axis ends above the last sustained point.{more}"
+    )
+
+
+def _table(workloads: "Sequence[Workload]") -> Table:
+    """Returns the points drawn."""
+    head = [
+        Item("Achieved", "IOPS"),
+        Item("Service, mean", "us"),
+        Item("Response, mean", "us"),
+        Item("Sustained"),
+    ]
+    groups = [
+        Group(f"{workload.label}: {one.column.label}", [_row(dot) for dot in one.dots])
+        for workload in workloads
+        for one in workload.drawn
+    ]
+    return Table("Offered, IOPS", head, groups)
+
+
+def _row(dot: "Dot") -> Row:
+    one = dot.figures
+    means = [one.mean("service"), one.mean("response")]
+    return Row(
+        Item(grouped(one.offered_iops or 0.0)),
+        [
+            Item(grouped(one.iops)),
+            *(Item("–" if mean is None else grouped(mean)) for mean in means),
+            Item("yes" if one.sustained else "no"),
+        ],
+    )

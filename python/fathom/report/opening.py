@@ -1,0 +1,78 @@
+"""The first screen of a page: which section's key figure it opens with, and the reasons that fit beneath it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from fathom.report.blocks import Block, Cards, Figure, Prose, Section, Table
+
+MOST_WORDS = 120
+"""Words of a page's summary: its sentence and the reasons."""
+PREFERRED = (
+    "added-latency",
+    "cluster",
+    "gpu-feed",
+    "verdict",
+    "placement",
+    "amplification",
+    "saturation",
+    "recovery",
+    "rounds",
+    "overview",
+    "curves",
+    "consistency",
+    "depths",
+    "mixes",
+    "summary",
+)
+"""Keys of sections in the order in which one becomes the opening, where a method does not say."""
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What a page shows first: a sentence, a figure, and reasons, in `MOST_WORDS` words at most."""
+
+    sentence: str
+    block: Figure | Cards | Table
+    reasons: Sequence[str] = ()
+
+
+def opened(
+    built: Sequence[Section], caveats: Sequence[str] = (), wanted: str | None = None
+) -> tuple[Opening | None, list[Section]]:
+    """Returns the opening and the sections with what is left to them; no opening where no section has a key figure.
+
+    `caveats` are always among the reasons. `wanted` is the key of the section that the method declares.
+    """
+    able = {section.key: section for section in built if section.key_figure}
+    chosen = next((able[key] for key in (wanted, *PREFERRED, *able) if key in able), None)
+    sections = [_with_key_figure(section) for section in built if section is not chosen]
+    if chosen is None or chosen.key_figure is None:
+        return None, sections
+    place = list(built).index(chosen)
+    if chosen.blocks:
+        sections.insert(place, replace(chosen, key_figure=None))
+    figure = chosen.key_figure
+    return Opening(
+        figure.sentence, figure.block, _fitting(figure.sentence, figure.reasons, caveats)
+    ), sections
+
+
+def _with_key_figure(section: Section) -> Section:
+    """Returns a section that does not open the page with its key figure among its blocks."""
+    figure = section.key_figure
+    if figure is None:
+        return section
+    first: list[Block] = [Prose([figure.sentence]), figure.block]
+    return replace(section, blocks=[*first, *section.blocks], key_figure=None)
+
+
+def _fitting(sentence: str, reasons: Sequence[str], caveats: Sequence[str]) -> list[str]:
+    """Returns the first reasons that fit into the words allowed, and every caveat."""
+    left = MOST_WORDS - sum(len(text.split()) for text in (sentence, *caveats))
+    kept = []
+    for text in reasons:
+        left -= len(text.split())
+        if left < 0:
+            break
+        kept.append(text)
+    return [*kept, *caveats]

@@ -1,0 +1,303 @@
+"""The key figure of methods that run in rounds: means over the standard's window, as its own plots have them.
+
+Bars for latency and bandwidth, a heat map for a matrix of IOPS. Latency over IOPS for growing demand; for host idle
+recovery the rate after each pause.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fathom.method.rounds import UNITS
+from fathom.output.text import size
+from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Table
+from fathom.report.charts import Axis, Line, bar_chart, scatter_chart
+from fathom.report.comparison import Comparison
+from fathom.report.legend import legend_of
+from fathom.report.rounds import Mean, OnTarget, axes
+from fathom.report.style import compact, grouped, plain, slot
+from fathom.report.sweeps import PATTERNS
+
+IDLE = "snia-hir"
+MOST_BARS = 12
+LEVEL_SHARE = 0.02
+"""A smaller difference is none."""
+Found = Mapping[str, Sequence[OnTarget]]
+
+
+def key_figure(found: Found, comparison: Comparison) -> KeyFigure | None:
+    """Returns the key figure of the first rounds that have means; None where none has."""
+    if any(run.document.method.name == IDLE for run in comparison.runs):
+        return _idle(found)
+    members = next(iter(found.values()))
+    if not members[0].place.judged:
+        return None
+    if _demand(members[0]):
+        return _demand_plot(members)
+    if members[0].place.metric == "iops" and axes(members[0])[0]:
+        return _heat_map(members)
+    return _bars(found)
+
+
+def _unsettled(members: Sequence[OnTarget]) -> list[str]:
+    """Returns which targets did not pass the standard's window."""
+    names = [one.column.short for one in members if one.place.judged and not one.steady]
+    return [f"{name} did not reach steady state: its figures are of the last rounds." for name in names]
+
+
+def _bars(found: Found) -> KeyFigure | None:
+    """Returns a bar for every tracked step and target; latency first where it is what counts."""
+    first = next(iter(found.values()))
+    metric = first[0].place.metric
+    same = {name: members for name, members in found.items() if members[0].place.metric == metric}
+    rows = [(members, step) for members in same.values() for step in members[0].place.track]
+    rows = [(members, step) for members, step in rows if any(one.mean(step) for one in members)][:MOST_BARS]
+    if not rows:
+        return None
+    columns = list({one.column.index: one.column for members, _ in rows for one in members}.values())
+    labels = [_called(members, step) for members, step in rows]
+
+    def value(index: int, members: Sequence[OnTarget], step: str) -> Mean | None:
+        return next((one.mean(step) for one in members if one.column.index == index), None)
+
+    bars = [
+        (column.short, slot(column.index), [_short(value(column.index, *row)) for row in rows])
+        for column in columns
+    ]
+    unit = UNITS[metric]
+    option = bar_chart(Axis(unit, "us" if metric == "latency" else "count", low=0), labels, bars, width_px=16)
+    what = "Mean latency" if metric == "latency" else "Bandwidth" if metric == "mbps" else "IOPS"
+    chart = Chart(
+        "key-rounds",
+        f"{what} in steady state",
+        unit,
+        option,
+        f"{what} by workload and target; the table below has the figures.",
+        70 + len(labels) * (14 + 20 * len(columns)),
+    )
+    data = Table(
+        "Workload",
+        [Item(column.label, unit, slot=slot(column.index)) for column in columns],
+        [
+            Group(
+                "",
+                [
+                    Row(Item(label), [_item(value(column.index, *row)) for column in columns])
+                    for label, row in zip(labels, rows, strict=True)
+                ],
+            )
+        ],
+    )
+    caption = "Means over the standard's window of rounds, all operations together."
+    figure = Figure([chart], caption, data, legend_of(columns), columns=1)
+    members, step = rows[0]
+    pick = min if metric == "latency" else max
+    known = [(one, mean.value) for one in members if (mean := one.mean(step))]
+    best, figure_of = pick(known, key=lambda pair: pair[1])
+    verb, to = ("answers", "in") if metric == "latency" else ("sustains", "at")
+    sentence = f"{best.column.short} {verb} {labels[0]} {to} {compact(figure_of)} {unit}"
+    later = next((row for row in reversed(rows) if row[0] is members), rows[0])
+    other = value(best.column.index, *later)
+    if other and later is not rows[0]:
+        sentence += f" and {labels[rows.index(later)]} {to} {compact(other.value)} {unit}"
+    sentence += "."
+    reasons = [f"{one.column.short}: {grouped(mean)} {unit}." for one, mean in known if one is not best]
+    if metric == "latency":
+        longest = value(best.column.index, members, step)
+        reasons += [f"The longest of these rounds took {compact(longest.max_us)} us."] if longest else []
+    return KeyFigure(sentence, figure, [*reasons, *_unsettled(members)])
+
+
+def _called(members: Sequence[OnTarget], step: str) -> str:
+    """Returns `4 KiB random reads` by what the step issues; its label where its job says less."""
+    one = next(one for one in members if step in one.steps)
+    points = next(series.points for series in one.repeats[0].series if series.step == step)
+    point = next(iter(points.values()))[0]
+    job = one.column.run.jobs.get(point.step)
+    if job is None or not point.block_bytes or point.read_pct is None:
+        return plain(one.called(step))
+    ops = {0.0: "writes", 100.0: "reads"}.get(point.read_pct, f"{point.read_pct:g} % reads")
+    pattern = PATTERNS.get(job.pattern.kind, job.pattern.kind)
+    return f"{size(point.block_bytes)} {pattern} {ops}"
+
+
+def _short(mean: Mean | None) -> float | None:
+    return None if mean is None else float(f"{mean.value:.5g}")
+
+
+def _item(mean: Mean | None) -> Item:
+    return Item("–", tone="quiet") if mean is None else Item(grouped(mean.value))
+
+
+def _heat_map(members: Sequence[OnTarget]) -> KeyFigure:
+    """Returns the matrix of the standard's means, the darker the more IOPS, each target's own."""
+    rows, columns = axes(members[0])
+    most = max(mean.value for one in members for step in one.steps if (mean := one.mean(step)))
+    groups = []
+    for one in members:
+        means = {(row, column): one.mean(f"{row}-{column}") for row in rows for column in columns}
+        groups.append(
+            Group(
+                one.column.label,
+                [
+                    Row(Item(label), [_heat(means[row, column], most) for column in columns])
+                    for row, label in rows.items()
+                ],
+            )
+        )
+    table = Table(
+        plain(members[0].place.of),
+        [Item(label, "IOPS") for label in columns.values()],
+        groups,
+        ["Means over the standard's window of rounds: the darker, the more IOPS."],
+    )
+    best = max(members, key=lambda one: max(mean.value for step in one.steps if (mean := one.mean(step))))
+    ends = sorted(
+        ((mean.value, step) for step in best.steps if (mean := best.mean(step))), key=lambda pair: pair[0]
+    )
+    sentence = (
+        f"In steady state {best.column.short} does {compact(ends[-1][0])} IOPS at most and "
+        f"{compact(ends[0][0])} at least, by block size and share of reads."
+    )
+    reasons = [f"Most: {_called(members, ends[-1][1])}.", f"Least: {_called(members, ends[0][1])}."]
+    return KeyFigure(sentence, table, [*reasons, *_unsettled(members)])
+
+
+def _heat(mean: Mean | None, most: float) -> Item:
+    if mean is None:
+        return Item("–", tone="quiet")
+    return Item(compact(mean.value), heat=round((mean.value / most) ** 0.5, 3))
+
+
+@dataclass(frozen=True)
+class _Demand:
+    """A step of the rounds: what it keeps in flight, and what it came to."""
+
+    outstanding: int
+    iops: float
+    mean_us: float
+
+
+def _demand(one: OnTarget) -> list[_Demand]:
+    """Returns the steps by growing I/Os in flight; none where the rounds do not vary them."""
+    found: dict[int, _Demand] = {}
+    for step in one.steps:
+        mean = one.mean(step)
+        points = next(series.points for series in one.repeats[0].series if series.step == step)
+        point = next(iter(points.values()))[0]
+        if mean is None or one.place.metric != "iops" or not point.threads or not point.iodepth:
+            continue
+        demand = _Demand(point.threads * point.iodepth, mean.value, mean.latency_us)
+        if demand.outstanding not in found or found[demand.outstanding].iops < demand.iops:
+            found[demand.outstanding] = demand
+    return [found[depth] for depth in sorted(found)] if len(found) > 3 else []
+
+
+def _demand_plot(members: Sequence[OnTarget]) -> KeyFigure:
+    """Returns latency over IOPS as the I/Os in flight grow."""
+    of = {one.column.index: _demand(one) for one in members}
+    lines = [
+        Line(
+            one.column.short,
+            slot(one.column.index),
+            [[float(f"{at.iops:.5g}"), float(f"{at.mean_us:.4g}")] for at in of[one.column.index]],
+            marks=True,
+            labelled=True,
+        )
+        for one in members
+    ]
+    option = scatter_chart(Axis("IOPS", "count", low=0), Axis("", "us", low=0), lines)
+    label = plain(members[0].place.of)
+    chart = Chart(
+        "key-demand",
+        "Latency as demand grows",
+        "mean latency, us, over IOPS",
+        option,
+        f"Latency over IOPS of {label}; the table below has the figures.",
+        400,
+    )
+    groups = [
+        Group(
+            one.column.label,
+            [
+                Row(Item(str(at.outstanding)), [Item(grouped(at.iops)), Item(grouped(at.mean_us))])
+                for at in of[one.column.index]
+            ],
+        )
+        for one in members
+    ]
+    data = Table("In flight", [Item("Rate", "IOPS"), Item("Mean", "us")], groups)
+    caption = (
+        "A point is a number of I/Os in flight, from 1 up; of equal numbers, the one with the greatest rate."
+    )
+    figure = Figure([chart], caption, data, legend_of([one.column for one in members]), columns=1)
+    best = max(members, key=lambda one: max(at.iops for at in of[one.column.index]))
+    known = of[best.column.index]
+    most = max(at.iops for at in known)
+    enough = next(at for at in known if at.iops >= ENOUGH * most)
+    sentence = (
+        f"{best.column.short} gives its rate of {compact(most)} IOPS from {enough.outstanding} I/Os in flight on: "
+        "more only add latency."
+    )
+    longer = known[-1].mean_us / enough.mean_us if enough.mean_us else 1.0
+    reasons = [f"At {known[-1].outstanding} in flight, an I/O takes {longer:.1f} times as long."]
+    return KeyFigure(sentence, figure, [*reasons, *_unsettled(members)])
+
+
+ENOUGH = 0.95
+"""Share of the greatest rate from which more in flight hardly pays, as in `fathom.analysis.depths`."""
+
+
+def _idle(found: Found) -> KeyFigure | None:
+    """Returns the rate of bursts over the pause before each, in multiples of a burst; without pauses at zero."""
+    names = list(found)
+    columns = list({one.column.index: one.column for members in found.values() for one in members}.values())
+    lines, rows, spans = [], {}, []
+    for column in columns:
+        points: list[list[float | None]] = []
+        for name in names:
+            one = next((one for one in found[name] if one.column.index == column.index), None)
+            means = [mean for step in one.steps if (mean := one.mean(step))] if one else []
+            if means:
+                points.append([PAUSES.get(name, float(len(points) + 1)), float(f"{means[0].value:.5g}")])
+                rows.setdefault(name, []).append(Item(grouped(means[0].value)))
+        if points:
+            lines.append(Line(column.short, slot(column.index), points, marks=True, labelled=True))
+            spans.append((column, points[0][1] or 0.0, points[-1][1] or 0.0))
+    if not lines:
+        return None
+    option = scatter_chart(Axis("pause, in bursts", "count", low=0), Axis("", "count", low=0), lines)
+    chart = Chart(
+        "key-idle",
+        "Writes after a pause",
+        "IOPS of a burst over the pause before it",
+        option,
+        "IOPS of bursts over the pause before each; the table below has the figures.",
+        380,
+    )
+    data = Table(
+        "Pause",
+        [Item(column.label, "IOPS", slot=slot(column.index)) for column in columns],
+        [Group("", [Row(Item(plain(name)), cells) for name, cells in rows.items()])],
+    )
+    caption = (
+        "Each point: bursts of writes, each after a pause. Pauses are in multiples of the burst's own length."
+    )
+    figure = Figure([chart], caption, data, legend_of(columns), columns=1)
+    best = max(spans, key=lambda span: span[2])
+    column, least, most = best
+    reasons = [
+        f"{other.short}: from {compact(low)} to {compact(high)} IOPS."
+        for other, low, high in spans
+        if other is not column
+    ]
+    if abs(most / (least or most or 1.0) - 1) < LEVEL_SHARE:
+        sentence = f"Longer pauses do not speed up the writes of {column.short}: {compact(most)} IOPS."
+    else:
+        sentence = (
+            f"Longer pauses take the writes of {column.short} from {compact(least)} to {compact(most)} IOPS."
+        )
+    return KeyFigure(sentence, figure, reasons)
+
+
+PAUSES = {"idle-5s": 1.0, "idle-10s": 2.0, "idle-15s": 3.0, "idle-25s": 5.0, "idle-50s": 10.0}
+"""Pauses of the standard in multiples of a burst, by the rounds' name."""

@@ -1,0 +1,125 @@
+"""All workloads of an application suite at a glance: the most that each target sustains, beside what is published."""
+
+from collections.abc import Sequence
+
+from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
+from fathom.report.charts import Axis, bar_chart
+from fathom.report.comparison import Comparison
+from fathom.report.findings import gate
+from fathom.report.legend import legend_of
+from fathom.report.published import NEAR_PCT, error_item
+from fathom.report.sections.curves import Drawn, Workload, workloads_of
+from fathom.report.style import compact, grouped, slot
+
+ORDER = 26
+LEAST_WORKLOADS = 5
+MOST_WORKLOADS = 16
+LABEL_PX = 44
+"""Height of a name of three lines."""
+
+
+def build(comparison: Comparison) -> Section | None:
+    """Returns the overview of five workloads with curves or more; fewer are seen at once in their own figure."""
+    workloads = workloads_of(comparison)
+    if len(workloads) < LEAST_WORKLOADS:
+        return None
+    shown = workloads[:MOST_WORKLOADS]
+    labels = [workload.label for workload in shown]
+    bars, published = [], []
+    for column in comparison.columns:
+        drawn = [_of(workload, column.index) for workload in shown]
+        place = slot(column.index)
+        bars.append((column.short, place, [_short(one.maximum.iops) if one else None for one in drawn]))
+        stated = [_short(one.published[0]) if one and one.published else None for one in drawn]
+        published.append((column.short, place, stated))
+    option = bar_chart(Axis("IOPS", "count", low=0), labels, bars, published)
+    chart = Chart(
+        "overview",
+        "The most of each workload",
+        "IOPS; hollow: published",
+        option,
+        "Maximum IOPS by workload and target; the table below has the figures.",
+        50 + len(shown) * max(LABEL_PX, 10 + 14 * len(comparison.columns)),
+    )
+    caption = "Each workload's maximum in a closed loop, reads and writes together. A hollow bar is the published one."
+    figure = Figure([chart], caption, _table(shown, comparison), legend_of(comparison.columns), columns=1)
+    out = gate(comparison)
+    claimed = [
+        (workload, [one for one in workload.drawn if not out.get((one.column.short, one.maximum.step))])
+        for workload in workloads
+    ]
+    key = KeyFigure(_sentence(claimed), figure, _reasons(claimed))
+    return Section("overview", "All workloads", [], short="Overview", key_figure=key)
+
+
+def _of(workload: Workload, index: int) -> Drawn | None:
+    return next((one for one in workload.drawn if one.column.index == index), None)
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.5g}")
+
+
+def _sentence(claimed: Sequence[tuple[Workload, list[Drawn]]]) -> str:
+    """Returns who does the most in how many workloads; of a single target its greatest."""
+    contested = [max(drawn, key=_rate).column.short for _, drawn in claimed if len(drawn) > 1]
+    if contested:
+        best = max(dict.fromkeys(contested), key=contested.count)
+        return f"{best} does the most in {contested.count(best)} of {len(contested)} workloads."
+    alone = [(workload, drawn[0]) for workload, drawn in claimed if drawn]
+    if not alone:
+        return "No target had settled, so no rate is claimed."
+    workload, one = max(alone, key=lambda pair: _rate(pair[1]))
+    rate = compact(_rate(one))
+    return f"{one.column.short} does {rate} IOPS of {workload.label}, its most of {len(alone)} workloads."
+
+
+def _rate(one: Drawn) -> float:
+    return one.maximum.iops
+
+
+def _reasons(claimed: Sequence[tuple[Workload, list[Drawn]]]) -> list[str]:
+    """Returns how many published maxima are near, and how far ahead the best is at its furthest."""
+    errors = [
+        100 * (_rate(one) / one.published[0] - 1) for _, drawn in claimed for one in drawn if one.published
+    ]
+    near = sum(abs(error) <= NEAR_PCT for error in errors)
+    reasons = [f"{near} of {len(errors)} published maxima are met within ten percent."] if errors else []
+    ratios = [
+        (ranked[0].maximum.iops / ranked[1].maximum.iops, workload, ranked[0])
+        for workload, drawn in claimed
+        if len(drawn) > 1 and (ranked := sorted(drawn, key=_rate, reverse=True)) and ranked[1].maximum.iops
+    ]
+    if ratios:
+        ratio, workload, one = max(ratios, key=lambda found: found[0])
+        reasons.append(
+            f"{one.column.short} is furthest ahead in {workload.label}: {ratio:.2f} times the next."
+        )
+    return reasons
+
+
+def _table(workloads: Sequence[Workload], comparison: Comparison) -> Table:
+    """Returns workloads x targets: measured, published and the difference."""
+    head = [
+        Item(column.label, text, slot=slot(column.index))
+        for column in comparison.columns
+        for text in ("IOPS", "published", "difference")
+    ]
+    rows = [
+        Row(
+            Item(workload.label),
+            [cell for column in comparison.columns for cell in _cells(_of(workload, column.index))],
+        )
+        for workload in workloads
+    ]
+    return Table("Workload", head, [Group("", rows)])
+
+
+def _cells(one: Drawn | None) -> list[Item]:
+    none = Item("–", tone="quiet")
+    if one is None:
+        return [none] * 3
+    if one.published is None:
+        return [Item(grouped(_rate(one)), tone="strong"), none, none]
+    error = error_item(100 * (_rate(one) / one.published[0] - 1))
+    return [Item(grouped(_rate(one)), tone="strong"), Item(grouped(one.published[0])), error]

@@ -1,0 +1,144 @@
+"""Cross stimulus recovery: the rate over sequential, then random, then sequential writes, and how long the first random
+writes are felt.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
+from fathom.report.charts import Axis, Line, Span, line_chart, time_axis
+from fathom.report.comparison import Column, Comparison
+from fathom.report.legend import legend_of
+from fathom.report.style import compact, grouped, plain, seconds, slot
+
+ORDER = 28
+METHOD = "snia-xsr"
+MAX_DOTS = 600
+RECOVERED = 0.9
+"""Share of the sequential rate before, from which a drive counts as recovered."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One step: when it began, and (start in s, MB/s) of its whole seconds from then on."""
+
+    label: str
+    start_s: float
+    rates: Sequence[tuple[float, float]]
+    end_s: float
+
+    @property
+    def settled_mbps(self) -> float:
+        """Mean of its second half."""
+        later = [rate for _, rate in self.rates[len(self.rates) // 2 :]]
+        return sum(later) / len(later) if later else 0.0
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """A target's three steps in order."""
+
+    column: Column
+    parts: Sequence[Part]
+
+    @property
+    def after_s(self) -> float | None:
+        """How long the last step takes to reach the rate of the first; None where it never does."""
+        before, last = self.parts[0].settled_mbps, self.parts[-1]
+        return next((at_s for at_s, rate in last.rates if rate >= RECOVERED * before), None)
+
+
+def build(comparison: Comparison) -> Section | None:
+    """Returns the section, None for runs of other methods."""
+    found = [one for column in comparison.columns if (one := _recovery(column))]
+    if not found:
+        return None
+    end_s = max(one.parts[-1].end_s for one in found)
+    spans = [
+        Span(part.start_s, part.end_s, part.label, strong=bool(place % 2))
+        for place, part in enumerate(found[0].parts)
+    ]
+    lines = [Line(one.column.short, slot(one.column.index), _points(one), style="line") for one in found]
+    option = line_chart(time_axis(end_s), Axis("", "count", low=0), lines, spans)
+    chart = Chart(
+        "key-recovery",
+        "Writes, one kind after the other",
+        "MB/s",
+        option,
+        "MB/s over the three steps; the table below has the figures.",
+        380,
+    )
+    caption = (
+        f"Steps laid end to end, in up to {MAX_DOTS} seconds each target. Recovered: {100 * RECOVERED:.0f} % of the "
+        "rate in the second half of the first step."
+    )
+    figure = Figure([chart], caption, _table(found), legend_of([one.column for one in found]), columns=1)
+    key = KeyFigure(_sentence(found[0]), figure, [*map(_sentence, found[1:]), *map(_dip, found)])
+    return Section("recovery", "Recovery", [], key_figure=key)
+
+
+def _recovery(column: Column) -> Recovery | None:
+    run, target = column.run, column.target.name
+    if run.document.method.name != METHOD:
+        return None
+    parts, at_s = [], 0.0
+    for step, intervals in run.seconds(target).items():
+        if step not in run.steps or run.steps[step].kind != "measure":
+            continue
+        bytes_ = next((point.block_bytes or 0 for point in run.points if point.step == step), 0)
+        whole = [second for second in intervals if second.length_s > 0]
+        rates = [(second.start_s, second.n * bytes_ / second.length_s / 1e6) for second in whole]
+        length_s = whole[-1].start_s + whole[-1].length_s if whole else 0.0
+        parts.append(Part(plain(run.steps[step].label), at_s, rates, at_s + length_s))
+        at_s += length_s
+    return Recovery(column, parts) if len(parts) > 1 and all(part.rates for part in parts) else None
+
+
+def _points(one: Recovery) -> list[tuple[float, float]]:
+    points = [(part.start_s + at_s, rate) for part in one.parts for at_s, rate in part.rates]
+    every = -(-len(points) // MAX_DOTS)
+    return [(round(at_s, 2), float(f"{rate:.4g}")) for at_s, rate in points[::every]]
+
+
+def _sentence(one: Recovery) -> str:
+    rate = compact(one.parts[0].settled_mbps)
+    if one.after_s is None:
+        return f"{one.column.short} does not come back to its {rate} MB/s within the last step."
+    if one.after_s == 0:
+        return f"{one.column.short} is back at its {rate} MB/s at once, after random writes."
+    return f"{one.column.short} is back at its {rate} MB/s {seconds(one.after_s)} after random writes."
+
+
+def _dip(one: Recovery) -> str:
+    least = min(rate for _, rate in one.parts[-1].rates)
+    return f"The least second of {one.column.short} after them: {compact(least)} MB/s."
+
+
+def _table(found: Sequence[Recovery]) -> Table:
+    head = [
+        Item("Second half", "MB/s"),
+        Item("Least second", "MB/s"),
+        Item("First second", "MB/s"),
+        Item("Recovered after"),
+    ]
+    groups = [
+        Group(
+            one.column.label,
+            [
+                Row(
+                    Item(part.label),
+                    [
+                        Item(grouped(part.settled_mbps)),
+                        Item(grouped(min(rate for _, rate in part.rates))),
+                        Item(grouped(part.rates[0][1])),
+                        Item(
+                            "–" if part is not one.parts[-1] or one.after_s is None else seconds(one.after_s)
+                        ),
+                    ],
+                )
+                for part in one.parts
+            ],
+        )
+        for one in found
+    ]
+    return Table("Step", head, groups)
