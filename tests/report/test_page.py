@@ -199,7 +199,7 @@ def test_a_hostile_target_name_stays_text(name: str, tmp_path: Path, visit: Open
     unfolded(seen.page)
     assert seen.complaints == []
     assert seen.page.locator("main script, main img, main svg:not(.diagram svg)").count() == 0
-    assert name in seen.page.locator("thead").first.inner_text()
+    assert name in seen.page.locator("#provenance thead").first.inner_text()
     series = f"() => {CURVES}.getOption().series[0].name"
     assert seen.page.evaluate(series) == name
     chart = seen.page.locator("[data-chart^=percentiles]").first
@@ -215,7 +215,7 @@ def test_a_report_of_two_runs_tells_them_apart(run: Path, tmp_path: Path, visit:
         tmp_path / "other", synthetic.TWINS[:1], quick=False, seed=2, created="2026-11-21T08:15:00Z"
     )
     page = unfolded(visit(write_html([run, other], tmp_path / "report.html", lookup)).page)
-    heads = page.locator("#results thead th").all_inner_texts()
+    heads = page.locator("#provenance table").first.locator("thead th").all_inner_texts()
     assert sum("WD Ultrastar DC SN861" in head for head in heads) == 2
     assert any("· A" in head for head in heads)
     assert any("· B" in head for head in heads)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import synthetic
-from synthetic import Visit
+from synthetic import Visit, unfolded
 
 from fathom.report import write_html
 from fathom.report.blocks import Diagram, Table
@@ -128,6 +128,7 @@ def test_the_picture_is_whole_and_in_full_size_on_screens_wide_and_narrow(
     report: Path, visit: Open, width: int, dark: bool
 ) -> None:
     seen = visit(report, width=width, dark=dark)
+    unfolded(seen.page)
     pictures = seen.page.evaluate(REACH)
     assert pictures
     for picture in pictures:
@@ -141,14 +142,14 @@ def test_the_picture_is_whole_and_in_full_size_on_screens_wide_and_narrow(
 def test_the_picture_of_many_hosts_keeps_its_size_on_a_telephone(visit: Open, tmp_path: Path) -> None:
     twin = replace(synthetic.TWINS[0], name="twin:atto", catalog="atto-xstreamcore-9400")
     run = synthetic.make_run(tmp_path / "run", [twin])
-    page = visit(write_html([run], tmp_path / "report.html", _no_row), width=390).page
+    page = unfolded(visit(write_html([run], tmp_path / "report.html", _no_row), width=390).page)
     [picture] = page.evaluate(REACH)
     assert picture["right"] <= 390
     assert picture["scale"] > 0.9
 
 
 def test_on_paper_the_picture_runs_from_left_to_right_in_light_colours(report: Path, visit: Open) -> None:
-    page = visit(report, width=390, dark=True).page
+    page = unfolded(visit(report, width=390, dark=True).page)
     assert page.locator(".diagram").first.get_attribute("data-wide") == "false"
     page.emulate_media(media="print")
     page.wait_for_selector(".diagram[data-wide=true]")

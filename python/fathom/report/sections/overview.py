@@ -11,7 +11,7 @@ from fathom.report.published import NEAR_PCT, error_item
 from fathom.report.sections.curves import Drawn, Workload, workloads_of
 from fathom.report.style import compact, grouped, slot
 
-ORDER = 26
+ORDER = 29
 LEAST_WORKLOADS = 5
 MOST_WORKLOADS = 16
 LABEL_PX = 44
