@@ -98,7 +98,7 @@ def test_the_table_of_drives_has_endurance_reliability_size_and_temperature(tmp_
 
 
 def test_the_reviewers_caveat_stands_below_the_figures_of_its_drive_alone(report: Path, visit: Open) -> None:
-    footnotes = visit(report).page.locator("#results .footnotes").inner_text()
+    footnotes = unfolded(visit(report).page).locator("#results .footnotes").inner_text()
     assert "KIOXIA CM7-R 7.68TB: The reviewed unit came out of a Dell server" in footnotes
     assert footnotes.count("Dell server") == 1
 

@@ -206,8 +206,7 @@ def _declared(comparison: Comparison) -> str | None:
 def _source(comparison: Comparison) -> str:
     """Returns run, date and version, as figures carry them into other documents."""
     said = [
-        f"run {style.plain(run.document.id)}, {style.when(run.document.created)}, "
-        f"fathom {run.document.versions.get('fathom', '')}"
+        f"run {style.plain(run.document.id)}, {style.when(run.document.measured or 'date not recorded')}, {_made(run)}"
         for run in comparison.runs[:MOST_SOURCES]
     ]
     more = len(comparison.runs) - len(said)
