@@ -190,6 +190,49 @@ def test_a_split_load_is_the_whole_arrays_and_so_are_its_curves_points(tmp_path:
     assert shares == pytest.approx([1 / 2, 1 / 3, 1 / 6], rel=0.1)
 
 
+ON_TARGETS = """
+schema = "fathom-method/1"
+name = "apart"
+title = "Apart"
+summary = "Two workloads, each on drives of its own."
+source = "this test"
+[[steps]]
+name = "both"
+workload = "both"
+label = "both"
+[[steps.job.streams]]
+name = "reader"
+mix = "read"
+block = "4KiB"
+pattern = "uniform"
+load = { iodepth = 4 }
+until = { count = 2000 }
+targets = [1]
+[[steps.job.streams]]
+name = "writer"
+mix = "write"
+block = "64KiB"
+pattern = "sequential"
+load = { iodepth = 2 }
+until = { bytes = "8MiB" }
+targets = [2, 3]
+"""
+
+
+def test_streams_run_on_their_own_targets_and_end_by_their_own_volume(tmp_path: Path) -> None:
+    run = start_run(parse_method(ON_TARGETS, "apart.toml"), resolve_targets([ARRAY]), Options(out=tmp_path))
+    done = {(row["target"], row["op"]): row for row in rows(run, "points", "both")}
+    assert {key for key in done if key[0] in DRIVES} == {
+        (DRIVES[0], "read"),
+        (DRIVES[1], "write"),
+        (DRIVES[2], "write"),
+    }
+    counts = [done[key]["iops"] * done[key]["window_s"] for key in done if key[0] in DRIVES]
+    assert counts == pytest.approx([2000, 128, 128])
+    streams = {(row["target"], row["stream"]) for row in run.table("streams").to_pylist()}
+    assert streams >= {(DRIVES[0], "reader"), (DRIVES[1], "writer"), (DRIVES[2], "writer")}
+
+
 def test_drives_share_the_cores_of_their_bench() -> None:
     bench = load_system("storagereview-r760-fio")
     alone = bench.share(1)

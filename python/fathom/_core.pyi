@@ -186,6 +186,9 @@ class Job:
     @property
     def streams(self) -> dict[str, Job]:
         """Several workloads at once by name; the other fields then say what they come to together."""
+    @property
+    def stream_targets(self) -> dict[str, list[int]]:
+        """Targets of the streams that do not run on all, counted from 1."""
     def with_load(self, threads: int | None = None, iodepth: int | None = None) -> Job: ...
     def with_rate(self, rate_iops: float, arrival: str, stream: str | None = None) -> Job:
         """Returns the job, or one of its streams, as an open load with at most as many I/Os in flight."""

@@ -3,7 +3,20 @@
 from collections.abc import Mapping, Sequence
 
 import pytest
-from judged_runs import DEVICE, JOB, RATES, Measured, Row, device, only, run_view, sample, sound, twin
+from judged_runs import (
+    DEVICE,
+    JOB,
+    RATES,
+    Measured,
+    Row,
+    device,
+    only,
+    run_view,
+    sample,
+    sound,
+    twin,
+    whole_job,
+)
 
 from fathom.analysis.run_view import RunView
 from fathom.analysis.validity import notes
@@ -105,6 +118,12 @@ def test_the_processors_of_a_twins_bench_are_no_load_generator() -> None:
     busy = [sample("cpu_user_ns", 480e9, part.name) for part in drives[1:]]
     measured = [Measured(drive.name, RATES) for drive in drives]
     assert notes(run_view(measured, drives, telemetry=busy)) == []
+
+
+def test_drives_with_streams_of_their_own_are_no_stragglers() -> None:
+    named = [{"name": name, "job": whole_job({}), "targets": [at]} for at, name in enumerate("ab", 1)]
+    apart = {"streams": named, "load": {"kind": "closed", "threads": 16, "iodepth": 32}}
+    assert notes(at_once({"/dev/sda": 18e3, "/dev/sdb": 9e3}, job=apart)) == []
 
 
 def test_drives_that_are_meant_to_have_unequal_shares_are_no_stragglers() -> None:

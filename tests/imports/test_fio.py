@@ -149,7 +149,7 @@ def test_without_time_each_of_numjobs_does_its_size_and_loops(tmp_path: Path) ->
 
     assert until("rw=read", "size=64m", "numjobs=2", "loops=3") == {"bytes": "384MiB"}
     assert until("rw=write", "loops=2") == {"written": "2x"}
-    assert until("rw=randread", "number_ios=500", "numjobs=2") == {"count": 1000}
+    assert until("rw=randread", "number_ios=500", "numjobs=2") == {"count": 1000, "volume": "2x"}
     assert until("rw=randread", "number_ios=500", "size=1m") == {"count": 500, "bytes": "1MiB"}
 
 
@@ -253,7 +253,7 @@ def test_what_has_no_counterpart_is_told_with_its_line(tmp_path: Path) -> None:
         (
             "[x]\nrw=read\nsize=1m\n[y]\nstonewall\nfilename=x.0.0\nrw=read\n[z]\nstonewall\nfilename=x.0.0\nrw=read\n"
             "size=1m\n",
-            ":4: [y] ends when it has read its files once",
+            ":8: [z] reads through the page cache",
         ),
         (
             "[x]\nrw=read\nsize=1m\nloops=2\nfilename=f\n[z]\nstonewall\nfilename=f\nrw=read\nsize=1m\n",
@@ -279,14 +279,20 @@ def test_what_has_no_counterpart_is_told_with_its_line(tmp_path: Path) -> None:
             ":4: random_distribution: as a method: ",
         ),
         ("[x]\nbs=4x\nsize=1m\n", ":2: bs: 4x is not a size"),
-        ("[x]\nrw=read\n", ":1: [x] ends when it has read its files once"),
         ("[x]\ntime_based\n", ":2: time_based: without a runtime"),
         ("rw=read\n[x]\n", ":1: an option before any [job]"),
         (
             "[x]\nfilename=${NOT_SET_ANYWHERE}\n",
             ":2: ${NOT_SET_ANYWHERE} has no value; give --set NOT_SET_ANYWHERE=VALUE",
         ),
-        ("[a]\nfilename=/a\nrw=read\n[b]\nfilename=/b\nrw=write\n", ":4: [a] and [b] run at once"),
+        (
+            "[a]\nioengine=null\nrw=read\nsize=1m\n[b]\nfilename=/b\nrw=write\n",
+            ":5: [a] and [b] run at once, on files and on nothing",
+        ),
+        (
+            "[a]\nfilename=/a\nrw=write\n[b]\nstonewall\nfilename=/a\nrw=write\n[c]\nfilename=/b\nrw=write\n",
+            ":4: [b] runs on /a and others, and another step on some of them only",
+        ),
         ("fio --name=x --filename=$DEV\n", ":1: $DEV has no value; give --set DEV=VALUE"),
         ("fio --rw=read\n", ":1: a fio command without --name"),
     ],
@@ -562,3 +568,64 @@ def test_file_names_follow_the_format_and_a_directory_goes_before(tmp_path: Path
     assert "array:file:/m/f-j-0.0,file:/m/f-j-1.0" in written(tmp_path, text)
     shared = text.replace("-$jobnum", "")
     assert "# Run it on file:/m/f-j.0\n" in written(tmp_path, shared)
+
+
+TWO_FILES = """[global]
+direct=1
+ioengine=libaio
+size=8m
+[a]
+filename=/dev/sdy
+rw=randread
+iodepth=4
+[b]
+filename=/dev/sdz
+rw=write
+iodepth=32
+[c]
+filename=/dev/sdy
+rw=read
+"""
+
+
+def test_jobs_at_once_on_different_files_are_streams_on_targets_of_their_own(tmp_path: Path) -> None:
+    method = parse_method(written(tmp_path, TWO_FILES), "made.toml")
+    assert "# Run it on array:/dev/sdy,/dev/sdz\n" in written(tmp_path, TWO_FILES)
+    job = method.steps[-1].job
+    assert job.stream_targets == {"a": [1], "b": [2], "c": [1]}
+    first, second = job.of_parts(2)
+    assert list(first.streams) == ["a", "c"]
+    assert [one.iodepth for one in second.streams.values()] == [32]
+    assert (first.destructive, second.destructive) == (False, True)
+
+
+def test_jobs_at_once_end_each_by_their_own_volume(tmp_path: Path) -> None:
+    text = TWO_FILES.replace("rw=read\n", "rw=read\nio_size=2m\n")
+    [*_, step] = imported(tmp_path, text)[0]
+    assert [one["until"] for one in step["job"]["streams"]] == [
+        {"bytes": "8MiB"},
+        {"bytes": "8MiB"},
+        {"bytes": "2MiB"},
+    ]
+    assert "until" not in step["job"]
+    [*_, step] = imported(tmp_path, text.replace("direct=1", "direct=1\nruntime=60\ntime_based"))[0]
+    assert step["job"]["until"] == {"time": "60s"}
+    assert not any("until" in one for one in step["job"]["streams"])
+
+
+def test_a_job_without_a_size_moves_as_much_as_its_target_holds(tmp_path: Path) -> None:
+    [*_, step] = imported(tmp_path, "[x]\nfilename=/dev/sdz\ndirect=1\nrw=randrw\nnumjobs=3\nruntime=60\n")[0]
+    assert step["job"]["until"] == {"time": "60s", "volume": "3x"}
+
+
+def test_what_was_written_to_a_whole_device_is_read_back_once(tmp_path: Path) -> None:
+    steps = imported(tmp_path, "[x]\nfilename=/dev/sdz\ndirect=1\nrw=randwrite\nverify=crc32c\n")[0]
+    assert [step["job"]["until"] for step in steps[-2:]] == [{"written": "1x"}, {"volume": "1x"}]
+    assert steps[-1]["job"]["mix"] == "read"
+
+
+def test_a_ramp_of_jobs_at_once_ends_by_its_time_alone(tmp_path: Path) -> None:
+    steps = imported(tmp_path, TWO_FILES.replace("size=8m", "size=8m\nramp_time=5"))[0]
+    [ramp] = [step for step in steps if step["name"].endswith("-ramp")]
+    assert ramp["job"]["until"] == {"time": "5s"}
+    assert not any("until" in one for one in ramp["job"]["streams"])

@@ -3,17 +3,15 @@
 A method's requests are a pure function of its job, so they are listed without issuing them.
 """
 
-import itertools
 import re
 import shutil
-import subprocess
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from operator import attrgetter
 from pathlib import Path
 
 import pytest
+from fio_traces import Io, by_fio, follow_ons, shares
 
 from fathom import _core
 from fathom.imports import import_method
@@ -27,49 +25,6 @@ FILE_BYTES = 4 << 20
 OP, SIZE = attrgetter("op"), attrgetter("size")
 MOST = 3000
 """I/Os that are compared of a job that ends by time."""
-
-
-@dataclass(frozen=True)
-class Io:
-    """One request of a job."""
-
-    op: str
-    offset: int
-    size: int
-
-
-_CALLS = {"pread64": "read", "pwrite64": "write", "fsync": "flush", "fdatasync": "flush"}
-_CALL = re.compile(r"(\w+)\(\d+<([^>]*)>(?:, .*, (\d+), (\d+))?\) += (\d+)")
-
-
-def by_fio(directory: Path, job_file: Path) -> dict[str, list[list[Io]]]:
-    """What fio asks for: by file, the I/O of each of its jobs."""
-    traces = directory / "traces"
-    traces.mkdir()
-    command = [
-        "strace",
-        "-ff",
-        "-y",
-        "-qq",
-        "-s",
-        "0",
-        "-e",
-        f"trace={','.join(_CALLS)}",
-        "-o",
-        f"{traces}/t",
-    ]
-    subprocess.run(
-        [*command, "fio", str(job_file)], cwd=directory, check=True, capture_output=True, timeout=60
-    )
-    found: dict[str, list[list[Io]]] = {}
-    for trace in sorted(traces.iterdir()):
-        calls = [call for line in trace.read_text().splitlines() if (call := _CALL.match(line))]
-        for path in dict.fromkeys(call[2] for call in calls if call[2].endswith((".bin", ".0"))):
-            own = [
-                Io(_CALLS[call[1]], int(call[4] or 0), int(call[3] or 0)) for call in calls if call[2] == path
-            ]
-            found.setdefault(Path(path).name, []).append(own)
-    return found
 
 
 def by_fathom(job_file: Path) -> tuple[Method, list[list[Io]], str]:
@@ -212,19 +167,6 @@ def test_drawn_io_has_the_same_count_mix_sizes_range_and_order(
             assert shares(ours, what).get(value, 0) == pytest.approx(share, abs=tolerance), value
     assert follow_ons(ours) == pytest.approx(follow_ons(theirs), abs=0.02)
     assert {one.offset % 16384 for one in ours} == {one.offset % 16384 for one in theirs}
-
-
-def shares(requests: Sequence[Io], what: Callable[[Io], object]) -> dict[object, float]:
-    """How large a share has each value."""
-    counts = Counter(map(what, requests))
-    return {value: count / len(requests) for value, count in counts.items()}
-
-
-def follow_ons(requests: Sequence[Io]) -> float:
-    """The share of requests that follow on behind the one before."""
-    moving = [one for one in requests if one.op != "flush"]
-    pairs = list(itertools.pairwise(moving))
-    return sum(one.offset + one.size == next_one.offset for one, next_one in pairs) / len(pairs)
 
 
 @pytest.mark.parametrize("options", TIMED.values(), ids=TIMED)

@@ -142,13 +142,23 @@ VALUES = st.sampled_from(
 LINES = st.tuples(st.sampled_from(KEYS), VALUES)
 
 
+BASES = st.sampled_from([BASE, WRITES, ONCE, THREADS, NAMELESS])
+SECTIONS = st.lists(st.tuples(BASES, st.lists(LINES, max_size=3)), min_size=1, max_size=3)
+
+
 @settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(base=st.sampled_from([BASE, WRITES, ONCE, THREADS]), lines=st.lists(LINES, min_size=1, max_size=3))
+@given(shared=st.lists(LINES, max_size=2), sections=SECTIONS)
 def test_no_job_is_accepted_with_an_option_that_is_neither_applied_nor_noted(
-    tmp_path: Path, base: tuple[str, ...], lines: list[tuple[str, str]]
+    tmp_path: Path,
+    shared: list[tuple[str, str]],
+    sections: list[tuple[tuple[str, ...], list[tuple[str, str]]]],
 ) -> None:
+    """Random files of one to three sections from all options, some of them global."""
+    lines = ["[global]", *(f"{key}={value}" for key, value in shared)]
+    for number, (base, own) in enumerate(sections):
+        lines += [f"[x{number}]", *base, *(f"{key}={value}" for key, value in own)]
     file = tmp_path / "job.fio"
-    file.write_text("\n".join(["[x]", *base, *(f"{key}={value}" for key, value in lines), ""]))
+    file.write_text("\n".join([*lines, ""]))
     notes: list[str] = []
     try:
         _, notes = import_method(file)
@@ -159,12 +169,14 @@ def test_no_job_is_accepted_with_an_option_that_is_neither_applied_nor_noted(
     if refusal:
         assert refusal.startswith(f"{file}:")
         return
-    last = {ALIASES.get(key, key): value for key, value in lines}
-    for key, value in last.items():
-        option = OPTIONS[key]
-        assert option.use is not Use.REFUSED or value in option.neutral, key
-        if option.use is Use.NOTED and value not in option.neutral:
-            assert any(key in note for note in notes), key
+    for base, own in sections:
+        given_lines = [(key, value) for key, _, value in (line.partition("=") for line in base)]
+        last = {ALIASES.get(key, key): value for key, value in [*shared, *given_lines, *own]}
+        for key, value in last.items():
+            option = OPTIONS[key]
+            assert option.use is not Use.REFUSED or value in option.neutral, key
+            if option.use is Use.NOTED and value not in option.neutral:
+                assert any(key in note for note in notes), key
 
 
 def test_what_is_told_or_refused_names_the_line(tmp_path: Path) -> None:

@@ -318,3 +318,35 @@ def test_a_script_that_writes_parameter_files_is_refused_as_one(tmp_path: Path) 
     )
     with pytest.raises(UsageError, match=r"run\.sh:1: a shell script that writes parameter files of Vdbench"):
         import_method(file)
+
+
+ON_TWO = """sd=sd1,lun=/dev/sdy,openflags=o_direct,threads=16
+sd=sd2,lun=/dev/sdz,openflags=o_direct,threads=4
+wd=wd1,sd=sd1,xfersize=4k,rdpct=80,skew=40
+wd=wd2,sd=sd2,xfersize=8k,rdpct=0,skew=40
+wd=wd3,sd=sd1,xfersize=16k,seekpct=0,skew=20
+"""
+
+
+def test_workloads_on_different_storage_are_streams_on_targets_of_their_own(tmp_path: Path) -> None:
+    steps, _ = imported(tmp_path, f"{ON_TWO}rd=rd1,wd=wd*,iorate=200,elapsed=10\n")
+    streams = steps[-1]["job"]["streams"]
+    assert [one["targets"] for one in streams] == [[1], [2], [1]]
+    # Threads of a storage are shared by the workloads on it: two thirds of 16, all of 4, and the rest of 16.
+    assert [one["load"]["threads"] * one["load"]["iodepth"] for one in streams] == [11, 4, 5]
+    assert [one["load"]["rate"] for one in streams] == ["80/s", "80/s", "40/s"]
+
+
+def test_a_workload_that_only_reads_its_storage_may_read_its_first_block(tmp_path: Path) -> None:
+    steps, _ = imported(
+        tmp_path, f"{ON_TWO}rd=rd1,wd=(wd2,wd3),iorate=200,elapsed=10\n".replace("20\n", "60\n")
+    )
+    regions = [one.get("region") for one in steps[-1]["job"]["streams"]]
+    assert regions[0]["start"] == "16KiB"
+    assert regions[1] is None
+
+
+def test_workloads_on_storage_of_which_a_part_is_the_same_are_refused(tmp_path: Path) -> None:
+    text = ON_TWO.replace("wd=wd3,sd=sd1", "wd=wd3,sd=sd*")
+    with pytest.raises(UsageError, match="workloads at once whose storage is the same in part"):
+        imported(tmp_path, f"{text}rd=rd1,wd=wd*,iorate=200,elapsed=10\n")

@@ -351,6 +351,18 @@ impl Job {
         Ok(streams)
     }
 
+    #[getter]
+    fn stream_targets(&self) -> std::collections::BTreeMap<String, Vec<u32>> {
+        let named = self
+            .job
+            .streams
+            .iter()
+            .filter(|stream| !stream.targets.is_empty());
+        named
+            .map(|stream| (stream.name.clone(), stream.targets.clone()))
+            .collect()
+    }
+
     #[pyo3(signature = (threads = None, iodepth = None))]
     fn with_load(&self, threads: Option<u32>, iodepth: Option<u32>) -> PyResult<Self> {
         let (own, depth) = (self.job.load.threads(), self.job.load.iodepth());

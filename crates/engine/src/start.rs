@@ -167,7 +167,6 @@ impl<'o> Starter<'o> {
             path: target.spec.path.clone(),
             source,
         };
-        let region = job.region.resolve(target.geometry).map_err(stream_error)?;
         self.end_ns = self.end_ns.min(job.until.time_ns.unwrap_or(u64::MAX));
         let streams = job.streams.iter();
         let streams: Vec<(Arc<str>, Arc<Job>)> = streams
@@ -176,18 +175,19 @@ impl<'o> Starter<'o> {
         let seed = self.stream_seed(index);
         let requests = RequestStream::of_threads(&job, target.geometry, seed);
         let parts = requests.map_err(stream_error)?.into_iter().zip(job.parts());
-        Ok((0..)
+        (0..)
             .zip(parts)
             .map(|(thread, (requests, part))| {
                 let stream = part.stream.map(|index| &streams[index]);
-                ThreadPart {
+                let limits = job.thread_limits(thread, target.geometry);
+                Ok(ThreadPart {
                     job: Arc::clone(stream.map_or(&job, |(_, job)| job)),
                     stream: stream.map(|(name, _)| Arc::clone(name)),
                     requests,
-                    limits: job.limits_of(thread, region.size_bytes),
-                }
+                    limits: limits.map_err(stream_error)?,
+                })
             })
-            .collect())
+            .collect()
     }
 
     fn spawn_ring_threads(

@@ -21,7 +21,7 @@ mod window;
 mod zoned_job;
 
 use recording::{FaultCounter, Interval, Recorder, Recording};
-use workload::{Geometry, Job, Load, RequestStream};
+use workload::{Geometry, Job, Limits, Load, RequestStream};
 
 pub use control::Control;
 pub use error::TwinError;
@@ -130,16 +130,17 @@ impl<'a, D: Device> Driver<'a, D> {
             block_bytes: device.block_bytes(),
         };
         let region = job.region.resolve(geometry)?;
-        if job.limits_of(0, region.size_bytes).is_endless() {
+        let limits = (0..threads).map(|thread| job.thread_limits(thread, geometry));
+        let limits = limits.collect::<Result<Vec<_>, _>>()?;
+        if limits.iter().any(Limits::is_endless) {
             return Err(TwinError::Endless);
         }
         let zoning = Zoning::new(job, device, region)?.map(Box::new);
         let host = device.host().clone();
         let requests = RequestStream::of_threads(job, geometry, seed)?.into_iter();
         let streams: Vec<_> = (0..threads)
-            .zip(requests.zip(job.parts()))
-            .map(|(thread, (stream, part))| {
-                let limits = job.limits_of(thread, region.size_bytes);
+            .zip(requests.zip(job.parts()).zip(limits))
+            .map(|(thread, ((stream, part), limits))| {
                 Thread::new(stream, thread % host.cores, &part, limits)
             })
             .collect();

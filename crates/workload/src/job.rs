@@ -343,15 +343,15 @@ impl Arrival {
     }
 }
 
-/// When a step ends: the first condition met. At least one is set.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// When a step ends: the first condition met. At least one is set, in a job of streams by every stream if not for all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Until {
     /// Elapsed time, ns.
     pub time_ns: Option<u64>,
     /// Bytes moved, all threads of a target together.
     pub bytes: Option<u64>,
-    /// Bytes moved as a multiple of the region's size ("2x"); only for jobs that only write.
+    /// Bytes moved as a multiple of the region's size ("2x").
     pub region_multiple: Option<f64>,
     /// Number of I/Os.
     pub count: Option<u64>,

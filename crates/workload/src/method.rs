@@ -160,12 +160,15 @@ impl Method {
             if let Some(curve) = &mut step.curve {
                 curve.time_ns = divide(curve.time_ns, by);
             }
-            let until = &mut step.job.until;
-            until.time_ns = until.time_ns.map(|ns| divide(ns, by));
-            if step.kind != StepKind::Purge {
-                until.region_multiple = until
-                    .region_multiple
-                    .map(|multiple| multiple / quick.divide_volumes_by);
+            let streams = step.job.streams.iter_mut();
+            let streams = streams.map(|stream| &mut stream.job.until);
+            for until in std::iter::once(&mut step.job.until).chain(streams) {
+                until.time_ns = until.time_ns.map(|ns| divide(ns, by));
+                if step.kind != StepKind::Purge {
+                    until.region_multiple = until
+                        .region_multiple
+                        .map(|multiple| multiple / quick.divide_volumes_by);
+                }
             }
         }
         method

@@ -50,6 +50,39 @@ pub enum SplitError {
         /// The first that gets nothing, counted from 1.
         target: usize,
     },
+    /// A stream is for a target that there is not.
+    #[error(
+        "stream {stream:?} is for target {target}, and there are {targets}: give as many targets as streams name"
+    )]
+    NoTarget {
+        /// The stream's name.
+        stream: String,
+        /// The target that it names, counted from 1.
+        target: u32,
+        /// Targets of the job.
+        targets: usize,
+    },
+    /// Every stream is for other targets.
+    #[error(
+        "target {target} of {targets} has no stream: leave it out, or give a stream its number"
+    )]
+    NoStream {
+        /// The first that has none, counted from 1.
+        target: usize,
+        /// Targets of the job.
+        targets: usize,
+    },
+}
+
+impl Stream {
+    /// Returns which of its own targets a target of the job is, both from 0. `None`: it does not run on it.
+    fn place_of(&self, target: usize) -> Option<usize> {
+        if self.targets.is_empty() {
+            return Some(target);
+        }
+        let mut own = self.targets.iter();
+        own.position(|&one| one as usize == target + 1)
+    }
 }
 
 impl Job {
@@ -63,13 +96,22 @@ impl Job {
         if self.streams.is_empty() {
             return self.divided(targets);
         }
-        let divided = |stream: &Stream| stream.job.divided(targets);
+        self.check_targets(targets)?;
+        // Shares of a load are those of the targets that its stream runs on, in their order.
+        let divided = |stream: &Stream| match stream.targets.len() {
+            0 => stream.job.divided(targets),
+            own => stream.job.divided(own),
+        };
         let streams: Vec<Vec<Self>> = self.streams.iter().map(divided).collect::<Result<_, _>>()?;
         let of_target = |target: usize| {
             let named = self.streams.iter().zip(&streams);
-            let own = named.map(|(stream, jobs)| Stream {
-                name: stream.name.clone(),
-                job: jobs[target].clone(),
+            let own = named.filter_map(|(stream, jobs)| {
+                let place = stream.place_of(target)?;
+                Some(Stream {
+                    name: stream.name.clone(),
+                    job: jobs[place].clone(),
+                    targets: Vec::new(),
+                })
             });
             Self {
                 sqpoll: self.sqpoll,
@@ -79,6 +121,32 @@ impl Job {
             }
         };
         Ok((0..targets).map(of_target).collect())
+    }
+
+    /// Every stream has its targets, and every target a stream.
+    fn check_targets(&self, targets: usize) -> Result<(), SplitError> {
+        for stream in &self.streams {
+            let beyond = |&&target: &&u32| target == 0 || target as usize > targets;
+            if let Some(&target) = stream.targets.iter().find(beyond) {
+                return Err(SplitError::NoTarget {
+                    stream: stream.name.clone(),
+                    target,
+                    targets,
+                });
+            }
+        }
+        let idle = |target: &usize| {
+            self.streams
+                .iter()
+                .all(|one| one.place_of(*target).is_none())
+        };
+        match (0..targets).find(idle) {
+            Some(target) => Err(SplitError::NoStream {
+                target: target + 1,
+                targets,
+            }),
+            None => Ok(()),
+        }
     }
 
     fn divided(&self, targets: usize) -> Result<Vec<Self>, SplitError> {
@@ -225,6 +293,42 @@ streams = [
         };
         let depths: Vec<_> = jobs.unwrap().iter().map(depths).collect();
         assert_eq!(depths, [[48, 2], [16, 2]]);
+    }
+
+    const ON_TARGETS: &str = r#"
+until = { time = "1s" }
+streams = [
+  { name = "first", mix = "read", block = "4KiB", pattern = "uniform", load = { iodepth = 4 }, targets = [1] },
+  { name = "others", mix = "write", block = "4KiB", pattern = "uniform", load = { iodepth = 6, split = [2, 1] }, targets = [2, 3] },
+]
+"#;
+
+    #[test]
+    fn a_stream_runs_on_its_own_targets_alone() {
+        let jobs = Job::from_toml(ON_TARGETS, "job.toml")
+            .unwrap()
+            .of_targets(3);
+        let streams = |job: &Job| -> Vec<(String, u32)> {
+            let streams = job.streams.iter();
+            streams
+                .map(|stream| (stream.name.clone(), stream.job.load.iodepth()))
+                .collect()
+        };
+        let jobs = jobs.unwrap();
+        assert_eq!(streams(&jobs[0]), [("first".to_owned(), 4)]);
+        assert_eq!(streams(&jobs[1]), [("others".to_owned(), 4)]);
+        assert_eq!(streams(&jobs[2]), [("others".to_owned(), 2)]);
+        assert!(!jobs[0].writes());
+    }
+
+    #[test]
+    fn streams_and_targets_that_do_not_meet_are_refused() {
+        let refusal = |targets| {
+            let job = Job::from_toml(ON_TARGETS, "job.toml").unwrap();
+            job.of_targets(targets).unwrap_err().to_string()
+        };
+        assert!(refusal(2).contains("stream \"others\" is for target 3, and there are 2"));
+        assert!(refusal(4).contains("target 4 of 4 has no stream"));
     }
 
     #[test]

@@ -5,8 +5,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Block, BlockShare, Content, Errors, Extent, Job, Load, Mix, Op, Pace, Pattern, Position,
-    Region, Until,
+    Block, BlockShare, Content, Errors, Extent, Geometry, Job, Limits, Load, Mix, Op, Pace,
+    Pattern, Position, Region, StreamError, Until,
 };
 
 /// One of the workloads that a job issues at once.
@@ -15,8 +15,11 @@ use crate::{
 pub struct Stream {
     /// By which its results are told apart; unique within the job.
     pub name: String,
-    /// Its I/O, with threads of its own. Ends with the job.
+    /// Its I/O, with threads of its own. It ends with the job, or sooner by what its `until` says beside the time.
     pub job: Job,
+    /// Which targets of the job it runs on, counted from 1. Empty: all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<u32>,
 }
 
 /// What one thread of a job does.
@@ -76,6 +79,20 @@ impl Job {
                     thread,
                 })
             })
+    }
+
+    /// Returns when thread `thread` ends. A stream's own volume is divided over its threads, in its own region; the time
+    /// is the job's.
+    ///
+    /// # Errors
+    /// The region does not fit on the target.
+    pub fn thread_limits(&self, thread: u32, geometry: Geometry) -> Result<Limits, StreamError> {
+        let part = self.part(thread);
+        let region = part.job.region.resolve(geometry)?;
+        Ok(Limits {
+            time_ns: self.until.time_ns.unwrap_or(u64::MAX),
+            ..part.job.limits_of(part.thread, region.size_bytes)
+        })
     }
 
     /// Returns what thread `thread` does; the job's own threads only.

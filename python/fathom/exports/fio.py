@@ -130,6 +130,8 @@ class FioFile:
     def _of(self, step: Step, told: list[str]) -> Iterator[_Section]:
         """Yields the sections of a step; what differs goes to `told`. Raises NoCounterpartError."""
         job, offered_to, other = self._job(step)
+        if job.stream_targets:
+            raise NoCounterpartError("streams that run on some of the targets only")
         for number, (name, own) in enumerate((job.streams or {"": job}).items()):
             made = FioOptions(own, job, self._place, told.append, other if name == offered_to else None)
             label = f"{step.label}: {name}" if name else step.label

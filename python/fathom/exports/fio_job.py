@@ -246,7 +246,7 @@ class FioOptions:
 
     def _tell_parts(self) -> None:
         """How jobs that divide a region differ from threads: not within a pass."""
-        passes = self._whole.region_multiple
+        passes = self._job.region_multiple
         if passes is not None and passes <= 1:
             return
         self._tell(
@@ -362,7 +362,7 @@ class FioOptions:
     # When it ends
 
     def _until(self) -> list[str]:
-        until = self._whole
+        until = self._job
         options: list[str] = []
         if (count := until.count) is not None:
             options += self._count(count, sized=until.bytes is None and until.region_multiple is None)
@@ -370,8 +370,8 @@ class FioOptions:
             options.append(f"io_size={size_text(self._equal_part(until.bytes))}")
         elif until.region_multiple is not None:
             options += self._passes(until.region_multiple)
-        if until.time_ns is not None:
-            options.append(f"runtime={time_text(until.time_ns)}")
+        if (time_ns := self._whole.time_ns) is not None:
+            options.append(f"runtime={time_text(time_ns)}")
             if until.count is until.bytes is until.region_multiple is None:
                 options.append("time_based")
         return options

@@ -5,7 +5,7 @@ their files are one job on an array of targets. Where sections have different fi
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fathom.errors import UsageError
@@ -56,9 +56,15 @@ class _Group:
         own = [files_of(job) for job in jobs]
         self.files = own[0]
         self.target: str | None = None
+        self.targets: list[list[int]] = []
+        """For each job the places of its files among all, from 1, where jobs differ and so do their files."""
         if len(set(own)) > 1:
             self.files = _all_files(jobs, own)
-            jobs = jobs[:1]
+            if _are_alike(jobs) and len(set(own)) == len(own):
+                jobs = jobs[:1]
+            else:
+                places = {path: number for number, path in enumerate(self.files.paths, 1)}
+                self.targets = [[places[path] for path in files.paths] for files in own]
         self.made = [
             Conversion(draft, job, own_files=files.own) for job, files in zip(jobs, own, strict=False)
         ]
@@ -73,17 +79,18 @@ class _Group:
 
 
 def _all_files(jobs: Sequence[FioJob], own: Sequence[Files]) -> Files:
-    """Returns the files of jobs at once that are alike, and each on its own. Raises UsageError."""
-    alike = {tuple(_but_files(job)) for job in jobs}
-    if len(alike) > 1 or len(set(own)) < len(own):
+    """Returns the files of jobs at once. Raises UsageError where some have none."""
+    if NOTHING in own:
         raise UsageError(
-            (
-                f"{jobs[1].place}: [{jobs[0].name}] and [{jobs[1].name}] run at once on different files, with "
-                "different loads"
-            ),
+            f"{jobs[1].place}: [{jobs[0].name}] and [{jobs[1].name}] run at once, on files and on nothing",
             "import them one by one",
         )
-    return Files(tuple(path for files in own for path in files.paths), own=own[0].own)
+    return Files(tuple(dict.fromkeys(path for files in own for path in files.paths)), own=own[0].own)
+
+
+def _are_alike(jobs: Sequence[FioJob]) -> bool:
+    """Returns whether jobs differ in nothing but their files."""
+    return len({tuple(_but_files(job)) for job in jobs}) == 1
 
 
 def _but_files(job: FioJob) -> list[tuple[str, str]]:
@@ -117,6 +124,7 @@ def _name_targets(draft: Draft, groups: Sequence[_Group]) -> None:
     """Names the targets of steps where there are several, and keeps how to call for them."""
     several = list(dict.fromkeys(group.files for group in groups))
     names: dict[Files, str] = {}
+    _check_apart(groups, several)
     for files in several:
         group = next(group for group in groups if group.files == files)
         usual = name_of(group.name if files.own else files.called)
@@ -136,9 +144,22 @@ def _name_targets(draft: Draft, groups: Sequence[_Group]) -> None:
         draft.note(f"{groups[0].first.job.place}: all steps on one target run before those on the next")
 
 
+def _check_apart(groups: Sequence[_Group], several: Sequence[Files]) -> None:
+    """Raises UsageError where steps have some of their files in common: a device has one name in a method."""
+    for number, files in enumerate(several):
+        for other in several[:number]:
+            if common := set(files.paths) & set(other.paths):
+                group = next(group for group in groups if group.files == files)
+                raise UsageError(
+                    f"{group.first.job.place}: [{group.first.job.name}] runs on {min(common)} and others, and "
+                    "another step on some of them only",
+                    "import each of the two from a file of its own",
+                )
+
+
 def _add_group(draft: Draft, group: _Group, state: _State) -> None:
     made, first = group.made, group.first
-    step = DraftStep(group.name, job=_job(made), place=first.job.place, places=first.place)
+    step = DraftStep(group.name, job=_job(made, group.targets), place=first.job.place, places=first.place)
     if group.target:
         step.keys["target"] = group.target
     if text := first.job.options.get("description"):
@@ -152,20 +173,21 @@ def _add_group(draft: Draft, group: _Group, state: _State) -> None:
         ramp = DraftStep(
             f"{step.name}-ramp", step.keys | {"label": f"ramp-up of {step.name}"}, place=step.place
         )
-        ramp.job = step.job | {"until": {"time": duration_text(first.ramp_s)}}
+        ramp.job = _endless(step.job) | {"until": {"time": duration_text(first.ramp_s)}}
         draft.add(ramp)
     draft.add(step)
+    if several := [one for one in made if one.read_back and len(made) > 1]:
+        raise UsageError(
+            f"{several[0].place('verify')}: what concurrent jobs wrote is not read back here",
+            "give do_verify=0",
+        )
     if first.read_back:
-        if len(made) > 1:
-            raise UsageError(
-                f"{first.place('verify')}: what concurrent jobs wrote is not read back here",
-                "give do_verify=0",
-            )
         back = {
             key: value for key, value in step.job.items() if key not in ("position", "flush_every", "align")
         }
         draft.add(DraftStep(f"{step.name}-verify", dict(step.keys), back | first.read_back, place=step.place))
-    state.filled += [one.fills for one in made if one.fills is not None]
+    if not group.targets:
+        state.filled += [one.fills for one in made if one.fills is not None]
 
 
 def _needs_data(one: Conversion) -> bool:
@@ -209,33 +231,54 @@ def _layout_block(blocks: Blocks) -> int:
     return max(block, _LAY_OUT_BYTES) if _LAY_OUT_BYTES % block == 0 else block
 
 
-def _job(made: Sequence[Conversion]) -> dict[str, Value]:
-    """Returns the job of all: of one workload, or of streams. Streams have what is the job's in common, and end by
-    time.
+def _job(made: Sequence[Conversion], targets: Sequence[Sequence[int]]) -> dict[str, Value]:
+    """Returns the job of all: of one workload, or of streams, each with an end of its own if it has one.
+
+    `targets` are those of each, where they differ. Raises UsageError.
     """
     first = made[0]
-    streams = [(name, keys) for one in made for name, keys in _named(one)]
+    streams = [
+        (name, keys | _own_end(one) | ({"targets": targets[number]} if targets else {}))
+        for number, one in enumerate(made)
+        for name, keys in _named(one)
+    ]
     if len(streams) == 1:
-        return {**streams[0][1], **first.of_job()}
+        return {**_named(first)[0][1], **first.of_job(), "until": first.until}
     for other in made[1:]:
-        if other.of_job() != first.of_job() or other.ramp_s != first.ramp_s:
+        alike = other.of_job() == first.of_job() and other.until.get("time") == first.until.get("time")
+        if not alike or other.ramp_s != first.ramp_s:
             raise UsageError(
                 f"{other.job.place}: [{first.job.name}] and [{other.job.name}] run at once, and differ in direct, "
                 "runtime, ramp_time or engine",
                 "give them the same",
             )
-    if set(first.until) != {"time"}:
-        raise UsageError(
-            f"{first.job.place}: [{first.job.name}] runs beside others until it has done its bytes",
-            "give all jobs time_based and a runtime",
-        )
     names: list[str] = []
     for name, _ in streams:
         names.append(name if name not in names else f"{name}-{len(names) + 1}")
     return {
         **first.of_job(),
+        **({"until": {"time": first.until["time"]}} if "time" in first.until else {}),
         "streams": [{"name": name, **keys} for name, (_, keys) in zip(names, streams, strict=True)],
     }
+
+
+def _own_end(one: Conversion) -> dict[str, Value]:
+    """Returns by what a job ends beside others, apart from the time of all."""
+    volume = {key: value for key, value in one.until.items() if key != "time"}
+    return {"until": volume} if volume else {}
+
+
+def _endless(job: Mapping[str, Value]) -> dict[str, Value]:
+    """Returns a job without the ends of its streams: fio counts nothing of a ramp."""
+    streams = job.get("streams")
+    if not isinstance(streams, Sequence):
+        return dict(job)
+    without = [
+        {key: value for key, value in stream.items() if key != "until"}
+        for stream in streams
+        if isinstance(stream, Mapping)
+    ]
+    return {**job, "streams": without}
 
 
 def _named(one: Conversion) -> list[tuple[str, dict[str, Value]]]:

@@ -1,6 +1,5 @@
 """One job of fio in a method's words. Meanings and defaults are those of fio's HOWTO and source, version 3.33."""
 
-from fathom.errors import UsageError
 from fathom.imports.draft import Draft, Value
 from fathom.imports.fio_blocks import Blocks
 from fathom.imports.fio_file import FioJob
@@ -110,8 +109,8 @@ class Conversion:
         return [{**self._common, **keys, "load": self._load} for keys in parts]
 
     def of_job(self) -> dict[str, Value]:
-        """Returns the keys of a job alone."""
-        return {**self._of_job, "until": self.until}
+        """Returns the keys of a job alone, but its end."""
+        return dict(self._of_job)
 
     # What is issued
 
@@ -346,15 +345,8 @@ class Conversion:
         if amount is not None:
             if not count or amount < count * self._threads * self.blocks.largest:
                 until["bytes"] = size_text(amount)
-        elif self.blocks.ops == ("write",):
-            until["written"] = f"{volume:g}x"
-        elif runtime_s:
-            given.note("runtime", "fio also ends when it has read or written as much as the target holds")
-        elif not count:
-            raise UsageError(
-                f"{self.job.place}: [{self.job.name}] ends when it has read its files once",
-                "give it a runtime, or a size in bytes",
-            )
+        else:
+            until["written" if self.blocks.ops == ("write",) else "volume"] = f"{volume:g}x"
         return until
 
     def _bytes(self, loops: int) -> int | None:
@@ -397,8 +389,9 @@ class Conversion:
         region = self._place.size
         block = self.blocks.one_size
         one = self._threads == 1 and given.whole("loops", 1) == 1 and not self.ramp_s
-        if one and block and region[0] == "B" and self.fills is not None and "count" not in self.until:
-            return {"mix": "read", "pattern": "sequential", "until": {"count": int(region[1]) // block}}
+        if one and block and self.fills is not None and "count" not in self.until:
+            end: Value = {"count": int(region[1]) // block} if region[0] == "B" else {"volume": "1x"}
+            return {"mix": "read", "until": end}
         raise given.error(
             "verify",
             (

@@ -50,8 +50,9 @@ def from_vdbench(text: str, file: str, variables: Variables) -> Draft:
     laid_out: set[tuple[str, ...]] = set()
     for run in runs:
         target = names[run.luns]
-        if run.luns not in laid_out and not run.storage[0].is_device:
-            draft.add(_lay_out(run, target))
+        files = [one for one in run.storage if not one.is_device]
+        if run.luns not in laid_out and files:
+            draft.add(_lay_out(files, run.run.place, target))
             laid_out.add(run.luns)
         run.add(largest_bytes, target)
     return draft
@@ -123,14 +124,17 @@ def _name_targets(runs: Sequence[Run], draft: Draft) -> dict[tuple[str, ...], st
     return names
 
 
-def _lay_out(run: Run, target: str) -> DraftStep:
-    """Returns a fill of its files, which Vdbench writes whole where they do not have their size yet."""
+def _lay_out(files: Sequence[Storage], place: str, target: str) -> DraftStep:
+    """Returns a fill of files, which Vdbench writes whole where they do not have their size yet. Raises UsageError."""
     keys: dict[str, Value] = {"kind": "fill", "only_files": True}
     if target:
         keys["target"] = target
     job: dict[str, Value] = {"mix": "write", "block": "128KiB", "pattern": "sequential"}
-    if (size_bytes := run.storage[0].size_bytes) is not None:
+    if len({one.size_bytes for one in files}) > 1:
+        raise UsageError(f"{place}: files of different sizes at once", "give each a run of its own")
+    if (size_bytes := files[0].size_bytes) is not None:
         job["region"] = size_text(size_bytes)
     job |= {"load": {"iodepth": 8}, "until": {"written": "1x"}}
-    place = run.storage[0].definition.place
-    return DraftStep(f"lay-out-{target or name_of(run.storage[0].name)}", keys, job, place=place)
+    return DraftStep(
+        f"lay-out-{target or name_of(files[0].name)}", keys, job, place=files[0].definition.place
+    )

@@ -62,7 +62,16 @@ class Run:
         self.draft = draft
         self._general = file.general
         self.workloads = self._find_workloads(file)
-        self.storage = self._find_storage(file)
+        self._storage_of = self._find_storage(file)
+        #: All that its workloads use, each once.
+        self.storage = list({one.name: one for own in self._storage_of.values() for one in own}.values())
+        self._storage_of = {
+            name: [one for one in self.storage if one in own] for name, own in self._storage_of.items()
+        }
+        if len({one.lun for one in self.storage}) < len(self.storage):
+            raise UsageError(
+                f"{run.place}: rd={run.name}: two of its sd are the same device", "name one of them"
+            )
 
     def _find_workloads(self, file: File) -> list[Definition]:
         named = self.run.get("wd")
@@ -72,24 +81,39 @@ class Run:
             raise UsageError(f"{self.run.place}: rd={self.run.name} names no wd and no sd", "give it wd=")
         return [file.default]
 
-    def _find_storage(self, file: File) -> list[Storage]:
-        """Returns what all workloads of the run use. Raises UsageError where they differ."""
+    def _find_storage(self, file: File) -> dict[str, list[Storage]]:
+        """Returns the storage of each workload. Raises UsageError where some have a part of it in common."""
         known = {one.name: one for one in file.storage}
-        found: list[list[Storage]] = []
+        found: dict[str, list[Storage]] = {}
         for workload in self.workloads:
             named = self.run.get("sd") or workload.get("sd")
             if named is None:
                 raise UsageError(f"{workload.place}: wd={workload.name} names no sd", "give it sd=")
             if named.values == ("single",):
                 raise named.error("repeats the run for each storage", "give each sd a run")
-            found.append(_matching(named, known))
-        if any({one.name for one in other} != {one.name for one in found[0]} for other in found[1:]):
-            raise UsageError(
-                f"{self.run.place}: rd={self.run.name}: workloads at once on different storage",
-                "give each wd a run of its own",
-            )
-        same_kind(found[0], self.run.place)
-        return found[0]
+            own = _matching(named, known)
+            same_kind(own, self.run.place)
+            names = {one.name for one in own}
+            for other in found.values():
+                if 0 < len(names & {one.name for one in other}) < max(len(names), len(other)):
+                    raise UsageError(
+                        f"{self.run.place}: rd={self.run.name}: workloads at once whose storage is the same in "
+                        "part",
+                        "give each wd a run of its own",
+                    )
+            found[workload.name] = own
+        return found
+
+    def storage_of(self, workload: Definition) -> list[Storage]:
+        """Returns what a workload uses."""
+        return self._storage_of[workload.name]
+
+    def numbers_of(self, workload: Definition) -> list[int]:
+        """Returns which of the run's storage a workload uses, from 1; empty: all."""
+        own = self.storage_of(workload)
+        if len(own) == len(self.storage):
+            return []
+        return [number for number, one in enumerate(self.storage, 1) if one in own]
 
     @property
     def luns(self) -> tuple[str, ...]:
@@ -209,7 +233,8 @@ class Run:
     def direct(self, workload: Definition) -> bool:
         """Returns whether the page cache is bypassed: by the run's flags, else the workload's, else the storage's."""
         given = self.run.get("openflags") or workload.get("openflags")
-        found = {self._is_direct(one, given or one.definition.get("openflags")) for one in self.storage}
+        storage = self.storage_of(workload)
+        found = {self._is_direct(one, given or one.definition.get("openflags")) for one in storage}
         if len(found) > 1:
             raise UsageError(f"{self.run.place}: openflags differ between its storage", "give all the same")
         return found.pop()
@@ -251,7 +276,7 @@ class Combination:
             return {
                 **together,
                 **self._run.content(self._chosen),
-                "load": self._load(rate or only or None),
+                "load": self._load(self._workloads[0], rate or only or None),
                 **own,
             }
         return {**own, "streams": [self._stream(one, share, rate) for one, share in self._shares()]}
@@ -261,7 +286,8 @@ class Combination:
         first = self._workloads[0]
         if len(self._workloads) == 1:
             return {**mix_of([(first, 100.0)]), **self._where(first)}
-        if any(one.rate or not one.is_random for one in self._workloads):
+        apart = any(self._run.numbers_of(one.definition) for one in self._workloads)
+        if apart or any(one.rate or not one.is_random for one in self._workloads):
             return None
         ranges = [self._range(one) for one in self._workloads]
         if not any(one.skew for one in self._workloads):
@@ -289,19 +315,19 @@ class Combination:
         }
 
     def _range(self, workload: Workload) -> Range:
-        return range_of(workload.definition, self._run.storage[0])
+        return range_of(workload.definition, self._run.storage_of(workload.definition)[0])
 
     def _where(self, workload: Workload, span: Range | None = None) -> dict[str, Value]:
         """Pattern, position, region and alignment."""
-        storage = self._run.storage[0]
+        storage = self._run.storage_of(workload.definition)[0]
         place = workload.definition.place
-        writes = any(one.reads < 100 for one in self._workloads)
+        writes = any(one.reads < 100 for one in self._beside(workload))
         region = region_of(span or self._range(workload), storage, self._largest_bytes, place, writes=writes)
-        keys = workload.pattern(min(self._threads()))
+        keys = workload.pattern(min(self._threads(workload)))
         return {**keys, **({"region": region} if region else {}), **self._align(workload)}
 
     def _align(self, workload: Workload) -> dict[str, Value]:
-        given = self._run.storage[0].definition.get("align")
+        given = self._run.storage_of(workload.definition)[0].definition.get("align")
         align_bytes = int(given.number()) if given else 0
         if not given or not align_bytes:
             return {}
@@ -313,19 +339,25 @@ class Combination:
             raise given.error("sequential blocks that are no multiples of it", "take align= out")
         return {}
 
-    def _threads(self) -> list[int]:
-        """Returns I/Os in flight of each storage."""
+    def _beside(self, workload: Workload) -> list[Workload]:
+        """Returns the workloads that share a workload's storage, itself too."""
+        own = self._run.storage_of(workload.definition)
+        return [one for one in self._workloads if self._run.storage_of(one.definition) == own]
+
+    def _threads(self, workload: Workload) -> list[int]:
+        """Returns I/Os in flight of each storage of a workload."""
         chosen = self._chosen.get("forthreads")
-        threads = [max(int(chosen), 1) if chosen is not None else one.threads for one in self._run.storage]
+        storage = self._run.storage_of(workload.definition)
+        threads = [max(int(chosen), 1) if chosen is not None else one.threads for one in storage]
         if min(threads) < 1 or sum(threads) > _MOST_THREADS**2:
             raise UsageError(
                 f"{self._place}: {sum(threads)} threads", f"write 1 to {_MOST_THREADS**2} over all storage"
             )
         return threads
 
-    def _load(self, rate: float | None, share: float = 1.0) -> dict[str, Value]:
-        """Closed, or open at a rate; over all targets together where there are several."""
-        each = self._threads()
+    def _load(self, workload: Workload, rate: float | None, share: float = 1.0) -> dict[str, Value]:
+        """Closed, or open at a rate; over all targets of a workload together where there are several."""
+        each = self._threads(workload)
         total = max(round(sum(each) * share), len(each))
         threads = next(one for one in range(min(total, _MOST_THREADS), 0, -1) if total % one == 0)
         if total // threads > 1 and total <= _MOST_THREADS:
@@ -374,7 +406,16 @@ class Combination:
             )
         io = {**mix_of([(workload, 100.0)]), **self._where(workload), **self._run.content(self._chosen)}
         name = name_of(workload.definition.name)
-        return {"name": name, **io, "load": self._load(own, part / 100)}
+        numbers = self._run.numbers_of(workload.definition)
+        aimed: dict[str, Value] = {"targets": numbers} if numbers else {}
+        return {"name": name, **io, **aimed, "load": self._load(workload, own, part / self._shared(workload))}
+
+    def _shared(self, workload: Workload) -> float:
+        """Returns the percent of the I/O that goes to a workload's storage, which is what divides its threads."""
+        if not self._run.numbers_of(workload.definition):
+            return 100.0
+        beside = self._beside(workload)
+        return sum(share or 100.0 / len(self._workloads) for one, share in self._shares() if one in beside)
 
     def _until(self) -> dict[str, Value]:
         until: dict[str, Value] = {"time": duration_text(self._run.seconds)}

@@ -227,7 +227,7 @@ class StepRows:
             "op": op.op,
             "placement": ",".join(map(str, job.placement)) or None,
             "block_bytes": job.block_bytes(op.op),
-            **_depth([part.streams[name] for part in self._jobs()]),
+            **_depth([part.streams[name] for part in self._jobs() if name in part.streams]),
             **_measured(op, window_s),
             **self._streams[name].bounds(op, window_s, own.get(op.op) if own else None),
         }

@@ -311,6 +311,7 @@ fn the_threads_of_a_stream_issue_its_requests_and_no_others() {
     let stream = |name: &str, job| crate::Stream {
         name: name.into(),
         job,
+        targets: Vec::new(),
     };
     let streams = vec![stream("log", log), stream("small", small)];
     let both = Job::of_streams(

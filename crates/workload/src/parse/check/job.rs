@@ -3,7 +3,7 @@
 use super::load::{load, pace};
 use super::pattern::{pattern, places, position};
 use super::rules::{ALIGN_BYTES_MAX, Checked, ensure, name, percent, weight};
-use crate::{Block, Extent, Job, Op, Pattern, Until, Verify};
+use crate::{Block, Extent, Job, Op, Pattern, Stream, Until, Verify};
 
 const BLOCK_BYTES_MAX: u32 = 1 << 30;
 const SIZES_MAX: usize = 64;
@@ -88,7 +88,7 @@ fn journal(job: &Job) -> Checked {
     )
 }
 
-/// Streams end together, so only by time: the run is to measure how fast each moves its bytes.
+/// Streams end by a time that is for all, or each by its own volume: a volume of all is no one's.
 fn streams(whole: &Job) -> Checked {
     let count = whole.streams.len();
     ensure(count <= WORKLOADS_MAX, "streams", || {
@@ -112,7 +112,15 @@ fn streams(whole: &Job) -> Checked {
         ensure(!zoned, &format!("{at}.pattern"), || {
             "streams cannot share zones: use pattern zones in a job of its own".to_owned()
         })?;
-        job(&stream.job).map_err(|fault| fault.below(&at))?;
+        targets(stream).map_err(|fault| fault.below(&at))?;
+        let timed = Job {
+            until: Until {
+                time_ns: stream.job.until.time_ns.or(Some(1)),
+                ..stream.job.until
+            },
+            ..stream.job.clone()
+        };
+        job(&timed).map_err(|fault| fault.below(&at))?;
     }
     load(&whole.load)?;
     let threads: u64 = whole
@@ -136,11 +144,34 @@ fn streams(whole: &Job) -> Checked {
         region_multiple,
         count,
     } = whole.until;
-    let only_time =
-        time_ns.is_some() && bytes.is_none() && region_multiple.is_none() && count.is_none();
-    ensure(only_time, "until", || {
-        "streams run side by side until a time: set until = { time = \"60s\" }".to_owned()
+    let no_volume = bytes.is_none() && region_multiple.is_none() && count.is_none();
+    ensure(no_volume, "until", || {
+        "streams run side by side until a time: set until = { time = \"60s\" }, and volumes in each stream".to_owned()
+    })?;
+    let ends = |stream: &Stream| {
+        let own = stream.job.until;
+        time_ns.is_some()
+            || own.bytes.is_some()
+            || own.region_multiple.is_some()
+            || own.count.is_some()
+    };
+    let endless = whole.streams.iter().find(|stream| !ends(stream));
+    ensure(endless.is_none(), "until", || {
+        let name = endless.map_or("", |stream| &stream.name);
+        format!(
+            "nothing ends the stream {name:?}: set until = {{ time = \"60s\" }}, or its own until"
+        )
     })
+}
+
+/// Targets are counted from 1, each once.
+fn targets(stream: &Stream) -> Checked {
+    let targets = &stream.targets;
+    ensure(!targets.contains(&0), "targets", || {
+        "targets are counted from 1".to_owned()
+    })?;
+    let twice = (1..targets.len()).any(|place| targets[..place].contains(&targets[place]));
+    ensure(!twice, "targets", || "a target is there twice".to_owned())
 }
 
 /// What describes itself sector by sector is whole sectors, and knows its place before it is written.
@@ -227,7 +258,7 @@ fn until(job: &Job) -> Checked {
         ("until.bytes", until.bytes.map(|bytes| bytes > 0)),
         ("until.count", until.count.map(|count| count > 0)),
         (
-            "until.written",
+            "until.volume",
             until
                 .region_multiple
                 .map(|multiple| multiple > 0.0 && multiple.is_finite()),
@@ -236,22 +267,13 @@ fn until(job: &Job) -> Checked {
     ensure(
         positive.iter().any(|(_, given)| given.is_some()),
         "until",
-        || "until needs at least one of time, bytes, written, count".to_owned(),
+        || "until needs at least one of time, bytes, written, volume, count".to_owned(),
     )?;
     for (path, given) in positive {
         ensure(given != Some(false), path, || {
             format!("{path} is 0, expected more")
         })?;
     }
-    let counts = only(job, Op::Write) || only(job, Op::Trim);
-    ensure(
-        until.region_multiple.is_none() || counts,
-        "until.written",
-        || {
-            "written counts the writes of a job that only writes or trims; set time, bytes or count"
-                .to_owned()
-        },
-    )?;
     let timeless = only(job, Op::Flush) && until.time_ns.is_none() && until.count.is_none();
     ensure(!timeless, "until", || {
         "flushes move no bytes: set time or count".to_owned()

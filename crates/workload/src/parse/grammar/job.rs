@@ -8,7 +8,9 @@ use crate::parse::fields::Fields;
 use crate::parse::refusal::Result;
 use crate::parse::tree::{Node, Value};
 use crate::units::{parse_duration_ns, parse_multiple, parse_percent, parse_size_bytes};
-use crate::{Content, Errors, Extent, Job, Position, Region, Request, Stream, Until, Verify};
+use crate::{
+    Content, Errors, Extent, Job, Mix, Op, Position, Region, Request, Stream, Until, Verify,
+};
 
 const JOB_KEYS: [&str; 18] = [
     "mix",
@@ -30,8 +32,8 @@ const JOB_KEYS: [&str; 18] = [
     "until",
     "streams",
 ];
-/// Of one of several workloads; the job says when all end.
-const STREAM_KEYS: [&str; 11] = [
+/// Of one of several workloads; the job says when all end, a stream when it ends sooner.
+const STREAM_KEYS: [&str; 13] = [
     "name",
     "mix",
     "block",
@@ -43,6 +45,8 @@ const STREAM_KEYS: [&str; 11] = [
     "content",
     "placement",
     "load",
+    "until",
+    "targets",
 ];
 
 pub fn job(node: &Node) -> Result<Job> {
@@ -50,7 +54,10 @@ pub fn job(node: &Node) -> Result<Job> {
         return job_of_streams(node, streams);
     }
     let fields = Fields::new(node, "the job", &JOB_KEYS)?;
-    workload(&fields, &Shared::of(&fields)?)
+    let ends = until(fields.need("until")?)?;
+    let job = workload(&fields, &Shared::of(&fields, ends)?)?;
+    written_fits(&fields, &job.mix)?;
+    Ok(job)
 }
 
 fn job_of_streams(node: &Node, streams: &Node) -> Result<Job> {
@@ -64,12 +71,19 @@ fn job_of_streams(node: &Node, streams: &Node) -> Result<Job> {
         "until",
     ];
     let fields = Fields::new(node, "a job of streams", &keys)?;
-    let shared = Shared::of(&fields)?;
+    let ends = fields.get("until").map_or(Ok(Until::default()), until)?;
+    let shared = Shared::of(&fields, ends)?;
     let stream = |node: &Node| {
         let fields = Fields::new(node, "the stream", &STREAM_KEYS)?;
+        let job = workload(&fields, &shared)?;
+        let until = fields
+            .get("until")
+            .map_or(Ok(shared.until), |node| own_end(node, shared.until.time_ns))?;
+        written_fits(&fields, &job.mix)?;
         Ok(Stream {
             name: fields.text("name")?,
-            job: workload(&fields, &shared)?,
+            job: Job { until, ..job },
+            targets: fields.get("targets").map_or(Ok(Vec::new()), numbers)?,
         })
     };
     let streams = streams.list("streams")?.iter().map(stream);
@@ -93,7 +107,7 @@ struct Shared {
 }
 
 impl Shared {
-    fn of(fields: &Fields<'_>) -> Result<Self> {
+    fn of(fields: &Fields<'_>, until: Until) -> Result<Self> {
         let flag = |key, otherwise| {
             let node = fields.get(key);
             node.map_or(Ok(otherwise), |node| node.flag(key))
@@ -104,7 +118,7 @@ impl Shared {
             huge_pages: flag("huge_pages", false)?,
             gpu: flag("gpu", false)?,
             errors: fields.get("errors").map_or(Ok(Errors::default()), errors)?,
-            until: until(fields.need("until")?)?,
+            until,
         })
     }
 }
@@ -239,14 +253,54 @@ fn errors(node: &Node) -> Result<Errors> {
 }
 
 fn until(node: &Node) -> Result<Until> {
-    let fields = Fields::new(node, "until", &["time", "bytes", "written", "count"])?;
+    let fields = Fields::new(
+        node,
+        "until",
+        &["time", "bytes", "written", "volume", "count"],
+    )?;
+    if let (Some(_), Some(volume)) = (fields.get("written"), fields.get("volume")) {
+        return Err(volume.fault(
+            "written and volume are both multiples of the region: leave one of the two out"
+                .to_owned(),
+        ));
+    }
+    let written = fields.parsed("written", parse_multiple)?;
     Ok(Until {
         time_ns: fields.parsed("time", parse_duration_ns)?,
         bytes: fields.parsed("bytes", parse_size_bytes)?,
-        region_multiple: fields.parsed("written", parse_multiple)?,
+        region_multiple: written.or(fields.parsed("volume", parse_multiple)?),
         count: fields
             .get("count")
             .map(|node| node.integer("count"))
             .transpose()?,
     })
+}
+
+/// When a stream ends before the others; all end at `time_ns`.
+fn own_end(node: &Node, time_ns: Option<u64>) -> Result<Until> {
+    let own = until(node)?;
+    if own.time_ns.is_some() {
+        return Err(node.fault(
+            "time is that of all streams: a stream of its own ends by bytes, written, volume or count".to_owned(),
+        ));
+    }
+    Ok(Until { time_ns, ..own })
+}
+
+/// `written` is of jobs that only write or trim: beside reads it would count them too.
+fn written_fits(fields: &Fields<'_>, mix: &Mix) -> Result<()> {
+    let only = |op| mix.ops.iter().all(|block| block.op == op);
+    let written = fields.get("until").and_then(|until| until.get("written"));
+    match written {
+        Some(node) if !only(Op::Write) && !only(Op::Trim) => Err(node.fault(
+            "written is of a job that only writes or trims; volume is the same of any mix"
+                .to_owned(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn numbers(node: &Node) -> Result<Vec<u32>> {
+    let each = node.list("targets")?.iter();
+    each.map(|node| node.integer("targets")).collect()
 }

@@ -39,7 +39,7 @@ fn a_method_that_makes_no_sense_is_refused_at_the_line_to_mend() {
             "mix = \"write\"",
             "mix = \"read\"",
             10,
-            "written counts the writes",
+            "written is of a job that only writes",
         ),
         (
             "written = \"2x\"",
@@ -51,7 +51,7 @@ fn a_method_that_makes_no_sense_is_refused_at_the_line_to_mend() {
             "{ mix = \"write\"",
             "{ mix = { write = 1, trim = 1 }",
             10,
-            "written counts",
+            "written is of a job",
         ),
         ("steady = { round = \"30s\" }", "", 14, "needs `steady`"),
         (

@@ -217,6 +217,7 @@ proptest! {
         let named = jobs.into_iter().enumerate().map(|(index, job)| Stream {
             name: format!("s{index}"),
             job: Job { until, ..job },
+            targets: Vec::new(),
         });
         let whole = Job::of_streams(named.collect(), true, errors, until);
         prop_assert_eq!(whole.parts().count(), whole.load.threads() as usize);

@@ -245,13 +245,19 @@ fn every_refusal_names_what_was_found_and_what_was_expected() {
             r#"time = "60s""#,
             "",
             5,
-            "until needs at least one of time, bytes, written, count",
+            "until needs at least one of time, bytes, written, volume, count",
         ),
         (
             r#"time = "60s""#,
             r#"written = "2x""#,
             5,
-            "a job that only writes",
+            "volume is the same of any mix",
+        ),
+        (
+            r#"time = "60s""#,
+            r#"written = "2x", volume = "1x""#,
+            5,
+            "leave one of the two out",
         ),
         (
             "until",

@@ -81,7 +81,27 @@ fn what_streams_cannot_be_is_refused_with_its_line() {
         (
             "block   = \"4KiB\"",
             "block   = \"4KiB\"\nuntil = { time = \"5s\" }",
-            "unknown key `until` in the stream",
+            "time is that of all streams",
+        ),
+        (
+            "until = { time = \"10s\" }",
+            "",
+            "nothing ends the stream \"log\"",
+        ),
+        (
+            "block   = \"4KiB\"",
+            "block   = \"4KiB\"\ntargets = [0]",
+            "targets are counted from 1",
+        ),
+        (
+            "block   = \"4KiB\"",
+            "block   = \"4KiB\"\ntargets = [2, 2]",
+            "a target is there twice",
+        ),
+        (
+            "block   = \"4KiB\"",
+            "block   = \"4KiB\"\nuntil = { written = \"1x\" }",
+            "written is of a job that only writes or trims",
         ),
         (
             "until =",
@@ -92,4 +112,30 @@ fn what_streams_cannot_be_is_refused_with_its_line() {
         let message = refused(&STREAMS.replacen(from, to, 1));
         assert!(message.contains(expected), "{message}");
     }
+}
+
+#[test]
+fn a_stream_ends_by_its_own_volume_in_its_own_region_or_by_the_time_of_all() {
+    let text = STREAMS
+        .replace(
+            "block     = \"128KiB\"",
+            "block = \"128KiB\"\nuntil = { written = \"1x\" }",
+        )
+        .replace(
+            "block   = \"4KiB\"",
+            "block = \"4KiB\"\nuntil = { bytes = \"3MiB\" }",
+        );
+    let geometry = crate::Geometry {
+        capacity_bytes: 100 << 20,
+        block_bytes: 512,
+    };
+    let timed = job(&text);
+    let limits = |job: &Job, thread| job.thread_limits(thread, geometry).expect("fits");
+    assert_eq!(limits(&timed, 0).bytes, 75 << 20);
+    assert_eq!(limits(&timed, 0).time_ns, 10_000_000_000);
+    assert_eq!(limits(&timed, 3).bytes, 1 << 20);
+    let timeless = job(&text.replacen("until = { time = \"10s\" }", "", 1));
+    assert_eq!(limits(&timeless, 1).time_ns, u64::MAX);
+    let json = serde_json::to_string(&timeless).expect("serialises");
+    assert_eq!(Job::from_json(&json, "normal.json"), Ok(timeless));
 }

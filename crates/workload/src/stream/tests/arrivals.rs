@@ -146,6 +146,7 @@ fn constant_spacing_of_a_stream_begins_with_the_job_whatever_streams_are_before_
     let stream = |name: &str, job| crate::Stream {
         name: name.into(),
         job,
+        targets: Vec::new(),
     };
     let alone = open(1.0, Arrival::Deterministic, 1);
     let before = open(800.0, Arrival::Deterministic, 8);

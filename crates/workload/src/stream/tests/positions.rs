@@ -197,6 +197,7 @@ fn the_streams_of_a_job_share_no_position_with_each_other() {
     let streams = ["one", "two"].map(|name| crate::Stream {
         name: name.into(),
         job: shared(),
+        targets: Vec::new(),
     });
     let until = shared().until;
     let both = Job::of_streams(streams.into(), true, Errors::default(), until);

@@ -1,0 +1,65 @@
+"""What fio asks the kernel for, read from strace: by file, the I/O of each of its jobs."""
+
+import itertools
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Io:
+    """One request of a job."""
+
+    op: str
+    offset: int
+    size: int
+
+
+_CALLS = {"pread64": "read", "pwrite64": "write", "fsync": "flush", "fdatasync": "flush"}
+_CALL = re.compile(r"(\w+)\(\d+<([^>]*)>(?:, .*, (\d+), (\d+))?\) += (\d+)")
+
+
+def by_fio(directory: Path, job_file: Path) -> dict[str, list[list[Io]]]:
+    """What fio asks for: by file, the I/O of each of its jobs."""
+    traces = directory / "traces"
+    traces.mkdir()
+    command = [
+        "strace",
+        "-ff",
+        "-y",
+        "-qq",
+        "-s",
+        "0",
+        "-e",
+        f"trace={','.join(_CALLS)}",
+        "-o",
+        f"{traces}/t",
+    ]
+    subprocess.run(
+        [*command, "fio", str(job_file)], cwd=directory, check=True, capture_output=True, timeout=60
+    )
+    found: dict[str, list[list[Io]]] = {}
+    for trace in sorted(traces.iterdir()):
+        calls = [call for line in trace.read_text().splitlines() if (call := _CALL.match(line))]
+        for path in dict.fromkeys(call[2] for call in calls if call[2].endswith((".bin", ".0"))):
+            own = [
+                Io(_CALLS[call[1]], int(call[4] or 0), int(call[3] or 0)) for call in calls if call[2] == path
+            ]
+            found.setdefault(Path(path).name, []).append(own)
+    return found
+
+
+def shares(requests: Sequence[Io], what: Callable[[Io], object]) -> dict[object, float]:
+    """How large a share has each value."""
+    counts = Counter(map(what, requests))
+    return {value: count / len(requests) for value, count in counts.items()}
+
+
+def follow_ons(requests: Sequence[Io]) -> float:
+    """The share of requests that follow on behind the one before."""
+    moving = [one for one in requests if one.op != "flush"]
+    pairs = list(itertools.pairwise(moving))
+    return sum(one.offset + one.size == next_one.offset for one, next_one in pairs) / len(pairs)
