@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fathom import _core
 from fathom.errors import FathomError, UsageError
 from fathom.imports import import_method
 from fathom.imports.variables import Variables
@@ -253,7 +254,7 @@ def test_what_has_no_counterpart_is_told_with_its_line(tmp_path: Path) -> None:
         (
             "[x]\nrw=read\nsize=1m\n[y]\nstonewall\nfilename=x.0.0\nrw=read\n[z]\nstonewall\nfilename=x.0.0\nrw=read\n"
             "size=1m\n",
-            ":8: [z] reads through the page cache",
+            ":4: [y] reads through the page cache",
         ),
         (
             "[x]\nrw=read\nsize=1m\nloops=2\nfilename=f\n[z]\nstonewall\nfilename=f\nrw=read\nsize=1m\n",
@@ -629,3 +630,24 @@ def test_a_ramp_of_jobs_at_once_ends_by_its_time_alone(tmp_path: Path) -> None:
     [ramp] = [step for step in steps if step["name"].endswith("-ramp")]
     assert ramp["job"]["until"] == {"time": "5s"}
     assert not any("until" in one for one in ramp["job"]["streams"])
+
+
+def test_a_file_is_the_same_by_every_text_of_its_path(tmp_path: Path) -> None:
+    text = "[a]\nrw=write\nsize=1m\ndirect=1\n[b]\nstonewall\nfilename=./a.0.0\nrw=read\nsize=1m\ndirect=1\n"
+    method = parse_method(written(tmp_path, text), "made.toml")
+    assert [step.name for step in method.steps] == ["a", "b"]
+    assert not any(step.targets for step in method.steps)
+
+
+def test_gaps_of_a_job_that_ends_by_its_size_go_on_behind_it_on_a_device(tmp_path: Path) -> None:
+    text = "[x]\nfilename=/dev/sdz\ndirect=1\nrw=write:12k\nbs=4k\nsize=64k\n"
+    job = parse_method(written(tmp_path, text), "made.toml").steps[-1].job
+    asked = [offset for _, _, offset, _ in _core.requests(job, 1 << 20, 512, 1, 100)]
+    assert asked == [number * 16384 for number in range(16)]
+    with pytest.raises(UsageError, match=":4: rw: without time_based, gaps lead fio beyond"):
+        written(tmp_path, text.replace("/dev/sdz", "f"))
+
+
+def test_what_was_written_with_gaps_is_not_read_back_whole(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=":5: verify: fio reads back what it wrote"):
+        written(tmp_path, "[x]\nrw=write:12k\nbs=4k\nsize=64k\nverify=md5\n")

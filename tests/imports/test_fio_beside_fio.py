@@ -188,7 +188,7 @@ def test_jobs_without_a_file_name_have_a_file_each(tmp_path: Path) -> None:
     path.write_text(section("job", "rw=write\nsize=256k\nbs=64k\nnumjobs=4"))
     theirs = by_fio(tmp_path, path)
     _, ours, target = by_fathom(path)
-    assert target == f"array:{','.join(f'file:./{name}' for name in sorted(theirs))}"
+    assert target == f"array:{','.join(f'file:{name}' for name in sorted(theirs))}"
     assert list(theirs.values()) == [[ours[0]]] * 4
 
 

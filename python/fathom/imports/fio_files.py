@@ -1,7 +1,7 @@
 """Which files a job of fio works on, and the target that stands for them."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from fathom.errors import UsageError
@@ -13,7 +13,7 @@ class Files:
     """Paths of devices or files. `own` says that fio names them itself, one for each of its jobs."""
 
     paths: tuple[str, ...]
-    own: bool = False
+    own: bool = field(default=False, compare=False)
 
     @property
     def called(self) -> str:
@@ -39,7 +39,7 @@ def files_of(job: FioJob) -> Files:
     if ":" in directory.replace("\\:", ""):
         raise UsageError(f"{_place(job, 'directory')}: several directories have no counterpart", "give one")
     if "filename" not in job.options:
-        return _own_files(job, directory or ".")
+        return _own_files(job, directory)
     paths = [path.replace("\0", ":") for path in _text(job, "filename").replace("\\:", "\0").split(":")]
     if len(paths) > 1:
         raise UsageError(
@@ -49,14 +49,19 @@ def files_of(job: FioJob) -> Files:
         )
     if paths[0] in ("", "-"):
         raise UsageError(f"{_place(job, 'filename')}: {paths[0] or 'nothing'} is no file", "give a path")
-    # fio puts the directory before every name, even one that begins with a slash.
-    return Files((str(PurePosixPath(f"{directory}/{paths[0]}")) if directory else paths[0],))
+    return Files((_within(directory, paths[0]),))
+
+
+def _within(directory: str, name: str) -> str:
+    """Returns the one text of a path. fio puts the directory before every name, even one that begins with a slash."""
+    return str(PurePosixPath(f"{directory}/{name}" if directory else name))
 
 
 def _own_files(job: FioJob, directory: str) -> Files:
     """Returns the files that fio names: one for each of `numjobs`, or one for all where the format has no number."""
     form = _text(job, "filename_format") or "$jobname.$jobnum.$filenum"
-    names = dict.fromkeys(f"{directory}/{_name(form, job.name, number)}" for number in range(_jobs(job)))
+    named = (_name(form, job.name, number) for number in range(_jobs(job)))
+    names = dict.fromkeys(_within(directory, name) for name in named)
     if "$" in "".join(names):
         raise UsageError(
             f"{_place(job, 'filename_format')}: {form}: only $jobname, $jobnum and $filenum have a counterpart",

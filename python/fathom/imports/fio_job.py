@@ -87,7 +87,9 @@ class Conversion:
     def fills(self) -> "Value | None":
         """The region that it has written whole when it ends; None where it has not."""
         whole = self._place.pattern in ("sequential", "random-once") and set(self._weights) == {"write"}
-        if not (whole and self.blocks.one_size and "time" not in self.until and self._covers()):
+        if self._place.has_gaps or not (
+            whole and self.blocks.one_size and "time" not in self.until and self._covers()
+        ):
             return None
         return self._place.keys().get("region", "100%")
 

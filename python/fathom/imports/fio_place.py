@@ -25,9 +25,12 @@ class Place:
         self._own_files = own_files
         self._timed = given.flag("time_based")
         self._align: int | None = None
+        self._goes_beyond = False
         self.pattern = self._pattern()
         self.start, self.size = self._extent("offset", "0"), self._extent("size", "100%")
         self._check_filesize()
+        if self._goes_beyond and self._align:
+            self.size = self._beyond(self._align)
         self.parts = self._parts()
 
     def keys(self) -> dict[str, Value]:
@@ -149,14 +152,29 @@ class Place:
                 f"steps of {modifier} have no counterpart",
                 "twice the block backwards, or a gap forwards, have",
             )
-        if not (self._timed or self._own_files):
+        self._align = size + skip
+        self._goes_beyond = not (self._timed or self._own_files)
+        return "sequential"
+
+    def _beyond(self, step_bytes: int) -> Extent:
+        """Returns how far gaps lead a job that ends by its size. Raises UsageError where that is not known.
+
+        fio goes round only at the end of the device or file (`get_next_seq_offset` of its `io_u.c`).
+        """
+        given, block_bytes = self._given, self._blocks.largest
+        unit, size_bytes = self.size
+        if not given.text("filename", "").startswith("/dev/") or unit != "B" or size_bytes % block_bytes:
             raise given.error(
                 "rw",
-                "without time_based, gaps lead fio beyond `size` on a device or a larger file",
+                "without time_based, gaps lead fio beyond `size`, on a file to an end that is not known",
                 "give time_based and a runtime",
             )
-        self._align = size + skip
-        return "sequential"
+        return "B", (size_bytes // block_bytes - 1) * step_bytes + block_bytes
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether a pass leaves some of the region alone."""
+        return self.pattern == "sequential" and self._align is not None
 
     def _random(self) -> Value:
         given = self._given
