@@ -1,7 +1,7 @@
 """Imported Vdbench files ask for the I/O that Vdbench asks for: addresses, ranges, sizes, mix, threads and order.
 
-The model is written after the sources of Vdbench 5.04.06; the names in its parentheses are of the class and method
-there that say so.
+The model is written after the sources of Vdbench 5.04.06 (`Dist.version` vdbench50406). The names in its parentheses
+are of the class and method there that say so, with their file and line.
 """
 
 import json
@@ -31,8 +31,12 @@ DRAWN = 20_000
 class VdbenchRun:
     """One run: what differs from Vdbench's defaults.
 
-    Eight threads (`SD_entry.threads`), 4096 bytes (`WD_entry.xf_table`), only reads (`WD_entry.readpct`), all at
-    random (`WD_entry.seekpct`) for 30 s (`RD_entry.elapsed`).
+    Eight threads (`SD_entry.threads`, SD_entry.java:61), 4096 bytes (`WD_entry.xf_table`, WD_entry.java:56), only reads
+    (`WD_entry.readpct`, WD_entry.java:57), all at random (`WD_entry.seekpct`, WD_entry.java:46) for 30 s
+    (`RD_entry.elapsed`, RD_entry.java:61).
+
+    Of several workloads at once each has its skew of the rate (WG_entry.java:695). `targets` are the storage of one
+    among several, from 1; the threads are those of its storage.
     """
 
     threads: int = 8
@@ -53,14 +57,15 @@ class VdbenchRun:
     bands: Mapping[str, float] = field(default_factory=dict)
     fill: bool = False
     inside: int = 0
+    targets: Sequence[int] = ()
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """The first byte, and the one after the last (`WG_entry.calculateContext`).
+        """The first byte, and the one after the last (`WG_entry.calculateContext`, WG_entry.java:388).
 
         Up to 100 a bound is percent of the size, else bytes. The first block of a device is not touched
-        (`SD_entry.canWeUseBlockZero`); both bounds are cut to multiples of the largest block; the offset moves the
-        first.
+        (`SD_entry.canWeUseBlockZero`, SD_entry.java:876). Both bounds are cut to multiples of the largest block; the
+        offset moves the first.
         """
         largest = self.largest or max(map(int, self.sizes))
         low, high = self.range
@@ -72,7 +77,7 @@ class VdbenchRun:
 
     def in_order(self, number: int) -> int:
         """Where the sequential request of that number begins: one position of all threads, which begins again at
-        the first byte behind the last (`WG_entry.wg_get_next_seq`, synchronized).
+        the first byte behind the last (`WG_entry.wg_get_next_seq`, synchronized, WG_entry.java:786).
         """
         first, last = self.bounds
         size = int(next(iter(self.sizes)))
@@ -89,17 +94,26 @@ class Asked(NamedTuple):
 
 
 def jobs_of(tmp_path: Path, parm: str) -> list[dict[str, Any]]:
-    """The jobs of all steps that have one, in their normal form."""
+    """The jobs of all steps that have one, in their normal form; of streams each with its targets."""
     file = tmp_path / "case.parm"
     file.write_text(parm)
     method = parse_method(import_method(file)[0], "made.toml")
-    return [json.loads(step.job.json) for step in method.steps if step.job and step.kind != "idle"]
+    found = [json.loads(step.job.json) for step in method.steps if step.job and step.kind != "idle"]
+    return [
+        one
+        for whole in found
+        for one in (
+            [stream["job"] | {"targets": stream.get("targets", [])} for stream in whole.get("streams", [])]
+            or [whole]
+        )
+    ]
 
 
 def asked_of(job: dict[str, Any]) -> list[Asked]:
     """Requests of a job on 1 GiB."""
     each = DRAWN // job["load"]["threads"]
-    return [Asked(*one) for one in _core.requests(_core.Job(json.dumps(job)), GIB, 512, 1, each)]
+    own = {key: value for key, value in job.items() if key != "targets"}
+    return [Asked(*one) for one in _core.requests(_core.Job(json.dumps(own)), GIB, 512, 1, each)]
 
 
 def test_there_are_at_least_forty_files() -> None:
@@ -126,6 +140,7 @@ def test_a_file_asks_for_what_vdbench_asks_for(case: dict[str, Any], tmp_path: P
 def check_load(job: dict[str, Any], run: VdbenchRun) -> None:
     assert job["load"]["threads"] * job["load"]["iodepth"] == run.threads
     assert job["load"].get("rate_iops") == run.rate
+    assert job.get("targets", []) == list(run.targets)
     if run.fill:
         return
     assert job["direct"] is run.direct
