@@ -1,7 +1,7 @@
 """The catalogue: devices, systems, published results and methods, each a TOML file to read, copy and add to.
 
-The public functions; their terminal views are in `fathom.catalog.terminal`. Importing this package costs only
-the standard library: pydantic, tomllib and the files themselves are touched by the first load.
+The public functions; their terminal views are in `fathom.catalog.terminal`. Importing this package imports only the
+standard library. The first load brings in pydantic, tomllib and the files.
 """
 
 from fathom.catalog.load import (

@@ -85,14 +85,14 @@ def laid_over(base: Mapping[str, object], own: Mapping[str, object]) -> dict[str
 
 
 def _syntax(message: str, text: str, location: str) -> str:
-    """Returns `tomllib` puts the place at the end of its message, as a line or as the end of the document."""
+    """Returns one line for a syntax error; `tomllib` states its place at the end of the message."""
     at = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", message)
     line = (at and at[1]) or len(text.splitlines())
     return f"{location}:{line}: not TOML: {message[: at.start()] if at else message}"
 
 
 def _problems(errors: list[ErrorDetails], model: type[BaseModel], text: str, location: str) -> list[str]:
-    """Returns one line per wrong key, in the file's order: a key of a group is at fault once, not once per row."""
+    """Returns one line per wrong key, in the file's order. A group's key is reported once, not once per row."""
     lines = key_lines(text)
     found: dict[tuple[int, str], None] = {}
     for error in errors:
@@ -102,9 +102,8 @@ def _problems(errors: list[ErrorDetails], model: type[BaseModel], text: str, loc
 
 
 def _place(loc: Path, lines: Mapping[Path, int]) -> tuple[Path, Path]:
-    """Returns the part of an error's path that the file has, and the rest: a missing key, or a branch of a union.
-
-    A row's key may stand in the row or, for all rows, in its group.
+    """Returns the part of an error's path that is in the file, and the rest: a missing key, or a branch of a union. A
+    row's key may be in the row, or in its group for all rows.
     """
     row = next((i for i, part in enumerate(loc) if part == "rows" and i + 1 < len(loc)), None)
     candidates = [loc] if row is None else [loc, loc[:row] + loc[row + 2 :]]

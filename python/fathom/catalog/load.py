@@ -18,12 +18,12 @@ _VARIANT = re.compile(r'(?m)^variant_of\s*=\s*"([^"]*)"')
 
 
 def device_names() -> list[str]:
-    """Returns names that `twin:NAME` and `fathom catalog show` take."""
+    """Returns the names that `twin:NAME` and `fathom catalog show` take."""
     return [entry.name for entry in entries("devices")]
 
 
 def method_names() -> list[str]:
-    """Returns names of the built-in and the user's methods."""
+    """Returns the names of the built-in methods and the user's."""
     return [entry.name for entry in entries("methods")]
 
 
@@ -88,7 +88,7 @@ def _base_of(entry: Entry, text: str) -> str:
 def published_for(
     device_name: str, workload: str, *, op: str | None = None, iodepth: int | None = None
 ) -> list[PublishedRow]:
-    """Returns the published results of a workload on a device, best first; empty where nobody published one.
+    """Returns the published results of a workload on a device, best first; an empty list when there are none.
 
     The measured come before the context rows, the certain before the uncertain, then the file's order. Rows of
     another capacity are another device's.
@@ -137,9 +137,9 @@ def _form(form_factor: str | None) -> str:
 
 
 def entry_json(name: str) -> dict[str, object]:
-    """Returns all that the catalogue says under a name: `{"schema": "fathom-catalog/1", "name", "devices": ...}`.
+    """Returns everything in the catalogue under a name: `{"schema": "fathom-catalog/1", "name", "devices": ...}`.
 
-    A device brings its published results along; a method is its parsed TOML.
+    A device comes with its published results; a method is its parsed TOML.
 
     Raises:
         CatalogError: no entry of that name, or its file is wrong.
@@ -157,7 +157,7 @@ def entry_json(name: str) -> dict[str, object]:
 
 
 def entry_text(name: str) -> str:
-    """Returns the TOML of the entry of that name, verbatim; of a device, where published results have its name too.
+    """Returns the TOML of the entry of that name, verbatim: the device's, where published results share its name.
 
     Raises:
         CatalogError: no entry of that name, or its file cannot be read.
@@ -183,7 +183,7 @@ def named(name: str) -> list[Entry]:
 
 
 def json_schema(kind: Kind) -> dict[str, object]:
-    """Returns JSON Schema of the files of a kind; methods have theirs in the `workload` crate.
+    """Returns the JSON Schema for files of that kind; the schema of methods is in crate `workload`.
 
     Raises:
         CatalogError: no schema for that kind.

@@ -1,6 +1,5 @@
-"""A device with some of its twin's parameters set to other values: what follows `?` in `NAME?dies=32,program_us=900`.
-
-What is set is an assumption of whoever sets it, and marked so; nothing published is about such a device.
+"""A device with other values for some parameters of its twin: what follows `?` in `NAME?dies=32,program_us=900`. Each
+value set is an assumption by the user and marked so. Published results do not apply to such a device.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ def _with_parameter(device: Device, twin: TwinModel, key: str, text: str) -> Twi
 
 
 def _left_to_the_model(device: Device) -> dict[str, Parameter]:
-    """Returns what the model has though the device's file says nothing of it."""
+    """Returns the parameters that the model has and the device's file leaves out."""
     from fathom import _core
     from fathom.catalog.models import Parameter
 

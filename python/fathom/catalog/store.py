@@ -20,11 +20,11 @@ Kind = Literal["devices", "systems", "published", "methods"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 SUFFIX = ".toml"
 PART_LEAST = 3
-"""Letters from which on a part of a name says which names are meant."""
+"""A word of fewer letters is not looked for inside names."""
 
 
 class CatalogError(UsageError):
-    """A catalogue file or name the user can put right; its text is one line per problem."""
+    """A catalogue file or name that the user can correct; its text is one line per problem."""
 
     def __init__(self, *problems: str) -> None:
         """Keep the problems apart, in the order of the file."""

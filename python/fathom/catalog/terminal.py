@@ -70,7 +70,7 @@ def print_methods(console: Console) -> None:
 
 
 def print_entry(console: Console, name: str) -> None:
-    """Prints all that the catalogue says under a name; a device brings its published results, a method its file.
+    """Prints everything in the catalogue under a name: a device with its published results, a method as its file.
 
     Raises CatalogError where no entry has that name, or its file is wrong.
     """
@@ -275,7 +275,7 @@ def _print_parts(console: Console, parts: Sequence[Part]) -> None:
 
 
 def _print_ratings(console: Console, rows: Sequence[SpecRow]) -> None:
-    """Columns that no row has are left out; what is doubtful or remarkable follows as numbered notes."""
+    """Prints the data sheet, without empty columns. Doubts and remarks follow as numbered notes."""
     if not rows:
         return
     columns = [column for column in _RATINGS if any(column[1](row) is not None for row in rows)]
@@ -289,7 +289,7 @@ def _print_ratings(console: Console, rows: Sequence[SpecRow]) -> None:
 
 
 def _print_rows(console: Console, rows: Sequence[PublishedRow]) -> None:
-    """One table per bench; columns that no row of it has are left out."""
+    """Prints one table per bench, without empty columns."""
     notes = _Notes()
     for bench in dict.fromkeys(row.bench for row in rows):
         here = [row for row in rows if row.bench == bench]
@@ -334,7 +334,7 @@ _RESULTS: tuple[tuple[str, Callable[[PublishedRow], str]], ...] = (
 
 
 class _Notes:
-    """What cannot stand in a table: doubts, numbered notes and sources, each text once."""
+    """Doubts, numbered notes and sources below a table, each text once."""
 
     def __init__(self) -> None:
         self._notes: list[str] = []

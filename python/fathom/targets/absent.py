@@ -1,4 +1,4 @@
-"""What cannot be sampled of a machine or a target, as values, and its words."""
+"""What cannot be sampled of a machine or a target, as values; the words for people."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

@@ -1,4 +1,4 @@
-"""After a crash: whether every write that a journal knows as acknowledged is on the target. Writes nothing."""
+"""After a crash: whether every write that a journal lists as acknowledged is on the target. Writes nothing."""
 
 from pathlib import Path
 from typing import Literal
@@ -53,7 +53,7 @@ def print_report(console: Console, report: JournalReport) -> None:
     for line in [*lines, *report.reported]:
         console.print(line, soft_wrap=True, highlight=False)
     if not report.wrong:
-        console.print("every one of them is there", highlight=False)
+        console.print("all of them are on the target", highlight=False)
         return
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in report.wrong.items())
     flushed = report.wrong_though_flushed

@@ -21,8 +21,8 @@ def member_texts(text: str) -> list[str]:
 
 
 def array_text(texts: Sequence[str]) -> str:
-    """Returns the array of those targets, as a text. Raises UsageError for a path that would not be found
-    again in it.
+    """Returns the text of an array of those targets. Raises UsageError for a path that could not be parsed back from
+    it.
     """
     for text in texts:
         if len(_BETWEEN.split(text)) > 1:
@@ -33,7 +33,7 @@ def array_text(texts: Sequence[str]) -> str:
 
 
 def array_of(members: Sequence[Target]) -> Target:
-    """Returns the members as one target: they are its parts, what all of them have in common is its own.
+    """Returns the members as one target, whose parts they are. It has the properties that all of them share.
 
     Raises UsageError for fewer than two, and for what is no device, file or directory.
     """

@@ -1,4 +1,4 @@
-"""One way for a session to take its targets, whatever their kind: check all, then hold each, then re-check.
+"""How a session takes its targets, of any kind: check all, then hold each, then check again.
 
     for target in targets:
         check_target(target, writes=True, destroy_tokens=tokens)

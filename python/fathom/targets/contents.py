@@ -112,7 +112,7 @@ def sampled_places(size_bytes: int) -> list[tuple[int, int]]:
 
 
 def blank(fd: int, size_bytes: int) -> None:
-    """Overwrites with zeroes all places that `examine` looks at and finds something: what a run made there itself.
+    """Overwrites with zeroes all places that `examine` looks at and finds something: what a run itself wrote there.
 
     Raises OSError when a place cannot be written.
     """

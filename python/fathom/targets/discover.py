@@ -21,7 +21,7 @@ from fathom.targets.target import Target
 
 DEVICES_SCHEMA = "fathom-devices/1"
 _AT_ONCE = 16
-"""Disks that are looked at together: each waits for its own 64 places."""
+"""Disks that are examined at once: each waits for its own 64 reads."""
 WITHOUT_DEVICE = (
     "`fathom run four-corners file:scratch.bin --size 1GiB --quick` tests a disk through a file of Fathom's own; "
     "twins need no disk (`fathom catalog --kind devices`)"
@@ -58,7 +58,7 @@ def discover() -> list[DeviceReport]:
 
 
 def _examined(disk: sysfs.BlockDevice, usage: Usage, stacks: Stacks) -> DeviceReport | None:
-    """Returns what is found out about a disk; None where it was pulled out between the listing and the look at it."""
+    """Returns the report on a disk; None where it was removed after the listing."""
     try:
         target = device_target(disk.node)
         refusals = tuple(check_device(disk.node, usage=usage, stacks=stacks))
@@ -93,7 +93,7 @@ def print_devices(console: Console, reports: Sequence[DeviceReport]) -> None:
 
 
 def _next_step(reports: Sequence[DeviceReport]) -> str:
-    """Returns what a plan shows of the first device that may be written, or what can be tested where none may."""
+    """Returns the next command to try: a plan for the first safe device, or what to test without one."""
     if safe := next((report for report in reports if report.safe), None):
         return f"`fathom plan four-corners {safe.target.name}` shows what a run would write and how long it takes"
     may_not_look = any(refusal.rule == "unreadable" for report in reports for refusal in report.refusals)

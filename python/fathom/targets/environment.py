@@ -95,7 +95,7 @@ def environment(proc: Path = PROC, sys: Path = SYS) -> Environment:
 
 
 def versions() -> dict[str, str]:
-    """Returns versions of Fathom, its Python and the libraries that write its files."""
+    """Returns the versions of Fathom, its Python and the libraries that write its files."""
     return {"python": platform.python_version(), **dict(_installed(_LIBRARIES))}
 
 
@@ -168,7 +168,7 @@ def _container() -> str | None:
 
 
 def _io_uring(proc: Path) -> str:
-    """Returns whether a ring can really be made, and if not by which setting."""
+    """Returns `available` if a ring can be made, else the setting that refuses it."""
     code = io_uring_errno()
     if code == 0:
         return "available"

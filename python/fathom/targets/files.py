@@ -46,7 +46,7 @@ _SIZE_STEP_BYTES = 1 << 20
 _RESERVED_SHARE = 0.10
 _UNKNOWN_ALIGN_BYTES = 4096
 _SPARE = (Foreign.COPIED, Foreign.OLDER, Foreign.CHANGED)
-"""Files that Fathom may have made once, so that nobody may need them."""
+"""Files that Fathom may have made: the user may not need them."""
 _MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs", "devtmpfs"})
 
 
@@ -142,7 +142,7 @@ def _planned(path: Path, want_bytes: int) -> Target:
 
 
 def check_file(target: Target, *, writes: bool) -> list[Refusal]:
-    """Returns reasons not to use the file; room, permissions and O_DIRECT are found out when it is prepared."""
+    """Returns the reasons not to use the file. `prepare_file` checks free space, permissions and O_DIRECT."""
     path = _path(target)
     if _lstat(path) is None:
         return []
@@ -205,8 +205,8 @@ def prepare_file(target: Target, *, writes: bool) -> Target:
 def hold_file(target: Target, *, writes: bool) -> Iterator[Target]:
     """Keeps other Fathom runs off the file while it is measured (flock: exclusive to write, shared to read).
 
-    Gives the target with the file that is held. Where the file system has no locks, as some network file systems, there
-    is nothing to keep others off with.
+    Gives the target with the file that is held. Some network file systems have no locks; there, nothing keeps other
+    runs off.
 
     Raises RefusedError when another run has it, or another file has taken its place.
     """
@@ -229,7 +229,7 @@ def hold_file(target: Target, *, writes: bool) -> Iterator[Target]:
 
 @contextmanager
 def _written(fd: int, path: Path, found: OwnFile) -> Iterator[None]:
-    """Keeps in the file's mark that a run writes to it, and at the end what the run left."""
+    """Notes in the file's mark that a run writes to it, and its state when the run ends."""
     try:
         mark_open(fd, path, found)
     except OSError as error:
@@ -339,7 +339,7 @@ def _allocate(fd: int, size_bytes: int) -> bool:
 
 
 def _undo(path: Path, fd: int, found: OwnFile | None) -> None:
-    """Gives a file that did not grow its size again, with the trailer that is still there; removes a new one."""
+    """Restores the size of a file that could not grow; its trailer is still there. Removes a new file."""
     if found is not None:
         os.ftruncate(fd, found.size_bytes)
         mark_closed(fd, path, found)

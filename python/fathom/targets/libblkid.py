@@ -15,7 +15,7 @@ _SUBLKS_TYPE, _SUBLKS_BADCSUM, _SUBLKS_MAGIC = 1 << 5, 1 << 10, 1 << 9
 _PARTS_MAGIC = 1 << 3
 _FOUND, _NOTHING, _AMBIVALENT = 0, 1, -2
 _MOST_RESULTS = 16
-"""A device holds no more formats at once than this; a library that goes on for ever is not followed."""
+"""Most formats to ask for, so that a library that never ends its list cannot hang the check."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,14 +24,14 @@ from fathom.targets.safety import ExclusiveHold, Refusal, recheck_identity
 from fathom.targets.target import Target
 
 LABEL = "fathom"
-"""By which a person knows a file system that a run left; XFS takes 12 letters at most."""
+"""Label of a file system that a run left; XFS takes 12 letters at most."""
 PREFIX = "fathom-"
 _ON_ZONES = ("-d", "single", "-m", "single")
 
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """How a file system is made and what it comes with."""
+    """How to make a file system, and the Debian package that has the program."""
 
     program: str
     package: str

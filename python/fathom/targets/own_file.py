@@ -72,7 +72,7 @@ def file_bytes(capacity_bytes: int) -> int:
 
 
 def examine(path: Path) -> OwnFile | Foreign:
-    """Says whether Fathom made the regular file at `path` and nobody else has written to it, or why not."""
+    """Returns the file if Fathom made it and nobody else has written to it, else the reason why not."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -100,19 +100,19 @@ def mark_own(fd: int, path: Path, uuid: str, capacity_bytes: int) -> OwnFile:
 
 
 def mark_open(fd: int, path: Path, found: OwnFile) -> None:
-    """Says in the mark that a run writes to the file, so that its time of change may be any."""
+    """Marks the file as being written by a run, so that any time of change is accepted."""
     if found.written_ns is not None:
         _set_mark(fd, path, replace(found, written_ns=None))
 
 
 def mark_closed(fd: int, path: Path, found: OwnFile) -> None:
-    """Says in the mark that Fathom has written to the file for the last time now."""
+    """Keeps in the mark the time of change after Fathom's last write."""
     os.fsync(fd)
     _set_mark(fd, path, replace(found, written_ns=os.fstat(fd).st_mtime_ns))
 
 
 def unmark(path: Path) -> None:
-    """Removes what stands beside a file that is gone."""
+    """Removes the side-car of a file that was removed."""
     _side_car(path).unlink(missing_ok=True)
 
 

@@ -202,7 +202,7 @@ def _empty_target(text: str) -> Target:
 
 
 def _no_array_of_real_targets(text: str) -> None:
-    """Raises UsageError for `file:PATH*8`: a real target is itself and no other. A path may have a star in it."""
+    """Raises UsageError for `file:PATH*8`: a real target cannot be multiplied. A path may contain a star."""
     form = re.fullmatch(r"(?P<one>(?:file:|/dev/).+|null:|nop:)\*\d*", text)
     if form is not None and not Path(text.partition(":")[2] or text).exists():
         raise UsageError(

@@ -22,12 +22,14 @@ from fathom.targets.target import KIND_IN_WORDS, Target
 
 Purge = Literal["trim", "format", "format-crypto", "sanitize-block", "sanitize-crypto"]
 Told: TypeAlias = Callable[[float, float | None], None]
-"""Hears every second how many seconds a drive has been erasing, and the share that is done where it reports it."""
+"""Called once a second with the seconds since the erase began, and the share done (0..1) if the drive reports it."""
 _NAMESPACE = re.compile(r"nvme\d+n\d+")
 _OF_NAMESPACE, _OF_CONTROLLER, _ACTIVE, _ALLOCATED = 0x00, 0x01, 0x02, 0x10
 _PAGE_BYTES = 4096
 ERASE_TIMEOUT_MS = 3_600_000
-"""The kernel resets a controller that is late; its own limit, a minute, is too short for a Format."""
+"""Timeout of the admin command, after which the kernel resets the controller. Its default, a minute, is too short for a
+Format.
+"""
 SANITIZE_STATUS = 0x81
 _STATUS_BYTES = 512
 _EVERY_NAMESPACE = 0xFFFFFFFF
@@ -39,9 +41,8 @@ _INSTEAD = "use --purge trim, or another way"
 
 @dataclass(frozen=True, slots=True)
 class Erase:
-    """One admin command for one drive: `cdw10` as it is sent, `text` as it is reported.
-
-    A Sanitize is of no single namespace, and goes on in the drive when the command has returned.
+    """One admin command for one drive: `cdw10` as sent, `text` as reported. A Sanitize covers the whole subsystem, and
+    continues in the drive after the command returns.
     """
 
     opcode: int
@@ -272,7 +273,7 @@ def _check_idle(name: str, send: Admin) -> None:
 
 
 def _wait_sanitized(send: Admin, told: Told) -> None:
-    """Returns when the drive has done it, and reports its progress (SPROG). Raises OSError where it fails or falls
+    """Waits until the drive has finished, and reports its progress (SPROG). Raises OSError where it fails or falls
     silent.
     """
     began_s = time.monotonic()

@@ -28,7 +28,7 @@ class Signature:
 
 
 def find_signatures(fd: int, size_bytes: int) -> list[str]:
-    """Returns names of all formats whose signature is on the device, each once, in the order they were found.
+    """Returns the names of all formats whose signature is on the device, each once, in the order they were found.
 
     Raises OSError when a place that must be looked at cannot be read.
     """
@@ -84,7 +84,9 @@ def _magics(fd: int, size_bytes: int, table: tuple[Magic, ...]) -> Iterator[Sign
 
 
 def _gpt_entries(fd: int, block_bytes: int, size_bytes: int) -> int:
-    """Returns entries in use (UEFI 2.10, 5.3): start, count and entry size of the array stand at 72, 80, 84."""
+    """Returns the number of entries in use (UEFI 2.10, 5.3): start, count and entry size of the array stand at 72, 80,
+    84.
+    """
     header = read_at(fd, block_bytes, 92, size_bytes).ljust(92, b"\0")
     start, count, entry_bytes = struct.unpack_from("<QII", header, 72)
     length = min(count, 1024) * min(entry_bytes, 4 * _KIB)
@@ -93,7 +95,7 @@ def _gpt_entries(fd: int, block_bytes: int, size_bytes: int) -> int:
 
 
 def _mbr(sector: bytes) -> str | None:
-    """Returns an MBR: 55 AA at the end and four entries whose boot flag is 0 or 80h; an empty table is one too."""
+    """Names an MBR: 55 AA at the end and four entries whose boot flag is 0 or 80h; also an empty one."""
     if sector[510:512] != b"\x55\xaa":
         return None
     entries = [sector[at : at + 16] for at in range(446, 510, 16)]
@@ -104,7 +106,7 @@ def _mbr(sector: bytes) -> str | None:
 
 
 def _sun(sector: bytes) -> str | None:
-    """Returns a Sun label: the magic DABE, and 256 words that cancel each other out."""
+    """Names a Sun label: the magic DABE, and 256 words whose XOR is 0."""
     if sector[508:510] != b"\xda\xbe":
         return None
     left = 0
@@ -114,8 +116,8 @@ def _sun(sector: bytes) -> str | None:
 
 
 def _atari(sector: bytes, size_bytes: int) -> str | None:
-    """Returns an Atari (AHDI) table: four entries of a flag, three letters, start and length; one that exists
-    must fit.
+    """Names an Atari (AHDI) table: four entries of flag, three letters, start and length. Each used one must fit the
+    device.
     """
     entries = [
         struct.unpack_from(">B3sII", sector, _ATARI_PARTITIONS + 12 * number)

@@ -54,7 +54,7 @@ class Backing(NamedTuple):
 
 
 class Stacks:
-    """All block devices of one moment, and what they lie on."""
+    """A snapshot of all block devices, and what they lie on."""
 
     def __init__(self, sys: Path = SYS) -> None:
         """Lists the devices; what they lie on is read when it is asked for."""
@@ -75,7 +75,7 @@ class Stacks:
         return self._extents(device, through_files)
 
     def below(self, device: BlockDevice, *, through_files: bool = False) -> dict[Container, bool]:
-        """Returns what the device lies on, itself included, and of each whether it lies only somewhere on it."""
+        """Maps what the device lies on, itself included, to whether it lies only somewhere on it."""
         return {
             extent.container: extent.somewhere
             for extent in reversed(self.extents(device, through_files=through_files))

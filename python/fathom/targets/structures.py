@@ -26,12 +26,12 @@ class Structure:
 
 
 def _at(*offsets: int) -> Callable[[int], tuple[int, ...]]:
-    """Returns the same places on every device; negative ones count from its end."""
+    """Returns a function that gives these places for any device; negative ones count from its end."""
     return lambda size_bytes: tuple(at if at >= 0 else size_bytes + at for at in offsets)
 
 
 def _is_ext(superblock: bytes) -> bool:
-    """Returns the 16-bit magic of ext, and the neighbours that random data would not get right (ext4.h)."""
+    """Returns whether it is ext: the 16-bit magic, and fields beside it that random data would not match (ext4.h)."""
     if superblock[56:58] != b"\x53\xef":
         return False
     inodes, blocks, log_block, revision, incompatible = (
@@ -75,15 +75,15 @@ def _is_minix(superblock: bytes) -> bool:
 
 
 def _is_hfs(block: bytes) -> bool:
-    """Returns the master directory block (Inside Macintosh: Files): allocation blocks are some number of whole
-    sectors.
+    """Returns whether it is HFS, by its master directory block (Inside Macintosh: Files): allocation blocks are some
+    number of whole sectors.
     """
     blocks, block_bytes = struct.unpack_from(">HI", block, 18)
     return block[:2] == b"BD" and blocks > 0 and block_bytes > 0 and block_bytes % _SECTOR == 0
 
 
 def _is_fat(sector: bytes) -> bool:
-    """Returns a FAT boot sector without its name in it (Microsoft's FAT specification, section 3)."""
+    """Returns whether it is a FAT boot sector without its name (Microsoft's FAT specification, section 3)."""
     (sector_bytes,) = struct.unpack_from("<H", sector, 11)
     cluster, (reserved,), fats, media = (
         sector[13],
@@ -110,7 +110,7 @@ def _is_lvm1(header: bytes) -> bool:
 
 
 def _is_via(sector: bytes) -> bool:
-    """Returns the last sector of a member of a VIA RAID (dmraid, via.h): 50 bytes that are summed into the 51st."""
+    """Returns whether it ends a member of a VIA RAID (dmraid, via.h): the 51st byte is the sum of the 50 before."""
     return (
         sector[:2] == b"\x55\xaa"
         and sector[2] <= 1
@@ -120,12 +120,12 @@ def _is_via(sector: bytes) -> bool:
 
 
 def _is_jmicron(sector: bytes) -> bool:
-    """Returns the last sector of a member of a JMicron RAID (dmraid, jm.h): 64 words whose sum is 0 or 1."""
+    """Returns whether it ends a member of a JMicron RAID (dmraid, jm.h): 64 words whose sum is 0 or 1."""
     return sector[:2] == b"JM" and sum(struct.unpack_from("<64H", sector)) & 0xFFFF in (0, 1)
 
 
 def _is_xenix(superblock: bytes) -> bool:
-    """Returns the magic at the end of a Xenix superblock, and its block size behind it (sysv_fs.h)."""
+    """Returns whether it is a Xenix superblock: the magic at its end, then the block size (sysv_fs.h)."""
     return any(
         struct.unpack_from(f"{order}II", superblock) in ((0x2B5544, 1), (0x2B5544, 2)) for order in "<>"
     )

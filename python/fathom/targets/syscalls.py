@@ -68,7 +68,7 @@ def fallocate(fd: int, size_bytes: int) -> None:
 
 
 def io_uring_errno() -> int:
-    """Sets up and closes a ring of one entry: 0, or the errno by which the kernel refused it."""
+    """Sets up and closes a ring of one entry. Returns 0, or the errno with which the kernel refused it."""
     params = ctypes.create_string_buffer(_IO_URING_PARAMS_BYTES)
     ring = _LIBC.syscall(ctypes.c_long(_IO_URING_SETUP), ctypes.c_uint(1), params)
     if ring < 0:

@@ -64,7 +64,7 @@ class BlockDevice:
 
     @property
     def shares_one_queue(self) -> bool:
-        """Whether all cores share one queue, and its one interrupt, to a disk that it is or lies on."""
+        """Whether all cores share one queue and one interrupt to the disk, or to one below it."""
         return any(len(list((below.directory / "mq").glob("[0-9]*"))) == 1 for below in self.below())
 
     @property
@@ -134,7 +134,7 @@ class BlockDevice:
         return _first(disk / "device/serial", disk / "serial") or _vpd_serial(disk / "device/vpd_pg80")
 
     def identity(self) -> Identity:
-        """Returns everything the kernel says about who this is."""
+        """Returns the device's identity, as the kernel reports it."""
         disk = self.disk.directory
         device = disk / "device"
         queue = disk / "queue"
@@ -172,7 +172,7 @@ class BlockDevice:
         return ports[0].resolve() if ports else parent
 
     def _pci(self) -> Path | None:
-        """Returns the drive's own PCI function; what SATA, SAS and USB drives hang on is the adapter's, not theirs."""
+        """Returns the drive's own PCI function; None for SATA, SAS and USB drives, which have none."""
         if not self.disk.name.startswith("nvme"):
             return None
         return next((up for up in self.controller.parents if (up / "current_link_speed").exists()), None)

@@ -26,7 +26,7 @@ _JOULES_PER_MICROJOULE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What a source measured since it was asked last."""
+    """A quantity that a source measured since the last sample."""
 
     name: str
     value: float

@@ -36,7 +36,9 @@ def uses(device: BlockDevice, usage: Usage, stacks: Stacks) -> list[Refusal]:
 
 
 def _root_disk(device: BlockDevice, usage: Usage, stacks: Stacks) -> Iterator[Refusal]:
-    """Yields whether `/` lies on the same physical disk, through partitions, stacks and loop devices on either side."""
+    """Yields a reason where `/` lies on the same physical disk, through partitions, stacks and loop devices on either
+    side.
+    """
     roots = [root for dev in usage.roots if (root := sysfs.by_dev(dev, device.sys))]
     under_root = {container for root in roots for container in stacks.below(root, through_files=True)}
     if under_root & stacks.below(device).keys():

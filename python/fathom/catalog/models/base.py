@@ -30,7 +30,7 @@ class Strict(BaseModel):
 
 
 class Parameter(Strict):
-    """One parameter of a model: its value, how it was come by, and from where."""
+    """One parameter of a model: its value, how it was obtained, and its source."""
 
     value: bool | int | float | Text
     """In the unit that ends the parameter's name."""
@@ -42,5 +42,5 @@ class Parameter(Strict):
 
 
 def values_of(parameters: dict[Key, Parameter]) -> dict[str, bool | int | float | str]:
-    """Returns the name to value, without where each is from."""
+    """Returns each parameter's value by its name."""
     return {name: parameter.value for name, parameter in parameters.items()}

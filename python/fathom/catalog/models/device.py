@@ -34,12 +34,12 @@ class TwinModel(Strict):
     kind: Name
     """The model: `ssd`, or a system (`SYSTEM_KINDS`)."""
     bench: Name
-    """The system it is driven from, where nothing else is asked for."""
+    """The bench that drives it, unless another is asked for."""
     parameters: dict[Key, Parameter]
     members: dict[Name, Count] = Field(default_factory=dict)
     """A system's drives by the name of their device, and how many."""
     baseline: Name | None = None
-    """Of a system: the device that stands for its drives attached directly."""
+    """Systems only: the device that its drives are when attached directly."""
     reasons: dict[Name, Text] = Field(default_factory=dict)
     """Published workload to why the twin misses it by far: physics that the model leaves out, or the source's."""
 
@@ -57,7 +57,7 @@ class Device(Strict):
     capacity_bytes: Count
     identity: DeviceIdentity
     machines: Many[Machine] = ()
-    """Of a simulated system: what it is made of beside its drives."""
+    """Simulated systems only: its machines, besides the drives."""
     twin: TwinModel | None = None
 
     @property
@@ -75,7 +75,7 @@ class Device(Strict):
 
     @property
     def placement_handles(self) -> int:
-        """Placement handles of each namespace of its twin, over all reclaim groups; 1 is none to choose from."""
+        """Placement handles of each namespace of its twin, over all reclaim groups; 1 without placement."""
         values = values_of(self.twin.parameters) if self.twin else {}
         handles = int(values.get("placement_handles", 1)) * int(values.get("reclaim_groups", 1))
         namespaces = self.namespaces
@@ -90,7 +90,7 @@ class Device(Strict):
 
     @property
     def addressed_bytes(self) -> int:
-        """What jobs on its twin address: the drive, or the one namespace that was asked for."""
+        """Bytes that jobs on its twin address: the drive's, or those of the namespace that was asked for."""
         values = values_of(self.twin.parameters) if self.twin else {}
         number, stated = int(values.get("namespace", 0)), str(values.get("namespaces", "1"))
         if not 1 <= number <= self.namespaces:

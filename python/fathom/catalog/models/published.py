@@ -104,7 +104,7 @@ class SpecGroup(SpecRow):
 
 
 class Conditions(Strict):
-    """Under what a figure was measured, and who says so: may stand in the group for all its rows."""
+    """The conditions of a measurement and its source. A group may state them for all its rows."""
 
     bench: Name | None = None
     """The test bench; required for a row that is calibration or validation."""
@@ -156,10 +156,12 @@ class PublishedRow(Conditions):
     value: Positive | None = None
     """Any other metric, in `unit`."""
     statistic: Literal["floor"] | None = None
-    """What of the one-second rates `iops` is: the `floor` that they leave upwards; absent: their mean."""
+    """Which statistic of the one-second rates `iops` is: `floor`, the level below which they never fall; absent: their
+    mean.
+    """
     unit: Text | None = None
     bound: Literal["at-least", "at-most"] | None = None
-    """The figure is a limit of the true one; a range is two rows."""
+    """The figure is a bound of the true value; a range is two rows."""
     uncertain: bool = False
     """Shown, not counted."""
     note: Text | None = None
@@ -200,7 +202,7 @@ PartGroup = Literal["servers", "network", "storage"]
 
 
 class Part(Strict):
-    """`[[parts]]`: what a system is made of and a price list can name."""
+    """`[[parts]]`: a part of a system, as a price list names it."""
 
     group: PartGroup
     item: Name

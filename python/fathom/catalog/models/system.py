@@ -22,7 +22,7 @@ from fathom.catalog.models.machine import Machine
 
 
 class Prior(Strict):
-    """`[[prior]]`: work that a device has done on a bench when a test of its begins, in the bench's order."""
+    """`[[prior]]`: work that a device has done on a bench before a test begins, in order."""
 
     job: dict[str, JsonValue]
     """As in a method's step; times are those of a whole drive, a slice takes its share of them."""
@@ -30,11 +30,11 @@ class Prior(Strict):
 
 
 class Depths(Strict):
-    """`[depths]`: how a bench goes on after its window, with the same workload at one iodepth after the other."""
+    """`[depths]`: the iodepths that a bench runs after its window, one after the other, with the same workload."""
 
     iodepths: Annotated[Many[Count], Field(min_length=1)]
     time_s: Positive
-    """How long each takes, of a whole drive; none is idle before the next."""
+    """Length of each, for a whole drive; there is no idle time between them."""
     source: Text
 
 
@@ -52,17 +52,17 @@ class System(Strict):
     region_bytes: Count | None = None
     """The same in bytes."""
     file_system: Name | None = None
-    """Between the tests and each device; absent: devices are raw."""
+    """File system between the tests and each device; absent: devices are raw."""
     threads: Count | None = None
     """Threads that load one device, where the results show another number than their source names: see `note`."""
     position: Literal["shared"] | None = None
     """Where the bench's tool has the threads of a sequential test share one position; absent: a part for each."""
     prior: Many[Prior] = ()
-    """What went before every test; absent: the device was filled twice, and each test runs until it is steady."""
+    """What preceded every test; absent: the device was filled twice, and each test runs until it is steady."""
     window_s: Positive | None = None
-    """How long a test takes after `prior`, of a whole drive; required with it."""
+    """Length of a test after `prior`, for a whole drive; required with it."""
     depths: Depths | None = None
-    """What follows the window; a bench without `prior` has none."""
+    """What follows the window; only for a bench with `prior`."""
     machines: Many[Machine] = ()
     """The hosts of the bench and what stands between them and the drives, in the order of the path."""
     parameters: dict[Key, Parameter]
@@ -78,8 +78,8 @@ class System(Strict):
     def share(self, devices: int) -> dict[str, bool | int | float | str]:
         """Returns the parameters of the bench's share for one of several equally loaded devices.
 
-        Cores are dealt out. Devices that share a core each have it for their part of the time, so CPU work takes that
-        many times as long. The adapter's rate is divided.
+        Each device gets an equal number of cores. N devices on one core share its time, so that CPU work takes N times
+        as long. The adapter's rate is divided by the devices.
         """
         values = values_of(self.parameters)
         if devices == 1:
