@@ -31,7 +31,7 @@ LEASE_S = 5.0
 LEASE_TICKS = 5
 """The lease is counted in ticks of the agent's own: while the agent itself did not run, nobody could be heard."""
 FIRST_POLL_S = 60.0
-"""The lease before the first poll of a step: on a slow host the answer that it has begun takes a while to leave."""
+"""The lease before the first poll of a step: on a slow host, the answer that it has begun takes a while."""
 FOLDER = "fathom-{host}"
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -41,7 +41,7 @@ UnixNs = Annotated[int, Field(ge=0, lt=1 << 63)]
 
 
 def machine() -> str:
-    """Returns what sets this machine apart from others, and from itself before its last start."""
+    """Returns an id of this machine since its last boot."""
     return BOOT_ID.read_text().strip()
 
 
@@ -96,7 +96,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class _Held:
-    """A target that is held, what samples it, and what lets it go."""
+    """A held target, its sampler, and the stack that releases both."""
 
     target: Claimed
     telemetry: Telemetry

@@ -28,9 +28,9 @@ CROWDED_SILENCE_S = 30.0
 RESULT_S = 60.0
 START_S = 60.0
 AHEAD_S = 5.0
-"""By so much the seconds of a host may be ahead of the coordinator's own clock: it is slow to look at times."""
+"""How far the seconds of a host may be ahead of the coordinator's clock, which can be read late."""
 MOST_APART_S = 1.0
-"""A recording's window may differ from its seconds by that much: the last second may be cut short."""
+"""How much a recording's window may differ from the sum of its seconds: the last second may be cut short."""
 
 T = TypeVar("T")
 

@@ -25,7 +25,7 @@ START_S = 60.0
 END_S = 15.0
 ALIVE_S = 1.0
 MOST_UNSENT = 4096
-"""Calls that a host has not taken yet: one that reads nothing is not waited for with ever more memory."""
+"""Most calls to queue for a host that does not read, so that memory stays bounded."""
 MOST_ERROR_BYTES = 16 << 20
 LAST_WORDS_BYTES = wire.MOST_WORDS
 LAST_WORDS_S = 1.0
@@ -55,7 +55,7 @@ class HostProcess:
 
     @property
     def lost(self) -> FathomError | None:
-        """Why nothing can be asked of it any more."""
+        """Why the host is lost; None while it answers."""
         return self._lost
 
     def wait_for_start(self) -> None:
@@ -167,7 +167,7 @@ class HostProcess:
         with self._lock:
             function, future = self._waiting.pop(answer.id, (None, None))
         if function is None or future is None:
-            raise wire.WireError("answered what it was not asked")
+            raise wire.WireError("answered a call that was never made")
         if answer.failure is not None:
             future.set_exception(wire.error_of(answer.failure))
             return
@@ -192,7 +192,9 @@ class HostProcess:
                     return
 
     def _why_ended(self) -> str:
-        """Returns the last words that came on standard error may be a moment behind."""
+        """Returns the error of a host that has ended, with its last line on standard error, which may come a moment
+        late.
+        """
         self._hears_errors.join(LAST_WORDS_S)
         lines = self._words.decode(errors="replace").strip().splitlines()
         last = lines[-1] if lines else ""
@@ -201,7 +203,7 @@ class HostProcess:
         return f"the host or its agent has died{last and f': {last}'}"
 
     def _fail(self, why: str, hint: str | None = None) -> None:
-        """Loses the host, and kills what is here of it: it may go on sending."""
+        """Gives the host up and kills its shell here, which could go on sending."""
         if self._lose(FathomError(why, hint)):
             self._kill()
 
@@ -210,7 +212,7 @@ class HostProcess:
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def _lose(self, error: FathomError) -> bool:
-        """Ends every call with the error; False where the host was lost before."""
+        """Ends every call with the error. Returns False where the host was lost before."""
         with self._lock:
             if self._lost is not None:
                 return False

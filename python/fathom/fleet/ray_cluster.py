@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class RayHost:
-    """A host's agent as a Ray actor. Nothing is ever tried twice: a repeated write is destruction."""
+    """A host's agent as a Ray actor. No call is ever retried: a repeated write would destroy data."""
 
     def __init__(self, name: str, node_id: str) -> None:
         import ray
@@ -58,7 +58,7 @@ class RayHost:
 
 @contextmanager
 def ray_connected(address: str) -> Iterator[list[tuple[str, str]]]:
-    """Yields every node of a Ray cluster that exists, with Fathom installed on each: name and Ray's id."""
+    """Connects to an existing Ray cluster. Yields the name and Ray id of every node, all with Fathom installed."""
     if importlib.util.find_spec("ray") is None:
         raise UsageError("--ray needs Ray, which is not installed", "pip install 'fathom[fleet]'")
     _require_answer(address)
@@ -74,7 +74,7 @@ def ray_connected(address: str) -> Iterator[list[tuple[str, str]]]:
 
 
 def _require_answer(address: str) -> None:
-    """Raises FathomError where nobody listens: Ray itself would look for two minutes."""
+    """Raises FathomError where nobody listens: Ray itself would try for two minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not port.isdigit():
         return

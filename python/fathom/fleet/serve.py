@@ -22,7 +22,7 @@ from fathom.load.workers import Workers, local_workers
 
 CALLS_AT_ONCE = 8
 SILENCE_S = 60.0
-"""The coordinator shows itself every second; a connection that hangs is over after that long."""
+"""The coordinator sends something every second; a connection without it for this long is over."""
 CLOSE_S = 10.0
 PACKAGE = "fathom."
 
@@ -49,7 +49,7 @@ class Server:
                 self._take(call, values)
 
     def close(self) -> None:
-        """Stops what runs and lets go what is held."""
+        """Stops the load and releases all targets."""
         self.agent.close()
         # By an error, so that simulations that nobody waits for any more are ended too.
         with suppress(InterruptedError), self._stack:
@@ -97,7 +97,7 @@ def _is_of_agent(name: str) -> bool:
 
 
 def _function(name: str) -> Callable[..., object]:
-    """Raises FathomError for a name that is none of Fathom's own."""
+    """Raises FathomError for a name outside Fathom."""
     module, _, path = name.partition(":")
     if not module.startswith(PACKAGE):
         raise FathomError(f"{module} is not part of Fathom")
@@ -116,7 +116,7 @@ def _end_when_silent(server: Server) -> None:
 
 
 def _end(server: Server) -> None:
-    """Ends the process, also where a device never gives its I/O back."""
+    """Ends the process, even if a device never completes its I/O."""
     closing = threading.Thread(target=server.close, daemon=True)
     closing.start()
     closing.join(CLOSE_S)

@@ -1,4 +1,4 @@
-"""What a coordinator and a host say to each other: numbered frames, each value checked against the type that is stated.
+"""The protocol between coordinator and host: numbered frames, each value checked against its declared type.
 
 A frame is a length and two lines of JSON: what it is about, and its values. Nothing in it is code, and nothing is
 longer than `MOST_BYTES`: whoever sends anything else has failed. Types are those of the called function's signature.
@@ -33,7 +33,7 @@ class WireError(FathomError):
 
 @dataclass(frozen=True)
 class Call:
-    """A question. `id` counts up from 1; a call of number 0 asks nothing and shows that the coordinator is there."""
+    """A call. `id` counts up from 1; a call with number 0 only shows that the coordinator is alive."""
 
     id: int
     function: str = ""
@@ -42,7 +42,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Failure:
-    """What a call raised: which of Fathom's errors, or another."""
+    """The error that a call raised."""
 
     kind: Literal["FathomError", "UsageError", "RefusedError"]
     message: str
@@ -74,7 +74,7 @@ def call_frame(
 
 
 def parse_call(frame: bytes) -> tuple[Call, bytes]:
-    """Returns what is asked, and the arguments for `arguments_of`. Raises WireError."""
+    """Returns the call, and the arguments for `arguments_of`. Raises WireError."""
     about, values = _split(frame)
     return _checked(_CALL, about), values
 
@@ -114,13 +114,13 @@ def result_of(function: Callable[..., object], values: bytes) -> object:
 
 
 def error_of(failure: Failure) -> FathomError:
-    """Returns what a call raised, in no more words than an error needs."""
+    """Returns the error that a call raised, with its message cut to a fair length."""
     hint = failure.hint[:MOST_WORDS] if failure.hint else None
     return _KINDS[failure.kind](failure.message[:MOST_WORDS], hint)
 
 
 def as_sent(function: Callable[..., object], result: object) -> object:
-    """Returns the result as `result_of` would give it, of what came another way. Raises WireError."""
+    """Returns the result as `result_of` would give it, for a result that did not come in a frame. Raises WireError."""
     try:
         values = _result(function).dump_json((result,), warnings="error")
     except ValueError as error:

@@ -52,7 +52,7 @@ class HostWorkers:
         return future
 
     def _go_on(self) -> None:
-        """Gives free cores what waits."""
+        """Starts waiting calls on free cores."""
         while True:
             with self._lock:
                 if not (self._free and self._calls):
@@ -75,7 +75,7 @@ class HostWorkers:
         self._go_on()
 
     def _lose(self, host: HostProcess, call: _Call, why: FathomError) -> None:
-        """Puts the call back; where no host is left, nobody can make those that wait."""
+        """Queues the call of a lost host again. If no host is left, all waiting calls fail."""
         with self._lock:
             self._left.discard(host)
             self._free = deque(each for each in self._free if each is not host)

@@ -36,7 +36,9 @@ class ArrayBackend:
         hold_every_s: float | None = None,
         precision: _core.Precision | None = None,
     ) -> "ArrayLoad":
-        """Starts the job on every drive at once. With a precision all end their windows together: it is the total's."""
+        """Starts the job on every drive at once. A precision is that of the total, so that all drives end their windows
+        together.
+        """
         if self._layered:
             ready_twins(job, self.devices)
         seeds = self._seeds(seed)

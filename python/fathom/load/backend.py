@@ -22,7 +22,9 @@ FLUSH = Job('{"mix": "flush", "pattern": "sequential", "load": {"threads": 1}, "
 """An fsync of the file, or a flush of the drive."""
 RAMP_BLOCK_BYTES = 1 << 20
 RAMP_OVERWRITES = 1.3
-"""What fills a page cache in order fast; and how much more is written at random, for what hits the same pages."""
+"""Block size that fills a page cache fast in sequential order. At random, more is written, because some writes hit the
+same pages.
+"""
 
 
 class Handle(Protocol):
@@ -64,7 +66,7 @@ class Backend(Protocol):
 
     @property
     def real_time(self) -> bool:
-        """Whether time is the wall clock's: then measurements cannot be repeated and are logged as they come."""
+        """Whether it runs in real time. If so, measurements cannot be repeated, and are logged as they come."""
         ...
 
     @property
@@ -215,7 +217,7 @@ def make_twin(parameters_json: str, seed: int, file_system: str | None = None) -
 
 
 def sync_twins(devices: Sequence[_core.TwinDevice]) -> None:
-    """Ends the step before for good: a step is not charged with what another one left in the page cache."""
+    """Flushes the page caches, so that a step does not pay for what the step before left in them."""
     handle = start_twins(FLUSH, devices, [0] * len(devices), None)
     while not handle.done():
         handle.poll()

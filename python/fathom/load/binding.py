@@ -38,12 +38,12 @@ def check_bound(method: Method, targets: Sequence[Target]) -> None:
 
 
 def bindings(targets: Mapping[str, str]) -> list[str]:
-    """Returns the texts of named targets, from a mapping."""
+    """Returns `NAME=TARGET` texts from a mapping of names to targets."""
     return [f"{name}={target}" for name, target in targets.items()]
 
 
 def without_name(text: str) -> str:
-    """Returns the target's own text."""
+    """Returns the target's text without `NAME=`."""
     return _split(text)[1]
 
 

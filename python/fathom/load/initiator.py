@@ -33,7 +33,7 @@ class Sampler(Protocol):
         ...
 
     def paused(self) -> AbstractContextManager[None]:
-        """Returns samples nothing inside the `with`."""
+        """Pauses sampling inside the `with`."""
         ...
 
     def drain(self) -> list[Reading]:
@@ -73,19 +73,19 @@ class Initiator(Protocol):
         ...
 
     def go_on(self, target: Target, began: Mapping[str, Identity]) -> None:
-        """Takes the parts for those that a run began with. Raises UsageError or RefusedError where they are others."""
+        """Sets the parts to those that the run began with. Raises UsageError or RefusedError where they differ."""
         ...
 
     def to_json(self) -> "dict[str, JsonValue]":
-        """Returns what run.json keeps of it, beside the environment."""
+        """Returns what run.json records about it, in addition to the environment."""
         ...
 
     def shortfall(self) -> str | None:
-        """Returns why the figures of the last step are of less than it was asked for."""
+        """Returns why the last step's figures cover less than asked; None if they cover all."""
         ...
 
     def notes(self) -> "list[NoteRecord]":
-        """Returns what a reader must know of it."""
+        """Returns notes on it for the reader of the run."""
         ...
 
 
@@ -131,11 +131,11 @@ class ThisMachine:
         """Does nothing: `targets_of_run` has compared them."""
 
     def to_json(self) -> "dict[str, JsonValue]":
-        """Returns nothing: the environment says it."""
+        """Returns nothing: the environment describes this machine."""
         return {}
 
     def shortfall(self) -> str | None:
-        """Returns nothing that the engine does not say itself."""
+        """Returns None: the engine itself reports a shortfall."""
         return None
 
     def notes(self) -> "list[NoteRecord]":

@@ -1,7 +1,7 @@
-"""The total of parts that run at once: hosts of a fleet, drives of an array. Knows neither of them.
+"""The total of parts that run at once: hosts of a fleet, or drives of an array.
 
 A second of the total is the sum of the parts' own. The recording of the total covers the seconds in which every part
-was active. So the rate of a total is never that of the parts that happened to be left.
+was active. So the rate of a total is never that of the last parts still running.
 """
 
 from collections import deque
@@ -17,7 +17,7 @@ class Totals:
 
     def __init__(self, parts: int) -> None:
         self.sums = [_core.Recording() for _ in range(parts)]
-        """What each part's seconds come to."""
+        """The sum of each part's seconds."""
         self._waiting: list[deque[_core.Interval]] = [deque() for _ in range(parts)]
         self._received = [0] * parts
         self._made = 0

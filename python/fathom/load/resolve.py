@@ -1,4 +1,6 @@
-"""From the texts a user types to targets, with the catalogue behind `twin:`; from a run back to its targets."""
+"""Turns the texts that a user types into targets, with the catalogue for `twin:`, and a run into the targets it began
+with.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -80,7 +82,7 @@ def together(texts: Sequence[str]) -> list[str]:
 
 
 def ensure_simulable(target: Target) -> None:
-    """Passes when a twin whose parameters were set can be made: one that cannot begins no run.
+    """Passes when a twin with set parameters can be made, so that a run does not fail after its start.
 
     Raises UsageError with the parameter and what it may be.
     """

@@ -59,5 +59,5 @@ def as_they_end(futures: Mapping["Future[T]", K]) -> Iterator[tuple[K, T | Fatho
 
 
 def _leave_interrupts() -> None:
-    """Ctrl-C goes to every process of the terminal; what to do about it is the first one's business."""
+    """Ignores Ctrl-C, which goes to every process of the terminal: the first process handles it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

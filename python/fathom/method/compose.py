@@ -11,9 +11,8 @@ if TYPE_CHECKING:
 
 
 def compose(name: str, title: str, summary: str, methods: Sequence[Method]) -> Method:
-    """Returns a method of the steps of all. A step whose name is taken is called after its method too.
-
-    Each step keeps its method's bench, and with it the rule that a twin meets another bench fresh.
+    """Returns a method of the steps of all. A step whose name is taken gets its method's name too. Each step keeps its
+    method's bench, so that a twin still begins fresh on another bench.
     """
     steps: list[dict[str, JsonValue]] = []
     for method in methods:

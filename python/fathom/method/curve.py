@@ -16,17 +16,19 @@ from fathom.statistics.means import mean_by_count
 Latency = Literal["service", "response"]
 
 MARK = "@"
-"""Separates a curve's name from the name of a point on it. No step of a method file may have it in its name."""
+"""Separates a curve's name from a point's. Steps of a method file may not have it in their names."""
 SEARCH = f"{MARK}slo-"
 SUSTAINED_LEAST = 0.99
 """Least achieved rate of a sustained point, as a fraction of the offered one."""
 GROWTH_MOST = 0.001
-"""Most growth of the backlog that counts as none, as a fraction of the offered rate."""
+"""Growth of the backlog, as a fraction of the offered rate, up to which it counts as none."""
 
 
 @dataclass(frozen=True)
 class Slo:
-    """The objective: p99 of the curve's latency, of each operation; at most `steps` points are spent on it."""
+    """The objective: a p99 of the curve's latency, which each operation must meet. The search takes at most `steps`
+    points.
+    """
 
     p99_us: float
     steps: int
@@ -34,7 +36,7 @@ class Slo:
 
 @dataclass(frozen=True)
 class Curve:
-    """What follows a curve's maximum."""
+    """The part of a curve after its maximum: points, and the search for an SLO."""
 
     shares: tuple[float, ...]
     time_s: float
@@ -84,8 +86,8 @@ class Place:
 class Figures:
     """One step of a curve on one target, all operations together. Rates are I/O per s; p99 is the worst operation's.
 
-    A latency is None where it was not recorded: response under closed load, or a percentile of too few I/Os of one of
-    the operations. `p99_least_us` is then that of the others, which the worst is at least.
+    A latency is None where it was not recorded: response latency under closed load, or a percentile where an operation
+    has too few I/Os. `p99_least_us` is then the worst of the other operations, a lower bound.
     """
 
     step: str
@@ -105,7 +107,8 @@ class Figures:
     def sustained(self) -> bool:
         """Whether the target kept up: it achieved 0.99 of what was offered, and the backlog did not grow.
 
-        A backlog that could be in flight at once, or that grew by no more than 0.1 % of the offered rate, is chance.
+        A backlog that fits into the iodepth, or that grew by at most 0.1 % of the offered rate, is attributed to
+        chance.
         """
         if self.offered_iops is None:
             return True
@@ -117,11 +120,11 @@ class Figures:
         return self.mean_us if latency == "service" else self.response_mean_us
 
     def p99(self, latency: Latency) -> float | None:
-        """Returns the same at the 99th percentile."""
+        """Returns the p99 of service or response latency in us."""
         return self.p99_us if latency == "service" else self.response_p99_us
 
     def meets(self, p99_us: float, latency: Latency) -> bool | None:
-        """Returns whether the point is sustained within the objective; None where that is unknown, as its p99 is."""
+        """Returns whether the point is sustained and meets the objective; None where its p99 is unknown."""
         least = self.p99_least_us if latency == "service" else self.response_p99_least_us
         if not self.sustained or least > p99_us:
             return False
@@ -135,7 +138,7 @@ def is_point(step: str) -> bool:
 
 
 def is_search(step: str) -> bool:
-    """Returns whether a step of that name is a point where the search for an SLO led."""
+    """Returns whether a step of that name is a point of the search for an SLO."""
     return SEARCH in step
 
 
@@ -145,7 +148,7 @@ def curve_of(step: str) -> str:
 
 
 def share_or_search(step: str) -> str:
-    """Returns which point of its curve a step is, in words."""
+    """Returns in words which point of its curve a step is: `60 % of its maximum`, `point 2 of the search`."""
     place = step.partition(MARK)[2]
     number = place.removeprefix(SEARCH.removeprefix(MARK))
     return f"{place} % of its maximum" if number == place else f"point {number} of the search"
@@ -193,9 +196,8 @@ def capacity(points: Sequence[Figures], p99_us: float, latency: Latency) -> Figu
 
 def next_rate(points: Sequence[Figures], p99_us: float, latency: Latency) -> float | None:
     """Returns the rate halfway between the highest that does not miss the objective and the lowest above it that does.
-
-    A point of too few I/Os for its p99 neither meets nor misses it. One of a lower rate would have fewer still, so the
-    search goes on above. None when no point misses it, or none was measured: there is nothing to halve.
+    A point with too few I/Os for a p99 neither meets nor misses it. A lower rate would give even fewer I/Os, so the
+    search goes on above. None when no point misses the objective, or none was measured.
     """
     failing = failing_rate(points, p99_us, latency)
     if failing is None:
@@ -205,8 +207,8 @@ def next_rate(points: Sequence[Figures], p99_us: float, latency: Latency) -> flo
 
 
 def failing_rate(points: Sequence[Figures], p99_us: float, latency: Latency) -> float | None:
-    """Returns the lowest offered rate that misses the objective, above all that meet it: capacity lies below. Else
-    None.
+    """Returns the lowest offered rate that misses the objective, above all that meet it; None if there is none. The
+    capacity is below it.
     """
     low = _highest_met(points, p99_us, latency)
     return min((rate for rate in _rates(points, p99_us, latency, False) if rate > low), default=None)
@@ -217,7 +219,7 @@ def _highest_met(points: Sequence[Figures], p99_us: float, latency: Latency) -> 
 
 
 def _rates(points: Sequence[Figures], p99_us: float, latency: Latency, verdict: bool | None) -> list[float]:
-    """Offered rates of the points of that verdict."""
+    """Returns the offered rates of the points with that verdict."""
     return [point.offered_iops or 0.0 for point in points if point.meets(p99_us, latency) is verdict]
 
 
@@ -240,7 +242,9 @@ def rate_of(place: Place, curve: Curve, measured: Sequence[Figures]) -> float | 
 
 
 def open_job(job: Job, curve: Curve, rate_iops: float) -> Job:
-    """Returns the job of a point: the maximum's, with arrivals at `rate_iops` and as many in flight at most."""
+    """Returns the job of a point: the maximum's job with arrivals at `rate_iops`, and the same number in flight at
+    most.
+    """
     return job.with_rate(rate_iops, curve.arrival).with_until(time_ns=round(curve.time_s * NS_PER_S))
 
 
@@ -249,7 +253,7 @@ def _mean(rows: Sequence[Mapping[str, float | None]], column: str) -> float | No
 
 
 def _worst(rows: Sequence[Mapping[str, float | None]], column: str) -> float | None:
-    """None as soon as one operation's is unknown: the worst could be that one."""
+    """Returns the largest value; None if one is unknown, because that one could be the largest."""
     known = [row[column] is not None for row in rows if row["n"]]
     return _worst_known(rows, column) if known and all(known) else None
 

@@ -40,7 +40,7 @@ SentJob = Annotated[Job, PlainValidator(_received), PlainSerializer(lambda job: 
 
 
 def of_parts(job: Job, parts: int) -> list[Job]:
-    """Returns what each part of a target does. Raises FathomError for a load that cannot be split so."""
+    """Returns the job of each part of a target. Raises FathomError for a load that cannot be split into these parts."""
     try:
         return job.of_parts(parts)
     except _core.ParseError as error:

@@ -1,6 +1,6 @@
 """A parsed method as Python sees it: typed views on the normal form that the Rust parser returns.
 
-The parser is the only judge of what is valid; nothing is checked twice here.
+Only the parser decides what is valid; nothing is checked again here.
 """
 
 import json
@@ -77,7 +77,7 @@ class _MethodJson(TypedDict):
 
 @dataclass(frozen=True)
 class Steady:
-    """The rounds by which a precondition is judged, and what it has to write itself, in multiples of its region."""
+    """The rounds that decide whether a precondition is steady, and how much it writes, in multiples of its region."""
 
     round_s: float
     window: int
@@ -123,14 +123,14 @@ class Step:
     only_files: bool = False
 
     def runs_on(self, target: Target) -> bool:
-        """Returns whether the target is one of its own."""
+        """Returns whether the step runs on the target."""
         named = not self.targets or target.bound in self.targets
         return named and (target.is_file or not self.only_files)
 
 
 @dataclass(frozen=True)
 class Quick:
-    """By how much `--quick` shortens measurements, preconditioning and written volumes."""
+    """The factors by which `--quick` shortens measurements, preconditioning and written volumes."""
 
     divide_times_by: float
     divide_preconditioning_by: float
@@ -141,8 +141,8 @@ class Quick:
 class Method:
     """A procedure. `parsed` is the normal form after `--quick`, `text` the file as written.
 
-    `file_system` is what block devices and virtual drives get where the target names none; None: the bare target.
-    `slice_bytes` is the most that a twin simulates of a drive; None: what each does by itself.
+    `file_system` is the one for block devices and virtual drives whose target names none; None: the bare target.
+    `slice_bytes` is the most that a twin simulates of a drive; None: the twin's own slice.
     """
 
     name: str
@@ -158,7 +158,7 @@ class Method:
 
     @property
     def target_names(self) -> list[str]:
-        """The names of targets that the steps ask for, in their order."""
+        """The target names that the steps use, in order."""
         return list(dict.fromkeys(name for step in self.steps for name in step.targets))
 
     def steps_on(self, target: Target) -> list[tuple[int, Step]]:

@@ -1,6 +1,6 @@
-"""Open load at a share of what an earlier step achieved: reads beside writes at half of the writes' maximum.
-
-The rate follows from what the earlier step recorded, so a resumed run offers the same. Nothing here issues I/O.
+"""Open load at a share of the rate that an earlier step achieved, such as reads next to writes at half of the writes'
+maximum. The rate follows from the earlier step's record, so a resumed run offers the same rate. Nothing here issues
+I/O.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class OfferedJson(TypedDict):
 
 @dataclass(frozen=True)
 class Offered:
-    """A share of the IOPS of the step `of`, offered to one stream of the job, or to a job without streams."""
+    """A share of the IOPS of step `of`. It is the load of one stream of the job, or of a job without streams."""
 
     of: str
     share: float
@@ -29,10 +29,10 @@ class Offered:
 
 
 def parse_offered(offered: OfferedJson) -> Offered:
-    """Returns what the parser has checked already."""
+    """Returns the load from the parser's normal form, which is checked already."""
     return Offered(**offered)
 
 
 def offered_job(job: Job, offered: Offered, rate_iops: float) -> Job:
-    """Returns the job with its load, or that of one of its streams, at the rate."""
+    """Returns the job with its load at that rate, or with one of its streams at it."""
     return job.with_rate(rate_iops, offered.arrival, offered.stream)

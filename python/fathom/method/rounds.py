@@ -30,7 +30,7 @@ class RoundJson(TypedDict):
 
 @dataclass(frozen=True)
 class Round:
-    """A step's place: step `step` of round `number` of the rounds `of`, and until when these are repeated."""
+    """The position of a step: step `step` of round `number` in the rounds `of`, and when these end."""
 
     of: str
     step: str
@@ -44,7 +44,7 @@ class Round:
 
     @property
     def judged(self) -> bool:
-        """Whether the rounds may end by being steady; with a window of all of them they are only counted."""
+        """Whether steady rounds end early. If the window holds all rounds, they only end by their number."""
         return self.window < self.most
 
     def judge(self, series: Sequence[float]) -> WindowVerdict:
@@ -52,7 +52,7 @@ class Round:
         return snia_window(series, self.window, self.range_fraction, self.slope_fraction)
 
     def steady(self, tracked: Sequence[Sequence[float]]) -> bool:
-        """Returns whether all tracked steps pass over the same last rounds. With none known, no."""
+        """Returns whether all tracked steps are steady over the same last rounds; False where there are none."""
         return bool(tracked) and all(self.judge(series).passed for series in tracked)
 
     def name(self, number: int, step: str) -> str:
@@ -61,7 +61,7 @@ class Round:
 
 
 def parse_round(place: RoundJson) -> Round:
-    """Returns a step's place from the parser's normal form."""
+    """Returns a step's position from the parser's normal form."""
     return Round(
         of=place["of"],
         step=place["step"],
@@ -76,7 +76,9 @@ def parse_round(place: RoundJson) -> Round:
 
 
 def figure(rows: Sequence[Mapping[str, object]], metric: Metric) -> float | None:
-    """Returns all operations of one step together, from its rows of `points`; None where nothing was completed."""
+    """Returns the tracked figure over all operations of a step, from its rows of `points`; None where nothing was
+    completed.
+    """
     numbers = [(_number(row, "n"), row) for row in rows]
     n = sum(count for count, _ in numbers)
     if not n:

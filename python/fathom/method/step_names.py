@@ -1,4 +1,4 @@
-"""What a step is called where people read: by its label, as tables have it, not by its key in the method."""
+"""The names of steps for people: labels as in tables, not the keys of the method."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -12,8 +12,8 @@ Steps = Mapping[str, Mapping[str, object]]
 
 def called(step: str, steps: Steps, *, any_round: bool = False) -> str:
     """Returns `4 KiB random read, 1T/32Q`; of a curve's point `...: 60 % of its maximum`; of a step in rounds `random,
-    4T/32Q, 4 KiB, writes, round 3`, or without the number where all rounds are meant. A step unknown to
-    the method keeps its key.
+    4T/32Q, 4 KiB, writes, round 3`, or without the number for all rounds together. A step that the method does not have
+    keeps its key.
     """
     entry = steps.get(step, {})
     if place := cast("RoundJson | None", entry.get("round")):

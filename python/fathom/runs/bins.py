@@ -6,12 +6,12 @@ from fathom._core import OpBins, OpResult
 from fathom.runs.spool import Row, Spool
 
 BIN_COLUMNS = ("low_ns", "high_ns", "count")
-"""What differs from bin to bin of one second's latency."""
+"""Columns that differ between the bins of one second."""
 CENSORED_COLUMNS = (*BIN_COLUMNS, "censored")
 
 
 def add_censored(spool: Spool, common: Row, index: int | None, ops: Sequence[OpResult]) -> None:
-    """Adds the ages of I/O that was in flight at the end, with the last second or the whole step."""
+    """Adds the ages of I/O in flight at the end, to the last second or the whole step."""
     for op in ops:
         for kind, bins in censored_bins_of(op):
             rows = [(*one, one[-1]) for one in bins]
@@ -22,7 +22,7 @@ def add_censored(spool: Spool, common: Row, index: int | None, ops: Sequence[OpR
 def add_latency(
     spool: Spool, common: Row, index: int | None, ops: Iterable[OpResult] | Iterable[OpBins]
 ) -> None:
-    """Adds the histograms of a second, or of no second but the whole step."""
+    """Adds the histograms of a second, or those of the whole step (`index` None)."""
     for op in ops:
         for of_bins, bins in latency_of(common, index, op):
             spool.add_rows(of_bins, bins, BIN_COLUMNS)
@@ -31,13 +31,13 @@ def add_latency(
 def latency_of(
     common: Row, index: int | None, op: OpResult | OpBins
 ) -> Iterable[tuple[Row, list[tuple[int, int, int]]]]:
-    """Yields what the bins of each latency that was counted have in common, and the bins."""
+    """Yields for each recorded latency the columns that its bins share, and the bins."""
     for kind, bins in bins_of(op):
         yield common | {"op": op.op, "latency": kind, "index": index}, bins
 
 
 def bins_of(op: OpResult | OpBins) -> Iterable[tuple[str, list[tuple[int, int, int]]]]:
-    """Returns the occupied bins of each latency that was counted."""
+    """Returns the occupied bins of each recorded latency."""
     found = (("service", op.service_bins), ("response", op.response_bins))
     return [(kind, bins) for kind, bins in found if bins]
 

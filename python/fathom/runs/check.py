@@ -1,4 +1,4 @@
-"""Whether a run directory is whole: every file against its checksum. Repairs what its other files have in full."""
+"""Whether a run directory is whole: compares files with checksums. Repairs tables whose rows other files hold."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,9 @@ from fathom.runs.writer import writing_run
 
 @dataclass(frozen=True)
 class Wholeness:
-    """What was found of a run. `verified`: it has checksums. `sealed`: it has a manifest, so nothing can be missing."""
+    """The result of a check. `verified`: the run has checksums. `sealed`: it has a manifest, so a missing file is
+    noticed.
+    """
 
     run: Path
     status: Status | None
@@ -115,7 +117,7 @@ def _others(run: Path, manifest: Manifest) -> list[Damage]:
 
 
 def in_words(found: Wholeness) -> list[str]:
-    """Returns what a check found, a line each: the verdict, then what is damaged."""
+    """Returns the result of a check in lines: the verdict, then each damaged file."""
     name = found.run.name
     if not found.whole:
         return [f"run {name}: damaged", *(f"  {one}" for one in found.damage)]
@@ -129,7 +131,7 @@ def in_words(found: Wholeness) -> list[str]:
 
 
 def to_json(found: Wholeness) -> dict[str, object]:
-    """Returns the same for programs."""
+    """Returns the result of a check as JSON."""
     return {
         "run": found.run.name,
         "path": str(found.run),

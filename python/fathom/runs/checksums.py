@@ -1,4 +1,4 @@
-"""Checksums of files, and of JSON objects that carry their own: what is damaged never passes for what was measured."""
+"""Checksums of files, and of JSON objects that carry their own: damaged data is never taken for measured data."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ class FileSum(BaseModel):
 
     @classmethod
     def of_text(cls, text: str) -> "FileSum":
-        """Returns the sum of the file that a text makes."""
+        """Returns the size and checksum of a file with that text."""
         data = text.encode("utf-8")
         return cls(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
 
@@ -41,7 +41,7 @@ def signed(document: Mapping[str, object]) -> dict[str, object]:
 
 
 def is_sound(document: Mapping[str, object]) -> bool:
-    """Returns whether the object is as it was signed; False as well for one that was not."""
+    """Returns whether the object matches its own checksum; False if it has none."""
     return document.get(OWN) == _digest(document)
 
 
@@ -55,7 +55,7 @@ def _digest(document: Mapping[str, object]) -> str:
 
 
 def fault_of(path: Path, listed: FileSum | None) -> Fault | None:
-    """Returns what is wrong with a file of that sum; a file that nobody listed is foreign."""
+    """Returns what is wrong with a file that should have that sum; without a sum it is foreign."""
     try:
         if listed is None:
             return Fault.FOREIGN

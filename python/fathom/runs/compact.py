@@ -13,7 +13,7 @@ from fathom.runs.tables import Tables
 
 Row = Mapping[str, object]
 ROW_GROUP_BYTES = 1 << 24
-"""Memory of the rows that are written together. With the long name of an array, these are few rows."""
+"""Memory of a row group. Rows with the long name of an array are large, so that a group holds few."""
 
 
 def write_rows(path: Path, rows: Sequence[Row] | Spool, schema: pa.Schema) -> None:

@@ -19,7 +19,7 @@ class Fault(Enum):
 
 
 class Instead(Enum):
-    """What a reader does without it."""
+    """How readers go on without the damaged file."""
 
     FROM_STEPS = "its rows are read from the folders of the steps"
     FROM_TABLES = "the tables of the run have its rows"
@@ -44,7 +44,7 @@ class Damage:
 
 
 def first_of_each_file(found: Iterable[Damage]) -> list[Damage]:
-    """Returns damages in order of finding; what was found twice about a file is said once."""
+    """Returns the damages in the order found, one per file."""
     out: dict[str, Damage] = {}
     for one in found:
         out.setdefault(one.file, one)

@@ -160,7 +160,7 @@ class RunDocument(_Model):
         return self.sha256 is not None
 
     def text(self) -> str:
-        """Returns what run.json has in it."""
+        """Returns the text of run.json."""
         document = signed(self.model_dump(by_alias=True, mode="json"))
         return json.dumps(document, indent=1, allow_nan=False) + "\n"
 

@@ -29,7 +29,7 @@ def write_json(path: Path, document: Mapping[str, object]) -> None:
 
 
 def no_link(path: str, flags: int) -> int:
-    """Opens what has the name itself, and waits for nobody: for `open`, in folders that others may have made."""
+    """Opens no symbolic link and never blocks on a FIFO: an opener for `open`, in folders that others may have made."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
 
 
@@ -51,7 +51,7 @@ def append_line(path: Path, document: Mapping[str, object]) -> None:
 
 @contextmanager
 def refusals_told(run: Path) -> Iterator[None]:
-    """Turns a refusal of the operating system into the user's error."""
+    """Turns an OSError into an error for the user."""
     try:
         yield
     except OSError as error:
@@ -62,7 +62,7 @@ def refusals_told(run: Path) -> Iterator[None]:
 
 
 def sync_files(paths: Sequence[Path]) -> None:
-    """Waits until files and folders are on the disk. All at once takes a file system little longer than one alone."""
+    """Waits until files and folders are on the disk. Many at once take a file system hardly longer than one."""
     with ThreadPoolExecutor(max_workers=max(1, len(paths))) as pool:
         list(pool.map(_sync, paths))
 

@@ -1,4 +1,4 @@
-"""SQL over every run there is: DuckDB views on the runs' Parquet files. No database file is kept."""
+"""SQL over all runs: DuckDB views on the runs' Parquet files. No database file is kept."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -33,8 +33,9 @@ RUNS = pa.schema(
 def query(sql: str, left_out: Callable[[str], None] = lambda text: None) -> pa.Table:
     """Runs one statement over the views runs, points, streams, intervals, latency and telemetry.
 
-    The table views have a column `run` in front. Only the tables that the statement names are read, each after its
-    checksum. `left_out` gets every damaged file, and the others answer. Raises UsageError with DuckDB's own first line.
+    The table views have a column `run` in front. Only the tables that the statement names are read, after a check of
+    their checksums. `left_out` is called with every damaged file, which the result leaves out. Raises UsageError with
+    DuckDB's own first line.
     """
     runs = run_directories()
     try:
@@ -72,7 +73,7 @@ def _answer(sql: str, runs: Sequence[Path], left_out: Callable[[str], None]) -> 
 
 
 def _tables_named(sql: str, connection: duckdb.DuckDBPyConnection) -> set[str]:
-    """Returns the views that a statement reads; all where the parser does not say."""
+    """Returns the views that a statement reads; all of them where the parser does not say."""
     views = {"runs", *TABLES}
     for name in views:
         connection.execute(f"create table {name} (run varchar)")
@@ -86,7 +87,7 @@ def _tables_named(sql: str, connection: duckdb.DuckDBPyConnection) -> set[str]:
 
 
 class _Source:
-    """One run that is asked. Each damaged file is reported once."""
+    """One run of a query. Reports each damaged file once."""
 
     def __init__(self, run: Path, document: RunDocument | None) -> None:
         self.run = run
@@ -140,7 +141,7 @@ def runs_table(runs: Sequence[Path], left_out: Callable[[str], None] = lambda te
 
 
 def _view(files: Sequence[Path], run_at: int) -> str:
-    """Returns rows of files with the run, which is that part of their paths, in front."""
+    """Returns a select over files that puts the run in front, taken from each path."""
     quoted = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
     return (
         f"select parse_path(filename)[{run_at}] as run, * exclude (filename) "

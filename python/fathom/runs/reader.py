@@ -1,4 +1,4 @@
-"""Reading a run: the document, its four tables, and their hand-over to Arrow, pandas and polars."""
+"""Reads a run: the document, its tables, and their conversion to Arrow, pandas and polars."""
 
 import warnings
 from functools import cached_property
@@ -69,7 +69,7 @@ class Run:
         return self.document.notes
 
     def table(self, name: str) -> pa.Table:
-        """Returns `points`, `intervals`, `latency` or `telemetry`; of a run still going, what is finished."""
+        """Returns a table such as `points` or `intervals`; for a run still going, the finished steps."""
         return self._tables.read(name)
 
     def files(self, name: str) -> list[Path]:
@@ -78,7 +78,7 @@ class Run:
 
     @property
     def damage(self) -> list[Damage]:
-        """What is damaged of the run, as far as it was read; `fathom check` reads all of it."""
+        """Damage found so far, in the files that were read; `fathom check` reads all files."""
         return self._tables.damage
 
     @property
@@ -108,7 +108,7 @@ class Run:
 
     @cached_property
     def setups(self) -> dict[str, dict[str, dict[str, str]]]:
-        """How the load on real targets was made: target -> aspect -> each way -> the first step made so."""
+        """How real targets were loaded: target -> aspect -> setting -> the first step with it."""
         found: dict[str, dict[str, dict[str, str]]] = {}
         for event in self.events:
             setup = event.get("setup")

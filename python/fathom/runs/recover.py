@@ -1,4 +1,4 @@
-"""Brings a run directory that is taken up again into order: what a crash left half done, and steps that are damaged."""
+"""Puts the directory of a resumed run in order: half-done renames after a crash, and damaged steps."""
 
 import shutil
 from collections.abc import Iterator
@@ -14,14 +14,14 @@ from fathom.runs.steps import StepKey, StepOutcome, read_outcome, step_faults
 
 @dataclass(frozen=True)
 class SetAside:
-    """A damaged step whose folder is out of the way now, so that it is measured again."""
+    """A damaged step whose folder was moved away, so that it is measured again."""
 
     key: StepKey
     damage: tuple[Damage, ...]
 
 
 def finish_renames(run: Path, run_id: str) -> None:
-    """Ends what finishing a step does behind its last write: a whole step comes to its place, a half one goes."""
+    """Completes the renames at the end of a step: a whole step is moved into place, a half-written one is removed."""
     steps = run / STEPS
     for building in sorted(steps.glob(".*.new")):
         name = building.name[1:].removesuffix(".new")

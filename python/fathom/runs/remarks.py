@@ -1,6 +1,5 @@
-"""What is said of a step beside its figures: a code with values, as the load generator gives it, and its words.
-
-Rules read codes and values. The words are for people, and made here alone.
+"""Remarks on a step: a code with values, as the load generator gives it, and a sentence. Rules read codes and values.
+The sentences are for people, and only made here.
 """
 
 import errno
@@ -80,7 +79,7 @@ class CpuWait(_Fact):
 
 
 class Fallback(_Fact):
-    """A thread per outstanding I/O did what io_uring was to do."""
+    """One thread per outstanding I/O replaced io_uring."""
 
     code: Literal["fallback"] = "fallback"
     reason: str
@@ -124,13 +123,13 @@ _FACT: TypeAdapter[Fact] = TypeAdapter(Annotated[Fact, Field(discriminator="code
 
 
 def facts_of(recording: _core.Recording) -> list[Fact]:
-    """Returns what the load generator says of a step."""
+    """Returns the load generator's remarks on a step."""
     return [*map(_FACT.validate_json, recording.remarks), *(Words(text=text) for text in recording.notes)]
 
 
 def fact_of(event: Mapping[str, object]) -> Fact:
-    """Returns the fact of a journal's remark; of a version that wrote words alone, or of one that knows more, its
-    words.
+    """Returns the fact of a remark in a journal. An earlier version wrote words only, and a later one may have other
+    codes: then its words.
     """
     try:
         return _FACT.validate_python(event)

@@ -46,9 +46,8 @@ class StepRows:
         self._last_index: int | None = None
 
     def tables(self) -> Mapping[str, Sequence[Row] | Spool]:
-        """Returns rows by table name, those of the parts behind the target's own. Nothing can be added afterwards.
-
-        Only now the intervals of percentiles are known: they take a second look at every second.
+        """Returns rows by table name: the target's own, then those of its parts. Nothing can be added afterwards. The
+        intervals of percentiles are computed here: they need all seconds once more.
         """
         for part in self.parts:
             self.intervals.pour(part.intervals)
@@ -64,7 +63,7 @@ class StepRows:
         }
 
     def add(self, interval: _core.Interval) -> None:
-        """Takes one second in."""
+        """Adds one second."""
         self._of(interval)._add(interval)
 
     def of(self, interval: _core.Interval) -> dict[str, list[Row]]:
@@ -109,7 +108,7 @@ class StepRows:
         return {"target": self.target, "step": self.step.name, "workload": self.step.workload}
 
     def finish(self, recordings: Sequence[Recording], method: str, steady: bool | None) -> None:
-        """Takes the recordings of the target and of its parts; measured steps and points of curves become points."""
+        """Adds the recordings of target and parts; measured steps and points of curves become rows of `points`."""
         for rows, recording in zip((self, *self.parts), recordings, strict=True):
             rows._finish(recording, method, steady)
 
@@ -146,10 +145,9 @@ class StepRows:
         return Window(self.target, each_second=self.each_second, scratch=self.scratch)
 
     def take_telemetry(self, sampled: Sequence[Reading]) -> None:
-        """Takes what was sampled beside the backend.
-
-        Points name a client without processor time left as their limit. They get their WAF where a drive counts its
-        media writes, and their joules where it has a power sensor. Several drives get theirs where each of them has.
+        """Adds samples from outside the backend. A client without processor time left becomes the limit of its points.
+        Points get a WAF where the drive counts its media writes, and joules where it has a power sensor. For several
+        drives, each must have one.
         """
         self.telemetry += [vars(reading) for reading in sampled]
         for one in (self, *self.parts):
@@ -213,7 +211,7 @@ class StepRows:
         return with_think_time(limit) if pauses else limit
 
     def _jobs(self) -> list[Job]:
-        """Returns what the parts do; without parts the job itself."""
+        """Returns the jobs of the parts; without parts, the step's own."""
         return [part.step.job for part in self.parts] or [self.step.job]
 
     def _stream(self, recording: Recording, name: str, job: Job, op: OpResult) -> Row:
@@ -233,7 +231,7 @@ class StepRows:
         }
 
     def _waf_interval(self, waf: float | None, half_width: float | None, *, watched: bool) -> Row:
-        """Returns 95 % interval of the window's WAF: the load generator's where it watched, else that of the whole
+        """Returns the 95 % interval of the window's WAF: the load generator's own where it has one, else from whole
         seconds.
         """
         if watched or waf is None:
@@ -246,7 +244,7 @@ def _host_writes(ops: Sequence[OpResult]) -> int:
 
 
 def _measured(op: OpResult, window_s: float) -> Row:
-    """Returns what one operation did in the window, as points and streams both have it."""
+    """Returns the columns of one operation that points and streams share."""
     return {
         "iops": op.n / window_s if window_s else 0.0,
         "mbps": op.bytes / 1e6 / window_s if window_s else 0.0,
@@ -271,14 +269,12 @@ def _limit_columns(limit: Limit | None) -> Row:
 
 
 def _is_whole(recording: Recording, op: OpResult) -> bool:
-    """Returns whether what an operation did is what was asked for: hardly any of it failed, and none of it stands
-    still.
-    """
+    """Returns whether the operation ran as asked: hardly any I/O failed, and none hangs."""
     return not (op.censored or is_withheld(failed_share(op.n, op.errors)) or not recording.window_s)
 
 
 def _depth(jobs: Sequence[Job]) -> Row:
-    """Threads of all together, and the iodepth that they share; of several workloads, or of unequal parts, none."""
+    """Returns the threads of all jobs, and their iodepth: None for several workloads or unequal parts."""
     depths = {None if job.streams else job.iodepth for job in jobs}
     return {
         "threads": sum(job.threads for job in jobs),

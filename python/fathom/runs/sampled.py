@@ -1,4 +1,4 @@
-"""What was sampled beside the backend, summed up for a step of one target or of several parts."""
+"""Samples from outside the backend, summed for a step of one target or several parts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class Sampled:
     parts: Sequence[str]
 
     def total(self, name: str) -> tuple[float, float]:
-        """Returns the sum of a value, of the target or of all its parts, and the seconds over which it was sampled."""
+        """Returns the sum of a value over the target or all its parts, and the sampled time in seconds."""
         own = [row for row in self.readings if row.target == self.target and row.name == name]
         if not own and self.parts:
             each = [Sampled(self.readings, part, ()).total(name) for part in self.parts]
@@ -24,7 +24,7 @@ class Sampled:
         return sum(row.value for row in own), sum(row.length_s for row in own)
 
     def written_together(self) -> tuple[list[float], list[float]]:
-        """Returns the bytes that host and media of the target wrote in each sample that has both."""
+        """Returns the bytes that the host wrote, and the media, in each sample that has both."""
         host, media = (
             {
                 row.start_s: row.value
@@ -39,7 +39,7 @@ class Sampled:
     def client_busy_pct(self) -> float | None:
         """Returns the mean busy share of the client's processors; None where it was not sampled.
 
-        A host of a fleet samples for its part, a machine alone for all that it loads.
+        In a fleet each host samples its own part; a single machine samples for all targets.
         """
         own = [row for row in self.readings if row.name == "cpu_busy" and row.target in (None, self.target)]
         seconds = sum(row.length_s for row in own)

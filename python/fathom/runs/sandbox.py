@@ -1,4 +1,4 @@
-"""What a user's SQL may do: read the tables of the runs, and nothing else. DuckDB could write files and attach others.
+"""Limits a user's SQL to reading the tables of the runs. DuckDB could write files and attach others.
 
 There are two fences, because neither is enough alone. Statements that do anything but ask are refused. The connection
 opens no file but the runs' own tables, loads no extension, and lets none of that be changed.

@@ -20,7 +20,7 @@ COUNTER_UNITS = {
 """Unit of each counter that a backend may report."""
 
 VALUE_COLUMNS = ("name", "value", "unit")
-"""What differs from value to value of one second."""
+"""Columns that differ between the values of one second."""
 
 
 def interval_row(common: Row, kind: str, interval: Interval, op: OpResult) -> Row:
@@ -47,9 +47,8 @@ def interval_row(common: Row, kind: str, interval: Interval, op: OpResult) -> Ro
 
 
 def interval_rows(common: Row, kind: str, interval: Interval, asked: Collection[str]) -> list[Row]:
-    """Returns a second's rows of intervals: one per operation that the job asks for, whether or not any of it ended.
-
-    Without the second of a stall, the worst second and the deviation would be those of the others.
+    """Returns a second's rows of intervals: one per operation of the job, even if none completed. Otherwise a stalled
+    second would be missing from the worst second and the deviation.
     """
     rows = [interval_row(common, kind, interval, op) for op in interval.ops]
     nothing: Row = {
@@ -67,12 +66,12 @@ def interval_rows(common: Row, kind: str, interval: Interval, asked: Collection[
 
 
 def absent(asked: Collection[str], ops: Sequence[OpResult]) -> list[str]:
-    """Returns the operations that a job asks for and that completed nothing."""
+    """Returns the operations of a job that completed nothing."""
     return [name for name in asked if all(op.op != name for op in ops)]
 
 
 def readings(target: str, step: str, interval: Interval) -> tuple[Row, list[tuple[str, float, str]]]:
-    """Returns what the second's values in telemetry have in common, and the `VALUE_COLUMNS` of each."""
+    """Returns the columns that a second's telemetry values share, and the `VALUE_COLUMNS` of each."""
     common: Row = {
         "target": target,
         "step": step,

@@ -19,11 +19,11 @@ Row = dict[str, object]
 ROWS_IN_MEMORY = 1 << 14
 """About 2 MB as columns. Two dozen targets with three tables each stay far below 256 MiB."""
 ROWS_AT_ONCE = 1 << 8
-"""Rows that become a table together: it costs the same for one row as for these."""
+"""Rows per table: making a table costs about the same for one row."""
 
 
 class Writer(pq.ParquetWriter):
-    """A Parquet writer that gives up where its file cannot be written; the library's tries again as it is collected."""
+    """A Parquet writer that closes once. The library's own tries to write again when it is garbage-collected."""
 
     def close(self) -> None:
         """Ends the file. Raises OSError, once."""
@@ -53,7 +53,7 @@ class Spool:
         self._writer: Writer | None = None
 
     def __iadd__(self, rows: Iterable[Mapping[str, object]]) -> Self:
-        """Adds rows behind the others."""
+        """Appends rows."""
         together = list(rows)
         for name, column in self._columns.items():
             column.extend([row.get(name) for row in together])
@@ -61,7 +61,7 @@ class Spool:
         return self
 
     def add_columns(self, common: Mapping[str, object], columns: Mapping[str, Sequence[object]]) -> None:
-        """Adds rows that share what is in `common`; the columns, one at least, are equally long."""
+        """Appends rows that share the values in `common`. There is at least one column, and all are equally long."""
         count = len(next(iter(columns.values())))
         for name, column in self._columns.items():
             column.extend(columns[name] if name in columns else [common.get(name)] * count)
@@ -70,7 +70,7 @@ class Spool:
     def add_rows(
         self, common: Mapping[str, object], rows: Sequence[tuple[object, ...]], names: tuple[str, ...]
     ) -> None:
-        """Adds rows that share what is in `common` and differ in the columns named."""
+        """Appends rows that share the values in `common` and differ in the columns named."""
         if rows:
             self.add_columns(common, dict(zip(names, zip(*rows, strict=True), strict=True)))
 
@@ -85,7 +85,7 @@ class Spool:
         yield from self._waiting
 
     def pour(self, other: "Spool") -> None:
-        """Adds the rows of another spool behind its own."""
+        """Appends the rows of another spool."""
         self._make_table()
         for table in other.tables():
             self._add(table)

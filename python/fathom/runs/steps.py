@@ -1,4 +1,4 @@
-"""A finished step's folder: how the step ended, which tables it has, and whether they are as they were written."""
+"""A finished step's folder: how the step ended, its tables, and whether they match their checksums."""
 
 import json
 from dataclasses import asdict, dataclass

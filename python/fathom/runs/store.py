@@ -84,7 +84,7 @@ class RunStore:
             self.document.save(self.path)
 
     def log_event(self, event: str, key: StepKey | None = None, **fields: object) -> None:
-        """Appends one durable line: what happens to which target, and when."""
+        """Appends one durable line: event, target and time."""
         line: dict[str, object] = {"time": _now(), "event": event}
         if key is not None:
             line |= {"target": self.document.targets[key.target].name, "step": key.name}
@@ -92,7 +92,7 @@ class RunStore:
             append_event(self.path, line | fields)
 
     def live_path(self, key: StepKey) -> Path:
-        """Returns the running step's line file. What an earlier attempt left there is kept beside it under a number."""
+        """Returns the running step's live log. The log of an earlier attempt is kept under a number."""
         path = live_log(self.path / STEPS / key.folder)
         if path.exists():
             attempt = len(list(path.parent.glob(f"{key.folder}.interrupted-*.jsonl"))) + 1

@@ -22,10 +22,9 @@ from fathom.runs.steps import StepRecord, load_record
 
 
 class Tables:
-    """The tables of one run. Without a document, run.json being damaged, what the manifest vouches for.
-
-    `source` is where to read: `own` tables that this process has just written, the folders of the `steps`, or, by
-    default, what is whole.
+    """The tables of one run. Without a document (a damaged run.json), only those that the manifest lists. `source` is
+    where to read: `own` tables that this process has just written, the folders of the `steps`, or, by default,
+    whichever are whole.
     """
 
     def __init__(
@@ -41,7 +40,7 @@ class Tables:
 
     @property
     def damage(self) -> list[Damage]:
-        """What has been found of the files that were asked for."""
+        """The damage found in the files read so far."""
         return first_of_each_file(self._found)
 
     def files(self, name: str) -> list[Path]:
@@ -55,12 +54,12 @@ class Tables:
         return pa.concat_tables([TABLES[name].empty_table(), *self.parts(name)])
 
     def parts(self, name: str) -> Iterator[pa.Table]:
-        """Yields the same in parts, so that a long run is never in memory whole."""
+        """Yields a whole table in parts, so that a long run never fills the memory."""
         for path in self.files(name):
             yield from read_parts(path)
 
     def check_steps(self) -> dict[str, list[Damage]]:
-        """Returns what is wrong with the finished steps, by folder, every file of each; `damage` has it afterwards."""
+        """Checks every file of the finished steps. Returns what is wrong by folder; `damage` has it afterwards."""
         damaged: dict[str, list[Damage]] = {}
         self.records()
         for name in TABLES:
@@ -71,7 +70,7 @@ class Tables:
         return damaged
 
     def check_events(self) -> list[Event]:
-        """Returns the sound events of the journal; what is wrong with it is in `damage` afterwards."""
+        """Returns the sound events of the journal; `damage` has its faults afterwards."""
         try:
             events, damaged = scan_events(self._run)
         except OSError:
@@ -109,7 +108,7 @@ class Tables:
         return not (document.has_sums and step_folders(self._run))
 
     def _own(self, name: str) -> list[Path]:
-        """Returns the run's own table, in a list; empty where the steps have to do."""
+        """Returns the run's own table in a list; empty where the steps must be read instead."""
         path = self._run / f"{name}.parquet"
         if self._source == "own":
             return [path]
@@ -159,7 +158,7 @@ class Tables:
         return self._manifest.fault(self._run, f"{STEPS}/{folder}/{STEP}") if self._manifest else None
 
     def _expected(self) -> set[str]:
-        """Folders of steps that have ended: as the manifest says, or, until there is one, the journal."""
+        """Returns the folders of ended steps, by the manifest or, before there is one, the journal."""
         if self._manifest:
             return {Path(name).parent.name for name in self._manifest.files if name.endswith(f"/{STEP}")}
         try:
@@ -203,7 +202,7 @@ def read_parts(path: Path) -> Iterator[pa.Table]:
 
 
 def unreadable(path: Path) -> Fault | None:
-    """Returns what can be seen to be wrong with a table that has no checksum, from reading it to its end."""
+    """Returns the fault of a table without a checksum, found by reading it to its end; None if it can be read."""
     try:
         for part in read_parts(path):
             part.validate(full=True)

@@ -78,7 +78,7 @@ def print_result(console: "Console", table: pa.Table) -> None:
 
 
 def _print_rows_as_lists(console: "Console", rows: list[dict[str, str]]) -> None:
-    """One column a line, as psql's expanded display has it."""
+    """Prints one column a line, like psql's expanded display."""
     for number, row in enumerate(rows, 1):
         console.print(f"row {number}", style="dim", highlight=False)
         width = max(map(len, row))

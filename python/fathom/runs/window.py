@@ -1,4 +1,4 @@
-"""The 95 % intervals of a window, from its seconds or from what the load generator watched."""
+"""The 95 % intervals of a window, from its seconds or from the load generator's own half-widths."""
 
 from array import array
 from collections.abc import Collection, Sequence
@@ -22,7 +22,9 @@ from fathom.statistics.uncertainty import (
 
 
 class Window:
-    """What is kept of the seconds of a load, a whole target's or one of its streams', to bound the window's figures."""
+    """The seconds of a load (a target's, or one of its streams'), kept to compute the intervals of the window's
+    figures.
+    """
 
     def __init__(self, target: str, *, each_second: bool, scratch: Path | None) -> None:
         self.latency = Spool(TABLES["latency"], scratch)
@@ -35,7 +37,7 @@ class Window:
     def add(
         self, common: Row, index: int, ops: Sequence[OpResult], asked: Collection[str], *, whole_second: bool
     ) -> None:
-        """Takes in what was done from one cut to the next, of the operations that were asked for."""
+        """Adds one second of the operations that the job asks for."""
         if self._each_second:
             self.add_latency(common, index, ops)
         if whole_second:
@@ -45,16 +47,16 @@ class Window:
                 self._seconds.setdefault(name, Seconds()).add(None)
 
     def add_latency(self, common: Row, index: int | None, ops: Sequence[OpResult]) -> None:
-        """Takes in the histograms of a second, or of no second but the whole step."""
+        """Adds the histograms of a second, or those of the whole step (`index` None)."""
         add_latency(self.latency, common, index, ops)
 
     def add_censored(self, common: Row, index: int | None, ops: Sequence[OpResult]) -> None:
-        """Takes in the ages of I/O that was in flight at the end, with the last second or the whole step."""
+        """Adds the ages of I/O in flight at the end, to the last second or the whole step."""
         add_censored(self.latency, common, index, ops)
 
     def keep(self, ops: Sequence[OpResult], batches: Sequence[Sequence[OpBins]]) -> None:
-        """Keeps the histograms of a window, where equally long parts enough have theirs to bound its percentiles: the
-        load generator's batches, else whole seconds.
+        """Keeps the histograms of a window if enough equally long parts have their own to bound its percentiles. The
+        parts are the load generator's batches, else whole seconds.
         """
         bins: dict[OpLatency, list[tuple[int, int, int, int]]] = {}
         for index, batch in enumerate(batches):
@@ -72,8 +74,8 @@ class Window:
     def bounds(self, op: OpResult, window_s: float, known: OpHalfWidths | None) -> Row:
         """Returns 95 % intervals of an operation's rate and mean latencies.
 
-        They are the load generator's own where it watched, else those of the whole seconds. None where there are too
-        few, or they drift.
+        They are the load generator's own where it has some, else from whole seconds. None where there are too few
+        seconds, or they drift.
         """
         seconds = self._seconds_of(op)
         iops = op.n / window_s if window_s else 0.0
@@ -97,7 +99,7 @@ class Window:
         }
 
     def bound(self, rows: Sequence[Row]) -> None:
-        """Puts the intervals of percentiles into the window's rows."""
+        """Writes the intervals of percentiles into the window's rows."""
         if not self._whole:
             return
         seconds = (Parts.of_table(table, self._target, self._whole) for table in self.latency.tables())
@@ -128,20 +130,22 @@ class Seconds:
         return len(self.n)
 
     def add(self, op: OpResult | None) -> None:
-        """Takes a second in; None for one in which nothing was completed."""
+        """Adds a second; None for one in which nothing was completed."""
         self.n.append(op.n if op else 0.0)
         self.mean_us.append((op and op.mean_us) or 0.0)
         self.response_us.append((op and op.response_mean_us) or 0.0)
 
 
 def waf_bounds(host: Sequence[float], media: Sequence[float]) -> Row:
-    """Returns bounds from the bytes of equally long stretches; nothing where there are too few, or they drift."""
+    """Returns the bounds of the WAF from the bytes of equally long parts; no bounds where there are too few, or they
+    drift.
+    """
     over = ratio_interval(media, host)
     return bounds_in("waf", (over.low, over.high)) if over else {}
 
 
 def around(name: str, value: float | None, half_width: float | None) -> Row:
-    """Returns the bounds of a figure that the load generator knows to a fraction of it."""
+    """Returns the bounds of a figure from the load generator's half-width, a fraction of the figure."""
     if value is None or half_width is None:
         return {}
     return bounds_in(name, (_from_zero(value * (1 - half_width)), value * (1 + half_width)))
@@ -172,5 +176,5 @@ def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
 
 
 def _from_zero(bound: float) -> float:
-    """No rate and no latency is below 0, however wide the interval: to cut it there costs no coverage."""
+    """Returns the interval cut at 0: no rate or latency is negative, so this loses no coverage."""
     return max(0.0, bound)

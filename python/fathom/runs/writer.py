@@ -16,7 +16,7 @@ from fathom.runs.layout import JOURNAL
 
 ATTEMPTS = 20
 PAUSE_S = 0.05
-"""A reader that looks has the lock for an instant, so the writer asks for it again."""
+"""A reader that checks holds the lock for an instant, so the writer tries more than once."""
 
 
 @contextmanager
