@@ -1,1 +1,1 @@
-"""Judging what was measured: steadiness, uncertainty, percentiles, validity, findings. Pure functions over tables."""
+"""Judges what was measured: steadiness, uncertainty, percentiles, validity, findings. Pure functions over tables."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 FAIR_FROM = 0.95
-"""Below this Jain's index is worth a word (methods.md, `added-latency`)."""
+"""Jain's index below which a report mentions imbalance (methods.md, `added-latency`)."""
 
 
 def jain(rates: Sequence[float]) -> float | None:

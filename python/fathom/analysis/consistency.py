@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from fathom.statistics.uncertainty import Interval, means_interval, repeats_interval
 
 TAIL_S = 500.0
-"""Figures are of the last 500 s, as AnandTech's suite has them."""
+"""Figures cover the last 500 s, as in AnandTech's suite."""
 TAIL_SHARE = 0.25
-"""Figures of a step shorter than four times that are of its last quarter."""
+"""In a step shorter than four times that, figures cover its last quarter."""
 LEAST_SECONDS = 20
-"""Fewer one-second rates say nothing of their spread."""
+"""Fewer one-second rates give no figure for their spread."""
 
 FLOOR_SHARE = 0.25
-"""Where the floor of one-second rates lies among them: what is left below are its own fluctuations."""
+"""The quantile of one-second rates that is their floor; rates below it are the floor's own fluctuations."""
 
 
 def floor_of(rates: Sequence[float] | NDArray[np.float64]) -> float | None:

@@ -12,12 +12,12 @@ import numpy as np
 from fathom.statistics.uncertainty import LEAST_SAMPLES, Interval, means_interval, ratio_interval
 
 Stretch = tuple[float, float, float]
-"""Start, length, and what was counted in that time: I/Os, or joules."""
+"""Start (s), length (s), and the count in that time: I/Os, or joules."""
 
 
 @dataclass(frozen=True)
 class _FromStretches:
-    """A ratio over a window from `stretches` whose energy is known."""
+    """A ratio over a window, from `stretches` of known energy."""
 
     interval: Interval | None
     stretches: int
@@ -47,8 +47,8 @@ class Efficiency(_FromStretches):
 
 
 def over_repeats(figures: Sequence[tuple[float, Interval | None]]) -> Interval | None:
-    """Returns the interval of the mean of a figure over repeats, from each one's figure and interval; of a single one
-    its own.
+    """Returns the interval of the mean over repeats, from the figure and interval of each; for one repeat its own
+    interval.
     """
     if len(figures) == 1:
         return figures[0][1]
@@ -96,7 +96,7 @@ def efficiency(
 
 
 def _widened(found: Interval, share: float) -> Interval:
-    """Returns the interval with a relative error that all its samples have in common."""
+    """Returns the interval widened by a relative error common to all its samples."""
     own = share * found.mean
     low, high = (
         found.mean - hypot(found.mean - found.low, own),

@@ -23,7 +23,7 @@ from fathom.output.text import duration, percent, signed_pct, span
 from fathom.statistics.uncertainty import Comparison, compare, repeats_interval
 
 SURPRISE_PCT = 10.0
-"""From this difference on a published figure counts as contradicted."""
+"""A published figure counts as contradicted from this difference on."""
 STALL_US = 1e6
 STALL_MEANS = 100
 """An I/O that takes longer than both, the second in mean latencies, is a stall. A host waits for it visibly, and a
@@ -32,17 +32,19 @@ queue does not explain it.
 FITTED = "fitted"
 """Role of a row that a twin's free parameters were fitted to."""
 UNCERTAIN = "uncertain"
-"""Role of a row whose source leaves the figure in doubt: it proves nothing, near or far, and is named apart."""
+"""Role of a row whose source leaves the figure in doubt: it proves nothing, so it is reported separately."""
 ROWS = {
     "validation": "figures that nothing was fitted to",
     FITTED: "figures that the twin was fitted to",
 }
 UNSTEADY = 0.10
-"""Standard deviation of one-second rates, as a fraction of their mean, from which consistency is worth a sentence."""
+"""Standard deviation of one-second rates, as a fraction of their mean, from which a finding mentions it."""
 
 
 class PublishedRow(Protocol):
-    """What is read of a published figure; absent ones are `None` or nan. `fathom.catalog.published_for` gives them."""
+    """The fields of a published figure that findings read; absent ones are `None` or nan.
+    `fathom.catalog.published_for` returns such rows.
+    """
 
     @property
     def iops(self) -> float | None: ...  # noqa: D102
@@ -68,7 +70,7 @@ def findings(
     physics: PhysicsOf | None = None,
     rated: RatedOf | None = None,
 ) -> list[Finding]:
-    """Returns findings on one run, the most telling first. Without a lookup nothing is said of what it would know."""
+    """Returns findings on one run, the most telling first. Without a lookup there are no findings that need it."""
     steps: dict[str, list[StepFigures]] = {}
     for figures in view.steps.values():
         if figures.headline > 0:
@@ -89,7 +91,9 @@ def findings(
 
 
 def _gated(view: RunView, ranked: Sequence[StepFigures], gate: Mapping[Key, Unsettled]) -> Finding:
-    """Returns the outcome among the targets that had settled, and which had not; without any of them no outcome."""
+    """Returns the outcome among the targets that had settled, and names the others. If none had settled, there is no
+    outcome.
+    """
     out = {one.target: why for one in ranked if (why := gate.get((one.target, one.step)))}
     if not out:
         outcome = _outcome(view, ranked)
@@ -105,7 +109,7 @@ def _gated(view: RunView, ranked: Sequence[StepFigures], gate: Mapping[Key, Unse
 
 
 def _cached(job: Job | None) -> str:
-    """What to know of a rate of writes that end in the host's memory."""
+    """Returns a caveat for writes that end in the host's memory."""
     if job is None or job.streams or job.direct or "write" not in job.weights:
         return ""
     return " These writes end in the page cache, so part of the rate may be that of memory."
@@ -158,7 +162,7 @@ def _no_winner(
 
 
 def _overall(view: RunView, outcomes: Sequence[Finding]) -> Iterable[Finding]:
-    """Yields who leads how many of the workloads; only for several targets on several workloads."""
+    """Yields how many of the workloads each target leads; only for several targets on several workloads."""
     contested = [one for one in outcomes if one.kind in ("leader", "level", "untold")]
     unclaimed = sum(one.kind == "unsettled" for one in outcomes)
     if len(contested) + unclaimed < 2 or len(view.document.targets) < 2:
@@ -230,7 +234,7 @@ def _published(
 
 @dataclass(frozen=True)
 class _Beside:
-    """A measured figure and the published one that it stands beside."""
+    """A measured figure and the published one for comparison."""
 
     figures: StepFigures
     measured: float
@@ -262,7 +266,7 @@ def _order(
     lookup: PublishedLookup,
     gate: Mapping[Key, Unsettled],
 ) -> Iterable[Finding]:
-    """In how many workloads the targets come out as published: who is ahead, and in which order all of them are."""
+    """Yields in how many workloads the published leader is ahead, and in how many the whole order is as published."""
     contests = [known for members in ranked if len(known := _beside(view, members, lookup, gate)) > 1]
     if not contests:
         return
@@ -292,13 +296,13 @@ def _published_value(one: _Beside) -> float:
 
 
 def _in_order(known: Sequence[_Beside]) -> bool:
-    """Returns whether no two targets have changed places."""
+    """Returns whether the measured order is the published order."""
     values = [one.published for one in sorted(known, key=_measured)]
     return values == sorted(values)
 
 
 def _agreement(off: Mapping[str, Sequence[float]]) -> Finding:
-    """Returns the median over all rows of each role, near and far, and the worst; what the twin was fitted to apart."""
+    """Returns the median and worst difference over all rows, separately for rows that the twin was fitted to."""
     parts, figures = [], {}
     doubtful = off.get(UNCERTAIN, ())
     counted = [one for one in off.items() if one[0] != UNCERTAIN]
@@ -323,7 +327,7 @@ def _agreement(off: Mapping[str, Sequence[float]]) -> Finding:
 
 
 def left_out(doubtful: Sequence[float]) -> str:
-    """Returns how far rows are off that are not counted, so that leaving them out hides nothing."""
+    """Returns the differences of rows that are not counted, so that nothing is hidden."""
     if len(doubtful) == 1:
         return (
             f"One figure is left out because its source is in doubt: it is off by {signed_pct(doubtful[0])}."
@@ -333,7 +337,7 @@ def left_out(doubtful: Sequence[float]) -> str:
 
 
 def _although(view: RunView, *, fitted: bool) -> str:
-    """Returns what to know of a figure that is far from the published one."""
+    """Returns a caveat for a figure that is far from the published one."""
     if view.document.quick:
         return ", but this run is shortened, and its drive may be less worn in"
     return ", although the twin may be fitted to it" if fitted else ""
@@ -371,7 +375,7 @@ def _limits(view: RunView, ranked: Sequence[Sequence[StepFigures]]) -> Iterable[
 
 
 def _stalls(view: RunView) -> Iterable[Finding]:
-    """Yields the longest stall of each real target: an I/O that took far longer than its like, or had not returned."""
+    """Yields the longest stall of each real target: an I/O that took far longer than others, or never returned."""
     found: dict[str, list[tuple[float, Point, StepFigures]]] = {}
     for figures in view.steps.values():
         for row in figures.rows:
@@ -390,7 +394,7 @@ def _stalls(view: RunView) -> Iterable[Finding]:
 
 
 def _consistency(view: RunView, ranked: Sequence[Sequence[StepFigures]]) -> Iterable[Finding]:
-    """Yields which targets run unevenly, one sentence per target about the workload where it is worst."""
+    """Yields one sentence per uneven target, about its worst workload."""
     found: dict[str, list[tuple[float, float, StepFigures]]] = {}
     for figures in (one for members in ranked for one in members):
         rates = view.rates(figures)
@@ -421,7 +425,7 @@ def _is_twin(view: RunView, figures: StepFigures) -> bool:
 
 
 def _interval(view: RunView, figures: StepFigures) -> tuple[float, float] | None:
-    """From the seconds where there are enough of them, else as the load generator knew it; no rate is below 0."""
+    """Returns the interval from seconds if there are enough, else the load generator's; never below 0."""
     interval = repeats_interval(view.repeats(figures))
     return (max(0.0, interval.low), interval.high) if interval else figures.interval
 
@@ -442,7 +446,7 @@ def _sure(interval: tuple[float, float] | None, figures: StepFigures) -> str:
 
 
 def leads(view: RunView) -> str:
-    """Returns the verb for the best of several: a shortened run claims no steady state, and so no leader."""
+    """Returns the verb for the best of several: a shortened run shows no steady state, so it names no leader."""
     return "is ahead in" if view.document.quick else "leads"
 
 

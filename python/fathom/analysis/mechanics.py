@@ -1,7 +1,6 @@
-"""What the arm and the platters of a disk allow, in closed form: no figure beyond it came from the medium.
-
-It knows nothing of caches and of how drives are built. `limits_of` takes the figures from the catalogue; for a real
-disk it takes those of its class. It measures nothing.
+"""The limits that arm and platters set to a disk, in closed form: a figure above them came from a cache. It does not
+model caches or firmware. `limits_of` takes the figures from the catalogue; for a real disk it takes those of its class.
+It measures nothing.
 """
 
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from fathom.targets.twin_names import twin_name
 
 US_PER_MIN = 60e6
 VIRTUAL = ("virtio", "loop")
-"""Transports that call themselves rotational whatever is behind them."""
+"""Transports that report `rotational` for any drive."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Mechanics:
 
     @property
     def half_turn_us(self) -> float:
-        """Mean wait for a sector at an angle that has nothing to do with the head's."""
+        """Mean wait for a sector at a random angle, us."""
         return US_PER_MIN / self.rpm / 2
 
     @property
@@ -40,10 +39,9 @@ class Mechanics:
         return 1e6 / (self.seek_us + self.half_turn_us + self.overhead_us)
 
     def most_iops(self, outstanding: float, block_bytes: int) -> float:
-        """Returns the most small random I/O that platters allow in any order and over the shortest of strokes.
-
-        However well they are ordered, I/Os wait half a turn on average for a sector at a random angle: Little's law
-        with that as the least residence, N / (T / 2). A block cannot pass faster than the outermost track either.
+        """Returns the most small random IOPS that platters allow, in any order and over the shortest strokes. In any
+        order, an I/O waits half a turn on average for a sector at a random angle. By Little's law the rate is at most N
+        / (T / 2). A block cannot pass faster than the outermost track either.
         """
         by_turn = outstanding * 1e6 / self.half_turn_us
         return by_turn if self.outer_mbps is None else min(by_turn, self.outer_mbps * 1e6 / block_bytes)
@@ -75,7 +73,7 @@ def limits_of(target: TargetRecord) -> Mechanics | None:
 
 
 def _of_class(target: TargetRecord) -> Mechanics | None:
-    """Returns what 3.5 inch server drives have, and no rates: a real disk does not report its speed."""
+    """Returns typical figures of 3.5 inch server drives, without rates: a real disk does not report its speed."""
     identity = target.identity
     if identity.get("rotational") is not True or identity.get("transport") in VIRTUAL:
         return None

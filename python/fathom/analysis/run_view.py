@@ -30,11 +30,11 @@ Key = tuple[str, str]
 """(target, step)"""
 
 MaybeKey = tuple[str | None, str]
-"""The same; without a target it is the whole machine."""
+"""A (target, step); without a target, the whole machine."""
 
 
 class HasTables(Protocol):
-    """What a view is made from; `fathom.runs.Run` is one."""
+    """The tables a view is made from; `fathom.runs.Run` has them."""
 
     @property
     def document(self) -> RunDocument: ...  # noqa: D102
@@ -48,7 +48,7 @@ class HasTables(Protocol):
 
 @dataclass(frozen=True)
 class Remark:
-    """What a backend said about a step."""
+    """A backend's remark on a step."""
 
     target: str
     step: str
@@ -135,11 +135,11 @@ class RunView:
     telemetry: pa.Table
     remarks: Sequence[Remark] = ()
     verdicts: Mapping[Key, str] = field(default_factory=dict)
-    """Per (target, workload) what the judge of its precondition said last, in words."""
+    """Maps (target, workload) to the last verdict on its precondition, in words."""
     further: Sequence[pa.Table] = ()
-    """Intervals of the further repeats, where `points` are those of several pooled."""
+    """Intervals of the other repeats, where `points` are pooled over several."""
     not_measured: Mapping[str, Sequence[Absent]] = field(default_factory=dict)
-    """Per target what could not be sampled, each as `subject: why`."""
+    """Maps each target to what could not be sampled."""
 
     @classmethod
     def of(
@@ -149,9 +149,7 @@ class RunView:
         verdicts: Mapping[Key, str] | None = None,
         not_measured: Mapping[str, Sequence[Absent]] | None = None,
     ) -> "RunView":
-        """Returns the view of a run, with what its backends remarked, its preconditions came to and nobody could
-        sample.
-        """
+        """Returns the view of a run, with remarks of backends, verdicts on preconditions, and gaps in sampling."""
         return cls(
             run.document,
             run.points,
@@ -179,7 +177,7 @@ class RunView:
 
     @cached_property
     def totals(self) -> dict[str, str]:
-        """The total that each part is a part of."""
+        """Maps each part to its total."""
         return {one.name: one.part_of for one in self.document.targets if one.part_of is not None}
 
     def label(self, target: str) -> str:
@@ -193,7 +191,7 @@ class RunView:
 
     @cached_property
     def offers(self) -> dict[str, Offered]:
-        """Of each step that is offered a share of an earlier step's rate: which."""
+        """Maps each offered-load step to its `Offered`."""
         return {
             cast("str", step["name"]): parse_offered(cast("OfferedJson", offered))
             for step in self._steps
@@ -201,7 +199,7 @@ class RunView:
         }
 
     def called(self, step: str, *, any_round: bool = False) -> str:
-        """Returns what a step is called in tables (`fathom.method.step_names`)."""
+        """Returns a step's name in tables (`fathom.method.step_names`)."""
         return called(step, self.named, any_round=any_round)
 
     @cached_property
@@ -216,7 +214,7 @@ class RunView:
 
     @cached_property
     def precisions(self) -> dict[str, float]:
-        """Of each step whose window a twin ends as soon as its figures are known so well: to which fraction."""
+        """Maps steps whose window a twin ends early to the precision for it, as a fraction."""
         return {
             cast("str", step["name"]): precision
             for step in self._steps
@@ -225,7 +223,7 @@ class RunView:
 
     @cached_property
     def percentiles(self) -> dict[str, float]:
-        """The highest percentile, 0..1, of each step that asks for one."""
+        """Maps steps that ask for a percentile to the highest, 0..1."""
         return {
             cast("str", step["name"]): percentile
             for step in self._steps
@@ -234,7 +232,7 @@ class RunView:
 
     @cached_property
     def steps(self) -> dict[Key, StepFigures]:
-        """Measured steps in the order of points, of curves only the maxima, none of rounds, none of parts."""
+        """Measured steps in the order of points: for curves only the maxima, and without rounds and parts."""
         return {key: figures for key, figures in self._all_steps.items() if key[0] not in self.totals}
 
     @cached_property
@@ -244,7 +242,7 @@ class RunView:
 
     @cached_property
     def loaded(self) -> set[Key]:
-        """Targets and steps with I/O under way at some time, whether or not any of it ended."""
+        """(target, step) pairs with I/O in flight at some time, even if none completed."""
         rows = self.telemetry.filter(pc.field("name") == "outstanding").select(["target", "step"])
         return {
             (row["target"], row["step"])
@@ -253,7 +251,7 @@ class RunView:
 
     @cached_property
     def _all_steps(self) -> dict[Key, StepFigures]:
-        """Without those that have no figures because too much of their I/O failed."""
+        """All measured steps, except those without figures because too much I/O failed."""
         repeated = {step["name"] for step in self._steps if step.get("round")}
         rows: dict[Key, list[Point]] = {}
         for row in map(Point.of, self.points.to_pylist()):

@@ -1,7 +1,6 @@
 """The gate before a sentence claims a figure: whether the target had settled when it was measured.
 
-Whoever writes that a target leads, holds or sustains asks here first. Answers from what a run recorded, and writes
-nothing but the reason.
+Every sentence that a target leads, holds or sustains is checked here first, against the run's record.
 """
 
 from collections.abc import Mapping
@@ -15,11 +14,11 @@ from fathom.output.text import percent
 from fathom.runs.document import TargetRecord
 
 WHOLE = 0.99
-"""Part of a region that counts as all of it: a fill writes whole blocks."""
+"""Share of a region that counts as all of it: a fill writes whole blocks."""
 
 
 class Unsettled(Enum):
-    """Why a figure is not one of a settled target."""
+    """Why the target of a figure had not settled."""
 
     NOT_STEADY = "steady state was not reached"
     NOT_FILLED = "its region had not been written once"
@@ -28,7 +27,7 @@ class Unsettled(Enum):
 
 
 def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
-    """Returns the measured steps whose target had not settled, with the reason. The others may be claimed."""
+    """Returns the measured steps whose target had not settled, with the reason. Only the others may be claimed."""
     found: dict[Key, Unsettled] = {}
     written, gaps = written_before(view), maximum_gaps(view)
     for key, figures in view.steps.items():
@@ -45,7 +44,7 @@ def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
 
 
 def shortfall(before: float, at_random: float) -> str:
-    """Returns how much of a region had been written, in words."""
+    """Returns in words how much of a region had been written."""
     return f"{percent(before)} of its region had been written, {percent(at_random)} at random"
 
 
@@ -87,7 +86,7 @@ def _overwrites(job: Job) -> bool:
 
 
 def _keeps_state(target: TargetRecord) -> bool:
-    """Returns whether what was written before is part of the target's figures: an SSD, seen without a file system."""
+    """Returns whether earlier writes affect the target's figures: an SSD without a file system."""
     if target.kind == "twin":
         return not target.identity.get("file_system") and _is_ssd((target.catalog or "").partition("?")[0])
     return target.kind == "device" and target.identity.get("rotational") is False

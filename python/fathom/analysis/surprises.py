@@ -1,6 +1,5 @@
-"""Where a run differs from what must hold: Little's law, what its hardware can do at most, and its data sheet.
-
-What must hold comes in through lookups; a target that they do not know is not judged.
+"""Where a run contradicts Little's law, the limits of its hardware, or its data sheet. Limits and data sheets come from
+lookups; a target without them is not judged.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ LITTLE_GAP = 0.05
 BEYOND = 1.02
 """A rate from this fraction of a ceiling on contradicts it; below, it is rounding and the ends of windows."""
 NEAR = 0.75
-"""From this fraction of a ceiling on it is worth a sentence how near it is."""
+"""A finding mentions a rate from this fraction of a ceiling on."""
 RATED_PCT = 10.0
 RATED_DEPTH = 32
 """Data sheets rate random I/O at no fewer in flight: SATA drives at their 32 slots, NVMe drives at many more."""
@@ -25,7 +24,7 @@ SMALL_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class Physics:
-    """Ceilings of one target, None where not known: of its link and its dies together, MB/s of 10^6 B and senses/s."""
+    """Ceilings of one target; None where not known. Link and dies are in MB/s of 10^6 B, senses in 1/s."""
 
     link_mbps: float | None = None
     link: str = "its link"
@@ -77,7 +76,7 @@ class _Rated:
 
 
 def surprises(view: RunView, physics: PhysicsOf | None, rated: RatedOf | None) -> Iterator[Finding]:
-    """Yields contradictions first, then how near to its ceilings each target came, then the data sheet."""
+    """Yields contradictions first, then the rates nearest to ceilings, then the data sheet."""
     yield from _little(view)
     if physics:
         yield from _ceilings(view, physics)
@@ -86,7 +85,7 @@ def surprises(view: RunView, physics: PhysicsOf | None, rated: RatedOf | None) -
 
 
 def _little(view: RunView) -> Iterator[Finding]:
-    """Yields IOPS x mean latency must be what was in flight (Little, 1961)."""
+    """Yields steps in which IOPS x mean latency differs from the I/Os in flight (Little, 1961)."""
     for figures in view.steps.values():
         kept = figures.outstanding or figures.asked_depth
         if not kept or figures.mean_us is None or figures.iops <= 0:
@@ -103,9 +102,7 @@ def _little(view: RunView) -> Iterator[Finding]:
 
 
 def _ceilings(view: RunView, physics: PhysicsOf) -> Iterator[Finding]:
-    """Yields what is beyond a ceiling one by one; targets that come nearest to the same ceiling in the same step
-    together.
-    """
+    """Yields one finding per rate above a ceiling, and one for all targets nearest to the same ceiling in a step."""
     near: dict[tuple[str, str], list[_Against]] = {}
     for target in view.document.targets:
         known = physics(target)
@@ -182,7 +179,7 @@ def _figures(one: _Against) -> dict[str, float]:
 
 
 def _data_sheet(view: RunView, rated: RatedOf) -> Iterator[Finding]:
-    """Yields the best figure of each kind that a data sheet states; what is near it is counted.
+    """Yields how the best figure of each kind compares with the data sheet; near ones are only counted.
 
     Data sheets state settled drives: a figure of one that never became steady is not compared.
     """
@@ -221,8 +218,8 @@ def _data_sheet(view: RunView, rated: RatedOf) -> Iterator[Finding]:
 
 
 def _kind(view: RunView, figures: StepFigures) -> tuple[str, str] | None:
-    """Returns what a data sheet calls it: large and sequential, or 4 KiB random over the whole drive. None for all
-    else, and for several workloads at once.
+    """Returns the kind of rating that fits a step: large and sequential, or 4 KiB random over the whole drive. None for
+    other steps, and for several workloads at once.
     """
     ops = {row.op for row in figures.rows}
     job = view.jobs.get(figures.step)
@@ -238,7 +235,7 @@ def _kind(view: RunView, figures: StepFigures) -> tuple[str, str] | None:
 
 
 def _off(view: RunView, together: Sequence[_Rated], source: str) -> Finding:
-    """Returns all that one sheet states otherwise of a target, the farthest first, so that its source is named once."""
+    """Returns one sentence on all differences from a data sheet, largest first, so that its source is named once."""
     ranked = sorted(together, key=lambda one: -abs(one.off_pct))
     target = ranked[0].figures.target
     told = "; ".join(_off_text(one) for one in ranked)

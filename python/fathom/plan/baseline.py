@@ -1,4 +1,4 @@
-"""A system beside its own drive: the second target that a method about added latency needs."""
+"""The drive of a system as a second target, which methods about added latency need."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from fathom.targets.target import Target
 
 
 def with_baselines(method: Method, targets: Sequence[Target]) -> list[Target]:
-    """Returns the targets, and behind them the drives of twins of systems, if the method compares with them."""
+    """Returns the targets, followed by the drives of simulated systems if the method compares with them."""
     named = {target.name for target in targets}
     found = [f"twin:{name}" for target in targets if (name := _baseline(target))]
     missing = [name for name in dict.fromkeys(found) if name not in named]

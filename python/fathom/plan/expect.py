@@ -1,6 +1,6 @@
 """What a step writes and how long it takes if the drive keeps its rated speed. Measures nothing.
 
-Only a twin is known by its data sheet; of any other target, volumes given in bytes are known and nothing else.
+Only a twin has a data sheet; for any other target, only volumes given in bytes are known.
 """
 
 from dataclasses import dataclass, replace
@@ -16,15 +16,14 @@ from fathom.sizing.needs import Op
 from fathom.targets.target import Target
 
 WHOLE = 0.95
-"""From this share of a drive on a region is the whole drive."""
+"""A region of at least this share counts as the whole drive."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """One step on one target. `None`: it depends on a speed that nobody states.
-
-    `bound`: the volume is the most or the least that it writes in its time. The step has fewer I/Os in flight than the
-    rated speed takes. Or it uses a part of the drive, whose rating is that of random writes to all of it.
+    """One step on one target. `None`: it depends on an unknown speed. `bound`: the volume is only an upper or lower
+    limit. Upper: fewer I/Os are in flight than the rating needs. Lower: random writes go to a part of the drive, and
+    the rating is for the whole.
     """
 
     time_s: float | None
@@ -34,7 +33,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class Endurance:
-    """What a drive may be written in its life, and how that is stated."""
+    """The rated endurance of a drive, and its source."""
 
     written_bytes: float
     basis: str
@@ -52,7 +51,7 @@ def rating_of(target: Target) -> Drive | None:
 
 
 def endurance_of(drive: Drive | None, units: int = 1) -> Endurance | None:
-    """Returns the rated endurance of that many drives together, None where nobody states it."""
+    """Returns the rated endurance of that many drives together, None where it is not stated."""
     figure = drive.figures.get(("endurance", None)) if drive else None
     return Endurance(units * figure.value, figure.basis, figure.source) if figure else None
 
@@ -61,7 +60,7 @@ def expect(step: Step, target: Target, drive: Drive | None) -> Expected:
     """Returns what the step writes and how long it takes if the target keeps its rated rates.
 
     A point of a curve writes its share of the maximum, and so does a step with `offered`. A search for a capacity is
-    counted as the maximum. The drives of an array do all of it at once.
+    counted as the maximum. Every drive of an array does all of it, at the same time.
     """
     each = _expect_of_unit(step, target, drive)
     units = max(1, len(target.parts))
@@ -93,7 +92,7 @@ def _expect_of_unit(step: Step, target: Target, drive: Drive | None) -> Expected
 
 
 def _bound(job: Job, capacity_bytes: int) -> Literal["most", "least"] | None:
-    """Returns how a random load in a given time differs from the rated one, of the whole drive at depth."""
+    """Returns whether the volume of a random load is an upper or a lower limit; None where it is neither."""
     if job.pattern.kind == "sequential":
         return None
     if job.threads * job.iodepth < RATED_DEPTH:
@@ -106,7 +105,7 @@ def _least(known: float | None, other: float) -> float:
 
 
 def _at_rated_speed(job: Job, drive: Drive | None) -> tuple[float, float | None]:
-    """Returns the share of writes in the bytes that the job moves, and bytes moved per second, where rated.
+    """Returns the share of writes in the bytes that the job moves, and its rated bytes per second.
 
     Operations of a mix take turns, so the time of a mean I/O is the mean of their times.
     """
@@ -130,7 +129,7 @@ def _at_rated_speed(job: Job, drive: Drive | None) -> tuple[float, float | None]
 
 
 def _rated_bps(drive: Drive | None, op: Op, block_bytes: int, pattern: str) -> float | None:
-    """Returns the sequential rating, or for jumps that of random I/O as far as the sequential one allows."""
+    """Returns the sequential rating in B/s; for random I/O its own rating, at most the sequential one."""
     if drive is None or (bandwidth := drive.figures.get(("bandwidth", op))) is None:
         return None
     if pattern == "sequential":

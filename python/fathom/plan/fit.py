@@ -76,7 +76,7 @@ def _check_takes(step: str, job: Job, target: Target) -> None:
 
 
 def inapplicable(step: Step, target: Target) -> str | None:
-    """Returns why a step cannot be run on a target at all, or None. What it says ends up in the report."""
+    """Returns why a step cannot be run on a target at all, or None. The text appears in the report."""
     odd_kinds: set[Kind] = {
         one.kind for one in target.members or (target,) if one.kind not in ("device", "twin")
     }

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlannedStep:
-    """What one step will do to one target, as in `fathom.plan.expect`. `None`: it depends on the target's speed."""
+    """What one step will do to one target, as in `fathom.plan.expect`. `None` depends on the target's speed."""
 
     number: int
     step: str
@@ -43,7 +43,7 @@ class PlannedStep:
 
 @dataclass(frozen=True)
 class Plan:
-    """Every step on one target, in the order of execution, and what the target may be written in its life."""
+    """Every step on one target, in the order of execution, and the target's rated endurance."""
 
     target: Target
     steps: tuple[PlannedStep, ...]
@@ -52,17 +52,17 @@ class Plan:
 
     @property
     def time_s(self) -> float:
-        """Of all steps whose time is known."""
+        """Time in s of all steps whose time is known."""
         return sum(step.time_s or 0.0 for step in self.steps)
 
     @property
     def least_time_s(self) -> float:
-        """The same if preconditions are steady at once and rounds as soon as they can be judged."""
+        """Least time in s: preconditions are steady at once, and rounds as soon as they can be judged."""
         return sum(step.time_s or 0.0 for step in self.steps if not step.may_be_left_out)
 
     @property
     def written_bytes(self) -> int:
-        """Of all steps whose volume is known."""
+        """Bytes written by all steps whose volume is known."""
         return sum(step.written_bytes or 0 for step in self.steps)
 
     @property
@@ -79,7 +79,7 @@ class Plan:
 
 
 def plan_of(method: Method, target: Target) -> Plan:
-    """Returns what the method will do to the target."""
+    """Returns the plan of a method on a target."""
     drive = rating_of(target)
     steps = []
     for number, step in method.steps_on(target):
@@ -106,7 +106,7 @@ def print_plan(
     repeats: int = 1,
     purge: Purge = "trim",
 ) -> None:
-    """Prints the plan as tables, one per target, each with what all repeats come to."""
+    """Prints the plan as tables, one per target, each with the sum over all repeats."""
     from rich.table import Table
     from rich.text import Text
 
@@ -160,7 +160,7 @@ def _bound(target: Target) -> str:
 
 
 def _refusal(target: Target, method: Method, purge: Purge) -> FathomError | None:
-    """Returns why nothing would be touched as things are; None where a run would begin.
+    """Returns why a run would be refused now; None where it would begin.
 
     Reasons are a region that does not fit, or a device without its token.
     """
@@ -174,7 +174,7 @@ def _refusal(target: Target, method: Method, purge: Purge) -> FathomError | None
 
 
 def _of_purge(method: Method, target: Target, purge: Purge) -> list[str]:
-    """Returns how purge steps erase, where that is not by TRIM."""
+    """Returns a sentence on how purge steps erase, if not by TRIM."""
     if purge == "trim":
         return []
     if not any(step.kind == "purge" for step in method.steps):
@@ -210,7 +210,7 @@ def _totals(plan: Plan) -> list[str]:
 
 
 def _why(plan: Plan) -> str:
-    """Returns why some steps write less or more than the rated speed says."""
+    """Returns why some steps write less or more than at the rated speed."""
     bounds = {step.bound for step in plan.steps}
     reasons = [
         *([f"fewer than {RATED_DEPTH} in flight write less"] if "most" in bounds else ()),
@@ -220,7 +220,7 @@ def _why(plan: Plan) -> str:
 
 
 def _known(plan: Plan) -> str:
-    """Returns what is known of time and volume where the rest depends on the target's speed."""
+    """Returns the known time and volume where the rest depends on the target's speed."""
     timeless = sum(step.time_s is None for step in plan.steps)
     by_time = sum(step.written_bytes is None for step in plan.steps)
     time = f"at most {duration(plan.time_s)}"
@@ -239,7 +239,7 @@ def _steps(count: int) -> str:
 
 
 def _of_twin(method: Method) -> str:
-    """Returns why a twin writes and takes less than the plan says, which is the drive's."""
+    """Returns why a twin takes less time and writes less than the plan, which is about the drive."""
     precisions = [step.precision for step in method.steps if step.precision]
     early = (
         f". It ends windows once rate and latency are known to {percent(max(precisions))}"

@@ -1,1 +1,1 @@
-"""How many drives a need takes: `needs` reads what is asked, `drive` what one drive gives, `size` counts."""
+"""How many drives a need takes: `needs` reads the needs, `drive` the figures of one drive, and `size` counts."""

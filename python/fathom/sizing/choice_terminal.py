@@ -1,4 +1,4 @@
-"""A choice at a terminal, and as JSON: the recommendation with its reasons, then what it rests on."""
+"""A choice at a terminal, and as JSON: the recommendation with its reasons, then the figures behind it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -173,7 +173,7 @@ def answer_text(offer: Offer, answer: Answer) -> str:
 
 
 def _systems_table(choice: Choice) -> Table:
-    """Returns what one of each costs, in whole and per unit of what it gives."""
+    """Returns the cost of one of each system: in total, and per unit of capacity and rate."""
     table = _table(f"prices: {choice.prices.currency}", choice)
     systems = [offer.system for offer in choice.offers]
     for group in GROUPS:

@@ -21,12 +21,12 @@ class Offer:
 
     @property
     def count(self) -> int:
-        """Systems; 0 where no number of them answers the needs."""
+        """Number of systems; 0 where no number of them meets the needs."""
         return self.sizing.drives or 0
 
     @property
     def cost(self) -> float | None:
-        """Cost of all of them; None where no number answers, or the system has no price."""
+        """Cost of all of them; None where no number of them meets the needs, or the system has no price."""
         return self.count * self.system.bill.total if self.count and self.system.bill else None
 
 
@@ -78,7 +78,7 @@ def choose(needs: Needs, systems: Sequence[StorageSystem], prices: Prices) -> Ch
 
 
 def merit(offer: Offer, needs: Needs) -> float | None:
-    """Returns what the preference looks at, the least first; None where it is not known of the offer."""
+    """Returns the value that the preference compares, lower is better; None where the offer has none."""
     wanted = needs.prefer
     if wanted.kind == "cost":
         return offer.cost

@@ -1,4 +1,4 @@
-"""What one drive gives by its data sheet, with the source of each figure; `fathom.sizing.measured` reads runs."""
+"""The figures of one drive by its data sheet, each with its source; `fathom.sizing.measured` reads runs."""
 
 import re
 from collections.abc import Sequence
@@ -23,22 +23,22 @@ class Figure:
     basis: str
     source: str
     is_bound: bool = False
-    """Whether all that is known is that the true one is not above it."""
+    """Whether the true value is only known to be no higher."""
 
 
 @dataclass(frozen=True)
 class Drive:
-    """One drive's figures by what they answer; or one whole system's, whose `noun` says so."""
+    """The figures of one drive, by kind and operation; or of one whole system, as `noun` shows."""
 
     name: str
     label: str
     figures: dict[tuple[Kind, Op | None], Figure]
     noun: str = "drive"
     absent: str = "no figure for this drive: give a run of it with --run"
-    """What to say of a need for which there is no figure."""
+    """The message for a need without a figure."""
 
     def figure(self, need: Need) -> Figure | None:
-        """Returns the figure that a need is held against; None where nobody states it."""
+        """Returns the figure to compare a need with; None where there is none."""
         return self.figures.get((need.kind, need.op))
 
 
@@ -46,7 +46,7 @@ def rated_drive(name: str) -> Drive:
     """Returns a product of the catalogue by its data sheet: the capacity that the name ends in, or the largest.
 
     For a device of the catalogue, rows of another form factor serve only where there is no other. So do rows that no
-    good source confirms. Endurance is the least that any row states: variants of a model differ, and wear must not be
+    good source confirms. Endurance is the least of all rows: variants of a model differ, and wear must not be
     understated.
 
     Raises UsageError where there is no such product or capacity.
@@ -89,8 +89,8 @@ def _of_size(name: str, ratings: Sequence[SpecRow], capacity_gb: float | None) -
 
 
 def _of_form(name: str, ratings: Sequence[SpecRow]) -> list[SpecRow]:
-    """Returns those of the device's own form factor, which decides its power and so its speed; all where none
-    is known.
+    """Returns the rows of the device's form factor, which decides its power and so its speed; all rows where it is
+    unknown.
     """
     if name not in {entry.name for entry in entries("devices")}:
         return list(ratings)

@@ -1,6 +1,5 @@
-"""The two files of `fathom choose`: what is needed, and what the pieces of systems cost.
-
-Reads and checks; the prices that are shipped are relative, and their note says so wherever they are used.
+"""The two files of `fathom choose`: the needs, and the prices of the parts of systems. The shipped prices are relative,
+and a note says so wherever they are used.
 """
 
 import re
@@ -30,7 +29,7 @@ PREFERENCES = '"least cost", "least power", "most capacity", "most GB/s read" or
 
 @dataclass(frozen=True)
 class Preference:
-    """What decides between systems that all answer the needs."""
+    """The preference between systems that all meet the needs."""
 
     text: str
     kind: Kind | Literal["cost"]
@@ -46,7 +45,7 @@ def parse_preference(text: object) -> Preference:
 
 
 def _need(text: object) -> Need:
-    """Returns a need of a file; pydantic turns the ValueError into the file's line."""
+    """Returns a need from a file; its ValueError becomes an error with the file's line."""
     try:
         return parse_need(str(text), "need")
     except UsageError as error:
@@ -79,7 +78,7 @@ class Needs(_File):
 
 
 class Item(_File):
-    """One piece of a system."""
+    """One part of a system."""
 
     price: Positive
     watts: Positive | None = None

@@ -1,4 +1,4 @@
-"""What a run measured of one target, as figures to size with: the best of its points that keep the latency needs.
+"""Figures for sizing from a run: the best points of one target that meet the latency needs.
 
 Bandwidth is of blocks of 64 KiB and more, IOPS and latency of 4 KiB, whatever the pattern. A latency need limits the
 IOPS: those of points whose mean is longer do not count, in a mix for reads and writes each.
@@ -19,7 +19,7 @@ from fathom.sizing.needs import OPS, SMALL_BYTES, Kind, Need, Op
 from fathom.statistics.failed import failed_share, in_words, is_marked
 
 _Figures = dict[tuple[Kind, Op | None], Figure]
-_ABSENT = "no point of the run shows it and keeps the latency needed"
+_ABSENT = "no point of the run has it within the latency needed"
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class _Point:
 
 
 def measured_drive(path: Path, needs: Sequence[Need] = (), product: str | None = None) -> Drive:
-    """Returns the only target of a run by what was measured there; of several, the one that is of that product.
+    """Returns the figures of a run's only target, or of the one of that product.
 
     Args:
         path: the run.
@@ -65,7 +65,7 @@ def measured_drive(path: Path, needs: Sequence[Need] = (), product: str | None =
 
 
 def _check_errors(run: Run, target: str) -> None:
-    """Raises FathomError for a run in whose figures too much I/O failed: drives are not bought by what is left."""
+    """Raises FathomError for a run in which too much I/O failed to size by."""
     for row in run.points.to_pylist():
         share = failed_share(row["n"], row["errors"])
         if row["target"] == target and share is not None and is_marked(share):
@@ -81,8 +81,8 @@ def _bandwidth(points: Sequence[_Point]) -> _Figures:
 
 
 def _iops(points: Sequence[_Point], limits_us: Mapping[str, float]) -> _Figures:
-    """Returns the most IOPS within the limits and the latency there; where no point is within, the least
-    latency alone.
+    """Returns the most IOPS within the latency limits, and the latency there. If no point is within them, returns only
+    the least latency.
     """
     figures: _Figures = {}
     if best := max((p for p in points if p.keeps(limits_us)), key=lambda point: point.iops, default=None):

@@ -1,4 +1,4 @@
-"""Reads needs as people write them: a rate, a capacity, writes a day over years, a latency, a power budget."""
+"""Reads needs: a rate, a capacity, writes a day over years, a latency, or a power budget."""
 
 import re
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from fathom.errors import UsageError
 
 Kind = Literal["bandwidth", "iops", "capacity", "endurance", "latency", "power"]
 Op = Literal["read", "write", "70/30", "50/50", "30/70"]
-"""A mix is reads/writes in percent, and its figure the sum of both."""
+"""A mix is reads/writes in percent; its figure is their sum."""
 
 SMALL_BYTES = 4096
 """At this block size it counts as IOPS."""

@@ -1,4 +1,6 @@
-"""A choice in words: what is recommended, what binds it, and why each of the other systems is behind or out."""
+"""A choice in words: the recommendation, the need that decides its number, and why each other system ranks lower or
+fails.
+"""
 
 from fathom.output.text import percent
 from fathom.sizing.choose import Choice, Offer, merit
@@ -18,7 +20,7 @@ def headline(choice: Choice) -> str:
     among = (
         f"{choice.needs.prefer.text} of the {rivals} that meet the needs"
         if rivals > 1
-        else "the only one that answers"
+        else "the only one that meets the needs"
     )
     return f"{best.count} x {best.system.name}: {among}"
 
@@ -43,7 +45,7 @@ def _binding(offer: Offer, choice: Choice) -> str:
 
 
 def _merit(offer: Offer, choice: Choice) -> str:
-    """Returns what the offer costs, after what it gives of what is preferred."""
+    """Returns the preferred figure of the offer, then its cost."""
     cost = "no price" if offer.cost is None else f"cost {offer.cost:,.4g} ({choice.prices.currency})"
     wanted = choice.needs.prefer
     value = merit(offer, choice.needs)
@@ -64,7 +66,7 @@ def _behind(offer: Offer, choice: Choice) -> str:
 
 
 def _differences(offer: Offer, best: Offer) -> str:
-    """Returns what makes the difference, the largest first: `servers +660, storage +92.16, network +66`."""
+    """Returns the differences in cost by part, the largest first: `servers +660, storage +92.16, network +66`."""
     ours, theirs = offer.system.bill, best.system.bill
     if ours is None or theirs is None:
         return ""

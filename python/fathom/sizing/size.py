@@ -1,4 +1,4 @@
-"""Counts drives: every need against one drive's figure, the largest count wins, the second is the next limit."""
+"""Counts drives: divides each need by one drive's figure. The largest count decides; the second is the next limit."""
 
 import math
 from collections.abc import Sequence
@@ -15,9 +15,8 @@ from fathom.sizing.needs import Need
 
 @dataclass(frozen=True)
 class Answer:
-    """One need, one drive's figure after derating, and the drives it takes: at least, or (power) at most.
-
-    `drives` is None where no number of drives answers it, or where the figure is not stated: `why` says which.
+    """One need, one drive's figure after derating, and the drives it takes: at least, or (power) at most. `drives` is
+    None where no number of drives meets it, or the figure is not stated; `why` gives the reason.
     """
 
     need: Need
@@ -28,13 +27,13 @@ class Answer:
 
     @property
     def is_ceiling(self) -> bool:
-        """Whether it bounds the count from above."""
+        """Whether it is an upper limit of the count."""
         return self.need.kind == "power"
 
 
 @dataclass(frozen=True)
 class Link:
-    """A host's or GPU's link: what it carries raw, against what is asked of it."""
+    """A host's or GPU's link: its raw rate, and the need."""
 
     label: str
     raw_bytes_per_s: float
@@ -58,13 +57,13 @@ class Sizing:
 
     @property
     def floors(self) -> list[Answer]:
-        """Needs that a number of drives answers, the most demanding first."""
+        """Needs that some number of drives meets, the most demanding first."""
         counted = [answer for answer in self.answers if answer.drives is not None and not answer.is_ceiling]
         return sorted(counted, key=lambda answer: -_exact(answer))
 
     @property
     def unmet(self) -> list[Answer]:
-        """Needs that the count does not answer: impossible, not stated, or a ceiling below the count."""
+        """Needs that the count does not meet: impossible, not stated, or a ceiling below the count."""
         count = self.floors[0].drives if self.floors else 1
         return [
             answer
@@ -81,9 +80,8 @@ class Sizing:
 
 
 def size(drive: Drive, needs: Sequence[Need], derate: float = 1.0, link: str = "5x16") -> Sizing:
-    """Returns sizes for the needs. `derate` multiplies what one drive gives in bandwidth and IOPS.
-
-    Raises UsageError for a derate or link that there is not.
+    """Returns the sizing for the needs. `derate` (0..1] multiplies one drive's bandwidth and IOPS. Raises UsageError
+    for an invalid derate or link.
     """
     if not 0 < derate <= 1:
         raise UsageError(f"--derate {derate:g}: out of range", "expected above 0 and up to 1")
@@ -112,7 +110,7 @@ def _answer(drive: Drive, need: Need, derate: float) -> Answer:
 
 
 def _exact(answer: Answer) -> float:
-    """Returns drives before rounding, so that of two equal counts the tighter need binds."""
+    """Returns the drives before rounding, so that the tighter of two needs with equal counts decides."""
     if answer.need.kind == "latency" or not answer.each:
         return 0.0
     return answer.need.amount / answer.each

@@ -1,4 +1,4 @@
-"""One whole system of the catalogue, as it was tested: what it gives, what it is made of, what that costs.
+"""One whole system of the catalogue, as tested: its figures, parts and cost.
 
 A system is sized like a drive, by its published maxima; nothing is interpolated between the sizes that were tested.
 """
@@ -35,7 +35,7 @@ class Bill:
 
 @dataclass(frozen=True)
 class StorageSystem:
-    """One system. `bill` is None where the catalogue does not say what it is made of."""
+    """One system. `bill` is None where the catalogue lists no parts."""
 
     drive: Drive
     raw_bytes: float | None
@@ -55,7 +55,7 @@ class StorageSystem:
 
 
 def rated_system(name: str, prices: Prices, measured: Drive | None = None) -> StorageSystem:
-    """Returns a system of the catalogue by what was published of it, or with the rates of a run of it instead.
+    """Returns a system of the catalogue with its published figures, or with the rates of a run of it.
 
     Raises:
         UsageError: no such system, a single drive, or a price is missing.
@@ -87,7 +87,7 @@ def rated_system(name: str, prices: Prices, measured: Drive | None = None) -> St
 
 
 def _published(rows: Sequence[PublishedRow]) -> _Figures:
-    """Returns the best certain rows: large sequential blocks, small random ones, and the latency that these imply."""
+    """Returns figures from the best certain rows: large sequential blocks, small random ones, and their latency."""
     figures: _Figures = {}
     for key, figure in _candidates(rows):
         if key not in figures or figures[key].value < figure.value:
@@ -129,7 +129,7 @@ def _candidates(rows: Sequence[PublishedRow]) -> Iterator[tuple[tuple[Kind, Op |
 
 
 def _op(row: PublishedRow) -> Op | None:
-    """Returns what a row answers for; None for a mix that no need names, and for one half of a mix."""
+    """Returns the operation of a row, as needs have it; None for other mixes, and for one half of a mix."""
     return None if row.op or row.read_pct is None else OPS.get(row.read_pct)
 
 
@@ -152,7 +152,7 @@ def _bill(name: str, parts: Sequence[Part], prices: Prices) -> Bill:
 
 
 def _watts(parts: Sequence[Part], prices: Prices) -> float | None:
-    """None where one piece's watts are not stated: part of a sum is no sum."""
+    """Returns the watts of all parts; None where one is not stated."""
     each = [(part.count, prices.items[part.item].watts) for part in parts]
     if not each or any(watts is None for _, watts in each):
         return None

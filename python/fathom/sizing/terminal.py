@@ -13,7 +13,7 @@ SCHEMA = "fathom-size/1"
 
 
 def print_sizing(console: Console, sizing: Sizing) -> None:
-    """Prints the count and what binds it, then every need, then the link."""
+    """Prints the count and the need that decides it, then every need, then the link."""
     console.print(Text(headline(sizing)), style="bold", highlight=False)
     table = flush_table()
     for name in ("need", "one drive gives", "drives", "basis"):
@@ -39,7 +39,7 @@ def headline(sizing: Sizing) -> str:
 
 
 def sentences(sizing: Sizing) -> list[str]:
-    """Returns the next limit, and what the link carries."""
+    """Returns sentences on the next limit and the link."""
     out = []
     if sizing.drives is not None and len(sizing.floors) > 1:
         following = sizing.floors[1]
@@ -92,7 +92,7 @@ def sizing_json(sizing: Sizing) -> dict[str, object]:
 
 
 def unmet_text(answer: Answer, sizing: Sizing) -> str:
-    """Returns why no number of drives answers that need."""
+    """Returns why no number of drives meets that need."""
     if answer.is_ceiling and answer.drives is not None:
         needed = sizing.floors[0].drives if sizing.floors else 1
         return f"enough for {answer.drives} {sizing.drive.noun}s; {needed} {'is' if needed == 1 else 'are'} needed"

@@ -1,7 +1,6 @@
-"""Validity notes: what a reader has to know before trusting a figure, each with its own figure and what to do next.
-
-A rule is a small function from a run to notes; it reads what the run recorded and guesses nothing. What a run did not
-record is not judged. Thresholds come from the shared statistics in docs/explanation/statistics.md.
+"""Validity notes: what a reader must know before trusting a figure, with a number and the next step. A rule is a small
+function from a run to notes. It reads only the run's record; what is not recorded is not judged. Thresholds come from
+the shared statistics in docs/explanation/statistics.md.
 """
 
 from collections.abc import Sequence
@@ -62,7 +61,7 @@ RULES: tuple[Rule, ...] = (
 
 
 SHORT_OF_CORES = ("client-limits", "generator-cpu", of_run.WAITS)
-"""Rules that show, each by a figure of its own, that the machine that makes the load has no processor time left."""
+"""Rules that each show that the load generator's machine has no processor time left."""
 
 
 def notes(view: RunView) -> list[Note]:
@@ -73,9 +72,7 @@ def notes(view: RunView) -> list[Note]:
 
 
 def _of_one_cause(found: Sequence[Note], view: RunView) -> list[Note]:
-    """Returns the notes with those of a target that is loaded by a machine short of cores as one, at the place of the
-    first.
-    """
+    """Returns the notes, one per cause: a target whose load generator is short of cores gets a single note."""
     short: dict[str | None, list[Note]] = {}
     for note in found:
         if note.rule in SHORT_OF_CORES:

@@ -1,4 +1,4 @@
-"""A validity note, and what makes them."""
+"""A validity note, and the type of a rule."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Level = Literal["info", "warning", "error"]
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One thing to know; without target or step it holds for all."""
+    """One note; without target or step it is about all of them."""
 
     rule: str
     level: Level

@@ -1,4 +1,4 @@
-"""Rules on curves: whether the maximum that their points are shares of is one."""
+"""Rules on curves: whether the maximum behind their points really is one."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
@@ -9,7 +9,7 @@ from fathom.method.curve import MARK, Figures, curve_of, figures
 from fathom.output.text import in_others, percent
 
 MAXIMUM_GAP = 0.05
-"""Nearer to the maximum than this, a point that was offered more may well come out: its arrivals are others'."""
+"""Difference from the maximum that chance explains: a point has other arrivals than the maximum."""
 
 
 def unsettled_maximum(view: RunView) -> Iterable[Note]:

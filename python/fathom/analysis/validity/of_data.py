@@ -8,8 +8,8 @@ from fathom.output.text import in_others, percent
 
 SMALL_REGION = 0.10
 UNMAPPED_LEAST = 0.005
-"""Fewer reads of blocks never written move no figure noticeably. A fill whose block does not divide the region leaves
-some at its end.
+"""Fewer reads of blocks never written do not change a figure noticeably. A fill whose block does not divide the region
+leaves some at its end.
 """
 
 

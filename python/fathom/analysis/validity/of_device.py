@@ -10,7 +10,7 @@ from fathom.runs.document import TargetRecord
 FOREIGN_MOST = 0.001
 FOREIGN_LEAST_BYTES = 1 << 20
 METADATA_MOST = 0.01
-"""On a file, foreign traffic up to this share is what a file system writes for itself."""
+"""Share of foreign traffic that a file system writes itself; for file targets."""
 CACHED_BELOW = 0.9
 
 
@@ -66,7 +66,7 @@ def cached(view: RunView) -> Iterable[Note]:
 
 
 def foreign(view: RunView) -> Iterable[Note]:
-    """Yields a note where others' I/O was on the device: one per target and level, on the step that had most."""
+    """Yields a note where other programs did I/O on the device: one per target and level, on the worst step."""
     kinds = {target.name: target.kind for target in view.document.targets}
     moved = _moved_on_device(view)
     found: dict[tuple[str, Level], list[tuple[float, float, str]]] = {}
@@ -96,7 +96,7 @@ def foreign(view: RunView) -> Iterable[Note]:
 
 
 def throttled(view: RunView) -> Iterable[Note]:
-    """Yields a note where heat held something back."""
+    """Yields a note where something was throttled by heat."""
     names = {name for name in view.telemetry["name"].unique().to_pylist() if "throttle" in name}
     for name in sorted(names):
         for (target, step), amount in view.total(name).items():
@@ -129,7 +129,8 @@ def link(view: RunView) -> Iterable[Note]:
 
 
 def link_mbps(target: TargetRecord) -> float | None:
-    """Returns raw rate of the target's PCIe link in one direction, 10^6 B/s, after line coding; `None` where not known.
+    """Returns the raw rate of the target's PCIe link in one direction, 10^6 B/s, after line coding; `None` where not
+    known.
 
     8b/10b up to 5 GT/s, 128b/130b from 8 GT/s on (PCI Express Base Specification 4.2).
     """
@@ -147,7 +148,7 @@ def _link_of(target: TargetRecord, which: str) -> tuple[float, int] | None:
 
 
 def _device_bytes(view: RunView) -> dict[tuple[str, str], float]:
-    """Returns bytes the device moved per (target, step), where its counters are known."""
+    """Returns the bytes that the device moved per (target, step), where its counters are known."""
     read, written = view.total("device_read"), view.total("device_written")
     return {
         (target, step): read[target, step] + written.get((target, step), 0.0)
@@ -157,7 +158,7 @@ def _device_bytes(view: RunView) -> dict[tuple[str, str], float]:
 
 
 def _moved_on_device(view: RunView) -> dict[tuple[str, str], int]:
-    """Returns bytes each step moved on a target's device: those of an array's members that share it count for each of
+    """Returns the bytes that each step moved on a target's device. Array members that share a device each count all of
     them.
     """
     moved = view.moved_bytes()

@@ -23,7 +23,7 @@ USUAL = QUANTILES["p9999_us"]
 WRONG_DATA = "wrong-data"
 """Rule of blocks that do not hold what was written."""
 LEVEL_LEAST = 0.10
-"""Levels of a rate nearer to each other than this are not told apart."""
+"""Levels of a rate that differ by less count as one."""
 
 
 def errors(view: RunView) -> Iterable[Note]:
@@ -42,7 +42,7 @@ def errors(view: RunView) -> Iterable[Note]:
             continue
         many = "1 block read did not hold what" if count == 1 else f"{count:,} blocks read did not hold what"
         text = f"{many} was written; rates and latencies leave such reads out"
-        next_step = 'trust it with no data; notes that begin with "verify" name the blocks and the fault'
+        next_step = 'store no data on it; notes that begin with "verify" name the blocks and the fault'
         yield Note(WRONG_DATA, "error", target, step, text, next_step)
     for (target, step), (failed, share) in view.errors().items():
         count = failed - wrong[target, step]
@@ -57,11 +57,11 @@ def errors(view: RunView) -> Iterable[Note]:
 
 
 def _failed_text(share: float) -> str:
-    """Returns the share of a step's I/O that failed, and what follows for its figures."""
+    """Returns in words the share of a step's I/O that failed, and the consequence for its figures."""
     part = f"{100 * share:.2g} % of the step's"
     if is_withheld(share):
         return f"{part}: above {percent(WITHHELD_SHARE)}, no figures are shown"
-    return f"{part}: the figures carry it" if is_marked(share) else part
+    return f"{part}: it affects the figures" if is_marked(share) else part
 
 
 def hung(view: RunView) -> Iterable[Note]:

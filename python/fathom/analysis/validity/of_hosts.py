@@ -41,8 +41,8 @@ def generator_cpu(view: RunView) -> Iterable[Note]:
     """Yields a note where the load generator had no processor time left: one note a target, of the step in which it
     had least.
 
-    Threads that spin until the next arrival use processor time and have it left: what they were busy for says so. Of
-    threads that poll a device nobody knows.
+    Threads that spin until the next arrival use processor time but have it left, as their busy time shows. For threads
+    that poll a device this is unknown.
     """
     worked = view.means(GENERATOR_BUSY)
     user, system = view.total("cpu_user_ns"), view.total("cpu_sys_ns")
@@ -72,7 +72,7 @@ def generator_cpu(view: RunView) -> Iterable[Note]:
 
 
 def client_limits(view: RunView) -> Iterable[Note]:
-    """Yields a note where the hosts that load a target have no more to give, so that the figure is theirs.
+    """Yields a note where the hosts, not the target, limit the figure.
 
     One per target, on the step in which their processors are busiest. Nothing limits a load that was served at the rate
     asked for.
@@ -189,7 +189,7 @@ def numa(view: RunView) -> Iterable[Note]:
 
 
 def virtual_disk(view: RunView) -> Iterable[Note]:
-    """Yields a note where the disk may be cached and rationed by a host."""
+    """Yields a note where the host of a virtual machine may cache or throttle the disk."""
     hypervisor = view.document.environment.get("virtualisation")
     if view.real_targets and isinstance(hypervisor, str) and hypervisor != "none":
         yield Note(
@@ -204,7 +204,7 @@ def virtual_disk(view: RunView) -> Iterable[Note]:
 
 
 def _used_up(shares: Mapping[str, float], *, over_network: bool) -> Iterable[str]:
-    """Yields what a client has none left of, in words, by its telemetry in percent."""
+    """Yields in words the resources that a client has used up, by its telemetry in percent."""
     if (busy := shares.get("cpu_busy", 0.0)) > CLIENT_BUSY_PCT:
         yield f"had its processors {busy:.0f} % busy"
     if (used := shares.get(CPU_QUOTA, 0.0)) > QUOTA_MOST_PCT:
@@ -215,7 +215,7 @@ def _used_up(shares: Mapping[str, float], *, over_network: bool) -> Iterable[str
 
 
 def _part(view: RunView, part: str) -> str:
-    """Returns what a person calls a part: drives are numbered behind their total's name, hosts stand in front of it."""
+    """Returns a part's name for people: `TOTAL#K` for drives, `HOST:TOTAL` for hosts."""
     total = view.totals[part]
     if part in view.members:
         return part

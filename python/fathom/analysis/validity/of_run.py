@@ -1,4 +1,4 @@
-"""Rules on the run as a whole: how it ended, how it was shortened, what its load generator and samplers said."""
+"""Rules on the run as a whole: how it ended, whether it was shortened, and remarks of load generator and samplers."""
 
 from collections.abc import Iterable
 
@@ -19,11 +19,11 @@ from fathom.runs.remarks import (
 from fathom.targets.target import REAL_KINDS
 
 WAITS = "cpu-wait"
-"""Rule of what a load generator says that waits for cores."""
+"""Rule of the note on a load generator that waits for cores."""
 
 
 def unfinished(view: RunView) -> Iterable[Note]:
-    """Yields a note where the run did not come to its end."""
+    """Yields a note where the run did not complete."""
     status = view.document.status
     if status in ("interrupted", "failed"):
         text = f"the run was {status}: the figures cover what was measured until then"
@@ -92,7 +92,7 @@ def backend(view: RunView) -> Iterable[Note]:
 
 
 def not_measured(view: RunView) -> Iterable[Note]:
-    """Yields a note on what nobody could sample."""
+    """Yields a note on what could not be sampled."""
     for target in (one.name for one in view.document.targets if one.kind in (*REAL_KINDS, "array")):
         found = view.not_measured.get(target, ())
         if found:

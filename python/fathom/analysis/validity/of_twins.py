@@ -1,4 +1,4 @@
-"""Rules on what a twin does otherwise than a drive."""
+"""Rules on differences between a twin and a drive."""
 
 from collections.abc import Iterable
 
@@ -39,7 +39,7 @@ def early(view: RunView) -> Iterable[Note]:
             None,
             None,
             f"twins ended {len(early)} of {len(windows)} windows early, once mean rate and latency were known to "
-            f"{percent(precision)}. Each figure stands with its window",
+            f"{percent(precision)}. Each figure has its window length",
             "remove `precision` from the method to simulate every window in full",
         )
 

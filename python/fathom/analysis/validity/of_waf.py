@@ -1,4 +1,4 @@
-"""Rules on write amplification: whether its writes had gone on for long enough, and whether it still moved."""
+"""Rules on write amplification: whether writes had lasted long enough, and whether it was still changing."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from fathom.statistics.steady import WAF_LIMIT
 from fathom.statistics.trend import relative_drift
 
 LEAST_X = 1.0
-"""Of its region, that a pattern writes before the WAF is its own: what was there before has then been replaced."""
+"""Multiple of its region that a pattern must write before the WAF is its own: earlier data has then been replaced."""
 PARTS = 10
 """Parts of a window whose WAFs are compared: real drives count too coarsely for seconds."""
 WRITTEN = pc.field("op").isin(WRITES)
@@ -39,7 +39,7 @@ class _Unsettled:
 
 
 def unsettled_waf(view: RunView) -> Iterable[Note]:
-    """Yields a note where WAF was read between one pattern's and the next one's: one per target, on the worst step."""
+    """Yields a note where WAF was still changing from one pattern to the next: one per target, on the worst step."""
     written = _written_x(view)
     for target in view.document.targets:
         found: list[_Unsettled] = []
@@ -62,13 +62,13 @@ def unsettled_waf(view: RunView) -> Iterable[Note]:
                 "info",
                 target.name,
                 worst.step,
-                f"WAF had not settled: {worst.text}. It is a figure on the way there{others}",
+                f"WAF had not settled: {worst.text}. The figure is still changing{others}",
                 "write the same way for longer before measuring (`settle` in a copy of the method)",
             )
 
 
 def _written_x(view: RunView) -> dict[Key, float]:
-    """Returns per step what has been written of its region since its pattern began, by the step and those before it."""
+    """Returns per step how often its region was written since its pattern began, by it and the steps before."""
     sums = view.intervals.filter(WRITTEN).group_by(["target", "step"], use_threads=False)
     table = sums.aggregate([("bytes", "sum")]).to_pylist()
     bytes_ = {(row["target"], row["step"]): row["bytes_sum"] for row in table}
@@ -104,9 +104,7 @@ def _pattern(job: Job) -> object:
 
 
 def _drift(view: RunView, key: Key) -> float | None:
-    """Returns how far WAF moves over a step's window, where that is surely beyond what a settled one may; otherwise
-    None.
-    """
+    """Returns how much WAF changes over a step's window, as a fraction; None where a settled one may change as much."""
     of_step = (pc.field("target") == key[0]) & (pc.field("step") == key[1])
     counted = view.telemetry.filter(of_step)
     media, host = (
