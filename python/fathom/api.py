@@ -38,11 +38,11 @@ class HostOptions(TypedDict, total=False):
     ray: str | None
     """Address of a Ray cluster: every node loads."""
     local_hosts: int | None
-    """That many processes on this machine, to try a fleet out."""
+    """Number of processes on this machine, to try out a fleet."""
 
 
 class SessionOptions(HostOptions, total=False):
-    """What a run that goes on may be given again."""
+    """Options of a resumed run."""
 
     destroy: Sequence[str]
     """Serials of devices whose data may be lost."""
@@ -50,7 +50,7 @@ class SessionOptions(HostOptions, total=False):
     """Data on them that no known format explains may be lost too."""
     progress: Watch | None
     observer: Observer | None
-    """Watches steps and targets begin and end too; instead of `progress`."""
+    """Is called when steps and targets begin and end, too; instead of `progress`."""
     interrupt: Event | None
     """Ends the run when it is set; what was measured is kept."""
 
@@ -59,7 +59,7 @@ class ReviewOptions(SessionOptions, total=False):
     """How a review runs."""
 
     seed: int
-    """Of every random choice. Default: 1."""
+    """Seed of every random choice. Default: 1."""
     size_bytes: int | None
     """Size of files that Fathom makes."""
     out: str | Path | None

@@ -35,7 +35,7 @@ def writing(wafs: Sequence[float], *, capacities: float, steady: bool | None) ->
 def test_waf_of_a_pattern_that_has_hardly_begun_is_noted_with_what_was_written():
     note = only(writing([2.0] * 60, capacities=0.06, steady=None))
     assert note.rule == "unsettled-waf"
-    assert "0.06x of its region was written since its pattern began. It" in note.text
+    assert "0.06x of its region was written since its pattern began. The" in note.text
 
 
 def test_waf_that_moves_over_its_window_is_noted_even_after_a_steady_precondition():

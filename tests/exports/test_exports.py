@@ -208,7 +208,7 @@ def test_points_of_a_curve_wait_in_comments_for_their_rate() -> None:
     assert "[c]\n" in text
     assert "# 50 % of the IOPS of [c]: R = 0.1875 and W = 0.0625 times its IOPS" in text
     assert {"#[c@50]", "#rate_iops=R,W", "#rate_process=poisson", "#runtime=5s"} <= set(text.splitlines())
-    assert "c@slo-1: left out: a search goes by what the points before it have shown" in notes
+    assert "c@slo-1: left out: a search depends on the figures of earlier points" in notes
 
 
 def test_a_share_of_another_step_names_its_section_and_its_stream() -> None:
@@ -241,7 +241,7 @@ def test_a_flush_after_so_many_writes_is_fio_s() -> None:
     assert "fsync=8" in made
     text, notes = exported(step("laid", 'kind = "fill"\nonly_files = true', FILL) + step())
     assert "[laid]" not in text
-    assert notes == ["laid: left out: fio lays out the files that it reads, and a device keeps what it holds"]
+    assert notes == ["laid: left out: fio lays out files before it reads them, and a device keeps its data"]
 
 
 FILL = {"mix": '"write"', "until": '{ written = "1x" }'}

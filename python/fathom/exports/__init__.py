@@ -1,4 +1,4 @@
-"""Methods as files of other load generators, so that figures can be checked by the tool that a reader trusts."""
+"""Exports methods as files of other load generators, so that readers can check figures with a tool they trust."""
 
 import shlex
 
@@ -14,7 +14,7 @@ from fathom.targets.target import REAL_KINDS, Target
 def export_method(
     method: Method, target: str | None = None, size_bytes: int | None = None
 ) -> tuple[str, list[str]]:
-    """Returns a job file of fio 3.33 that does what a method does, and notes of what is different or left out.
+    """Returns a job file of fio 3.33 that runs the method, and notes on what differs or is left out.
 
     Without a target it is the environment's `TARGET`; `size_bytes` is then its size, where that is known. Raises
     UsageError for a target that fio cannot use, and where no step has a counterpart.
@@ -68,7 +68,7 @@ def _check(method: Method, target: Target) -> None:
 
 
 def _aim(target: Target) -> tuple[list[str], list[str]]:
-    """Returns the lines that name the target, and what is to be said of it."""
+    """Returns the lines that name the target, and a comment on it."""
     path = str(target.passthrough or target.path)
     if not path.isprintable() or "${" in path:
         raise UsageError(f"{path!r}: a job file cannot name it", "rename it")

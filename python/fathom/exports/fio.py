@@ -1,7 +1,7 @@
 """A method as one job file of fio 3.33: a section for each step, in order; streams are sections that run at once.
 
-The steps are those that `fathom plan` shows. Some figures decide while a method runs: until when rounds go on, the
-rates of a curve's points. Comments leave these to the reader.
+The steps are those that `fathom plan` shows. Some decisions depend on figures of the run: when rounds end, and the
+rates of a curve's points. Comments describe these to the reader.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,7 +40,7 @@ class _Section:
 
 
 class FioFile:
-    """The job file of a method, and what of it differs or is left out, step by step."""
+    """The job file of a method, and what differs or is left out, by step."""
 
     def __init__(self, method: Method, place: Place) -> None:
         """Converts all steps. Raises UsageError where none has a counterpart."""
@@ -97,10 +97,10 @@ class FioFile:
             return
         self._before += self._comments(step)
         if step.place and step.place.share is None:
-            self._leave_out(step, "a search goes by what the points before it have shown")
+            self._leave_out(step, "a search depends on the figures of earlier points")
             return
         if step.only_files:
-            self._leave_out(step, "fio lays out the files that it reads, and a device keeps what it holds")
+            self._leave_out(step, "fio lays out files before it reads them, and a device keeps its data")
             return
         if step.kind == "purge" and self._place.is_file:
             self._leave_out(step, "a file cannot be purged")
@@ -161,7 +161,7 @@ class FioFile:
         return job, stream, other
 
     def _comments(self, step: Step) -> list[str]:
-        """Returns what a reader has to do that fio does not, before the first step of rounds."""
+        """Returns comments on what the reader must do, before the first step of rounds."""
         place = step.round
         if not place or not place.judged or next(iter(self._of_round(place.of))) != step.name:
             return []
@@ -188,7 +188,7 @@ def _section(step: str, stream: str = "") -> str:
 
 
 def _idle(step: Step) -> _Section:
-    """No I/O to the target for so long: fio has no pause, but an engine that does nothing."""
+    """Returns a section without I/O for that time: fio has no pause, but an engine that does nothing."""
     time_ns = round((step.job.time_s or 0.0) * 1e9)
     pause = [
         "ioengine=null",

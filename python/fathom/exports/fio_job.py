@@ -1,7 +1,7 @@
 """One job in fio's options. Meanings and defaults are those of the HOWTO of fio 3.33.
 
-What fio cannot do raises NoCounterpartError: without it the figures would be those of another test. What fio does in
-another way is a note.
+NoCounterpartError is raised for what fio cannot do: the figures would be those of another test. A note describes what
+fio does differently.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ _DIVIDED = frozenset(("sequential", "sequential-streams", "backwards", "strided"
 
 @dataclass(frozen=True)
 class OfAnother:
-    """A rate that is not known before another section has run: this share of its IOPS, all operations together."""
+    """A rate that is known only after another section has run: this share of its IOPS, over all operations."""
 
     section: str
     share: float

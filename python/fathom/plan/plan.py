@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlannedStep:
-    """What one step will do to one target, as in `fathom.plan.expect`. `None` depends on the target's speed."""
+    """What one step will do to one target (`fathom.plan.expect`). None where it depends on the target's speed."""
 
     number: int
     step: str

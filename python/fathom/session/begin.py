@@ -107,7 +107,7 @@ def _meter(options: Options, targets: Sequence[Target]) -> PowerMeter | None:
 
 @contextmanager
 def _run_named(path: Path) -> Iterator[None]:
-    """Says where the run is when a dead target cannot be let go. Without a run the error stays as it is."""
+    """Adds the run's path to an OSError from releasing a dead target. Without a run the error stays as it is."""
     try:
         yield
     except OSError as error:
@@ -153,7 +153,7 @@ def _claimed(method: Method, targets: Sequence[Target], options: Options) -> Ite
 
 
 def _check_purge_asked(method: Method, options: Options) -> None:
-    """Raises UsageError where an admin command is asked for that no step would send, or hosts would have to."""
+    """Raises UsageError for a purge by an admin command if no step would send it, or if hosts would have to."""
     if options.purge == "trim":
         return
     if not any(step.kind == "purge" for step in method.steps):
@@ -167,7 +167,7 @@ def _check_purge_asked(method: Method, options: Options) -> None:
 
 
 def _check_measures(method: Method, targets: Sequence[Target]) -> None:
-    """Raises UsageError when all that the method measures would be left out, on every target."""
+    """Raises UsageError when every measured step would be left out, on every target."""
     steps = [(target, step) for target in targets for _, step in method.steps_on(target)]
     measuring = [(target, step) for target, step in steps if step.kind in ("measure", "point")]
     reasons = [(step.name, inapplicable(step, target)) for target, step in measuring or steps]

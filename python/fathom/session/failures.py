@@ -1,4 +1,4 @@
-"""What to say of a step that a target failed: each returns None where it did not."""
+"""The errors of a step on a failing target; each function returns None where there is none."""
 
 from fathom import _core
 from fathom.method.method import Step
@@ -6,7 +6,7 @@ from fathom.runs.remarks import LostIo, Refused, facts_of, in_words
 
 
 def mostly_failed(step: Step, recording: _core.Recording) -> str | None:
-    """Returns what to say of a step in which more I/O failed than succeeded: its figures are those of the errors."""
+    """Returns the error of a step in which more I/O failed than succeeded, so that its figures are those of errors."""
     failed, done = (sum(getattr(op, name) for op in recording.ops) for name in ("errors", "n"))
     if failed <= done:
         return None
@@ -20,7 +20,7 @@ def mostly_failed(step: Step, recording: _core.Recording) -> str | None:
 
 
 def nothing_done(step: Step, recording: _core.Recording) -> str | None:
-    """Returns what to say of a measured step in whose window no I/O was completed, or None: it has no figures."""
+    """Returns the error of a measured step without a completed I/O in its window, so that it has no figures."""
     asked = recording.offered is None or recording.offered > 0
     if step.kind not in ("measure", "point") or not asked or any(op.n or op.errors for op in recording.ops):
         return None
@@ -28,6 +28,6 @@ def nothing_done(step: Step, recording: _core.Recording) -> str | None:
 
 
 def not_returned(step: Step, recording: _core.Recording) -> str | None:
-    """Returns what to say of a step with I/O that did not return, or None: its target is not to be used on."""
+    """Returns the error of a step with I/O that did not return, so that its target must not be used further."""
     lost = next((fact for fact in facts_of(recording) if isinstance(fact, LostIo)), None)
     return f"step {step.name}: {in_words(lost)}" if lost else None

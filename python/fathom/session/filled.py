@@ -1,7 +1,5 @@
-"""The state from which a workload is measured: data everywhere, then settled under the workload's own load.
-
-One definition for sessions and for validation: how a fresh twin is filled, and when what follows is steady.
-Runs nothing.
+"""The state from which a workload is measured: all blocks written, then settled under the workload's own load. Sessions
+and validation share this definition of how a fresh twin is filled and when it is steady. Runs nothing.
 """
 
 from fathom._core import Job
@@ -21,14 +19,14 @@ FILL = Job(
 """Every block of a fresh twin holds data, and the spare area has turned over."""
 
 FILLED_TURNOVER = 1 / 16
-"""Least share of its region that a twin's window or round writes where the workload's writes have covered the region
-before: many write buffers full."""
+"""Least share of its region that a twin's window or round writes once the workload's writes have covered the region. It
+is many times the write buffer.
+"""
 
 
 def settling(*, at_random: bool, region_share: float) -> tuple[Volume, Volume]:
-    """Returns what a filled target has written, and what it has to have written before its rounds count as steady.
-
-    Random writes have to cover their region once, not the whole target. Volumes are multiples of the capacity.
+    """Returns how much a filled target has written, and how much it must write before rounds count as steady. Random
+    writes must cover their region once, not the whole target. Volumes are multiples of the capacity.
     """
     return Volume(FILLED_X), Volume(FILLED_X, region_share if at_random else 0.0)
 

@@ -1,6 +1,5 @@
-"""What pauses can do for a twin: a method that has some must say whether the drive does anything in them.
-
-No data sheet says what a drive does in idle time, so twins do nothing unless their parameters ask for it.
+"""Notes on what a twin does in the pauses of a method. No data sheet states what a drive does in idle time, so twins do
+nothing unless their parameters ask for it.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""How to run: everything that is neither method nor target, and who watches."""
+"""How to run: everything but method and target, and the observer of a run."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +22,7 @@ class Observer(Protocol):
         ...
 
     def progressed(self, target: Target, progress: Progress) -> None:
-        """News of a running step."""
+        """Runs about once a second while a step runs."""
         ...
 
     def step_ended(self, target: Target, step: Step, outcome: StepOutcome) -> None:
@@ -52,7 +52,7 @@ class SilentObserver:
 
 @dataclass
 class Options:
-    """How to run: everything that is neither method nor target."""
+    """How to run: everything but method and target."""
 
     seed: int = 1
     destroy: tuple[str, ...] = ()

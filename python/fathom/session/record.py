@@ -1,4 +1,4 @@
-"""What run.json says of a run from its first moment: method, targets and who they are, machine, versions."""
+"""run.json of a run that begins: method, targets with identity, machine, versions."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -43,7 +43,7 @@ def new_document(run_id: str, method: Method, targets: Sequence[Target], options
 
 
 def _is_bare_drive(target: Target) -> bool:
-    """Returns what is published of a drive is of one, with nothing between it and the load."""
+    """Returns whether published figures of a drive apply: one drive, with nothing between it and the load."""
     return not target.parts and (target.kind != "twin" or target.identity.file_system is None)
 
 
@@ -78,5 +78,5 @@ def _record(target: Target) -> TargetRecord:
 
 
 def now() -> str:
-    """Returns this second, UTC, as run.json has times."""
+    """Returns the time in UTC, to the second, in the format of run.json."""
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

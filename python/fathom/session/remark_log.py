@@ -1,4 +1,4 @@
-"""What is said of targets while they run, for the notes: kept in the journal, so that a resumed run knows it too."""
+"""Remarks on targets during a run, for the notes. The journal keeps them, so that a resumed run has them too."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,7 +12,7 @@ MEASURED_AGAIN = Words(text="its files were damaged; the resumed run measured it
 
 
 class RemarkLog:
-    """Remarks on steps, and what nobody can sample, by target. Begins with what the journal has."""
+    """Remarks on steps, and what cannot be sampled, by target. Begins with the journal's."""
 
     def __init__(self, store: RunStore) -> None:
         self._store = store
@@ -33,18 +33,18 @@ class RemarkLog:
             self._add(remark)
 
     def remark(self, key: StepKey, target: str, fact: Fact) -> None:
-        """Keeps what a backend says of a step, or why it is left out: with its code and values, and in words."""
+        """Logs a backend's remark on a step, or why the step is left out: code, values and words."""
         self._add(Remark(target, key.name, fact))
         self._store.log_event("remark", key, **(fact.model_dump(mode="json") | {"text": in_words(fact)}))
 
     def setup(self, key: StepKey, target: str, setup: Mapping[str, str]) -> None:
-        """Records how a real load was made, by aspect; only where it is not as in the target's step before."""
+        """Logs how a real load was made, by aspect; only changes since the target's step before."""
         if setup and setup != self._setups.get(target):
             self._setups[target] = setup
             self._store.log_event("setup", key, setup=dict(setup))
 
     def absent(self, target: str, found: Sequence[Absent]) -> None:
-        """Records what cannot be sampled there; only what is new is kept. It replaces words of earlier versions."""
+        """Logs what cannot be sampled on a target, if it is new. It replaces the words of earlier versions."""
         known = [one for one in self.not_measured.get(target, []) if one.quantity]
         self.not_measured[target] = known
         for one in found:
@@ -53,10 +53,10 @@ class RemarkLog:
                 self._store.log_event("not-measured", None, target=target, **one.to_event())
 
     def _add(self, remark: Remark) -> None:
-        """Once: a crash may have come between a remark and the end of its step."""
+        """Logs a remark once: the step may run again after a crash."""
         if remark not in self.remarks:
             self.remarks.append(remark)
 
     def _forget(self, target: str, step: str) -> None:
-        """Drops what was said of an attempt that did not end: the next one says its own."""
+        """Drops the remarks on an attempt that did not end; the next attempt logs its own."""
         self.remarks = [one for one in self.remarks if (one.target, one.step) != (target, step)]

@@ -1,6 +1,6 @@
 """Which step comes next on a target: what is finished, what is not needed, where a curve's point lies, when rounds end.
 
-Answers from the finished steps in the run directory alone, so a resumed run goes the same way. Runs nothing.
+Uses only the finished steps in the run directory, so a resumed run takes the same steps. Runs nothing.
 """
 
 from collections.abc import Sequence
@@ -39,12 +39,12 @@ class Schedule:
 
     @property
     def all_finished(self) -> bool:
-        """Whether nothing is left."""
+        """Whether all steps are finished."""
         return all(self.finished(key) for key in self.keys)
 
     @property
     def ended_early(self) -> list[str]:
-        """Names of steps that ended before their time."""
+        """The names of steps that ended early."""
         outcomes = ((key.name, self._store.outcome(key)) for key in self.keys)
         return [name for name, outcome in outcomes if outcome is not None and outcome.status == "partial"]
 
@@ -63,11 +63,11 @@ class Schedule:
         return parts
 
     def preparing(self, keys: Sequence[StepKey]) -> list[StepKey]:
-        """Returns the steps that do no more than bring a drive to its steady state."""
+        """Returns the steps that only bring a drive to its steady state."""
         return [key for key in keys if self.step(key).kind in ("fill", "precondition")]
 
     def verdicts(self) -> dict[tuple[str, str], str]:
-        """Returns what the preconditions came to, by target and workload."""
+        """Returns the verdicts on preconditions, by target and workload."""
         ended = [
             (self.step(key).workload, self._store.outcome(key))
             for key in self.keys
@@ -76,10 +76,8 @@ class Schedule:
         return {(self._target.name, workload): outcome.reason for workload, outcome in ended if outcome}
 
     def aimed(self, key: StepKey, step: Step, parts: int) -> Step | None:
-        """Returns a step whose rate follows from earlier ones with that rate; any other as it is.
-
-        None: the search that it is part of has ended. The rate is of the whole, so each of the `parts` is offered its
-        share.
+        """Returns the step with its rate, where that follows from earlier steps; otherwise as it is. None where the
+        search that it belongs to has ended. The rate is the total, so that each of the `parts` is offered its share.
         """
         units = 1 if step.job.split else max(1, parts)
         if offered := step.offered:
@@ -126,7 +124,7 @@ class Schedule:
         return self._read[key]
 
     def _iops(self, name: str) -> float:
-        """Returns what the step of that name came to; 0 where it was left out."""
+        """Returns the IOPS of the step of that name; 0 where it was left out."""
         rows = next(self._points(key) for key in self.keys if key.name == name)
         return figures(rows).iops if rows else 0.0
 

@@ -63,7 +63,7 @@ class Session:
         return self._finish()
 
     def _run_target(self, index: int) -> None:
-        """Runs one target; what stops it stops no other."""
+        """Runs one target; an error there does not stop the others."""
         target, schedule = self.targets[index], self.schedules[index]
         if self.options.interrupt.is_set() or schedule.all_finished:
             return
@@ -81,9 +81,8 @@ class Session:
         self.options.observer.target_ended(target, error)
 
     def _check_whole(self, schedule: Schedule) -> None:
-        """Raises FathomError where a step ended before its time, and nobody asked for that.
-
-        A lost host shortens steps too: a note says so, and what the other hosts did stands.
+        """Raises FathomError where a step ended early without an interrupt. A lost host shortens steps too, which a
+        note says; the figures of the other hosts are kept.
         """
         early = schedule.ended_early
         if early and not self._lost_a_host and not self.options.interrupt.is_set():
@@ -131,7 +130,7 @@ class Session:
 
     @property
     def _called(self) -> str:
-        """By what a command finds the run: its id in the home of all runs, its path elsewhere."""
+        """The name of the run for commands: its id in the home of all runs, its path elsewhere."""
         path = self.store.path
         return self.store.document.id if path.parent.resolve() == runs_home().resolve() else quote(str(path))
 
@@ -141,13 +140,13 @@ class Session:
         return all(isinstance(error, FathomError) and error.hint == NEW_RUN for error in self.errors.values())
 
     def _about(self, index: int, error: FathomError | _core.BackendError) -> str:
-        """Returns an error with its target in front, unless it names the target itself."""
+        """Returns the error with its target in front, unless it names the target already."""
         target = self.targets[index]
         text = error.message if isinstance(error, FathomError) and self._lost else str(error)
         return text if names_target(error, target) else f"{target.name}: {text}"
 
     def _notes(self) -> list[NoteRecord]:
-        """Returns what the targets, the backends and the rules of validity have to say about the run."""
+        """Returns the notes of the run: from targets, backends and rules of validity."""
         about_targets = [
             NoteRecord(rule="target", level="warning", target=target.name, text=text)
             for target in self.targets
@@ -176,7 +175,7 @@ def names_target(error: FathomError | _core.BackendError, target: Target) -> boo
 def _as_error(
     failure: FathomError | _core.BackendError | OSError, target: Target
 ) -> FathomError | _core.BackendError:
-    """Returns a target that died under a check, or an output that cannot be written, as the user's error."""
+    """Returns an error for the user, from an OSError of a dead target or an output that cannot be written."""
     if not isinstance(failure, OSError):
         return failure
     where = f"{failure.filename}: " if failure.filename else ""

@@ -7,10 +7,11 @@ from fathom.session.filled import settling
 from fathom.statistics.steady import SteadyState, Verdict, Volume
 
 FILLED_X = 2.0
-"""Capacities that a fill before random writes writes."""
+"""Multiple of the capacity that a fill before random writes writes."""
 WRITTEN_X = 3.0
-"""What is written from a purge on before random writes are judged: such a fill and 1x at random after it. What a
-smaller fill left out, of a region or none at all, random writes make up."""
+"""Multiple of the capacity to write after a purge before random writes are judged: the fill, and 1x at random. Random
+writes make up for a smaller fill, or none.
+"""
 
 
 @dataclass
@@ -30,7 +31,7 @@ class Written:
             self.random_bytes += written_bytes
 
     def volume(self, capacity_bytes: int) -> Volume:
-        """Returns the same in multiples of the capacity."""
+        """Returns the writes in multiples of the capacity."""
         return Volume(self.sequential_bytes / capacity_bytes, self.random_bytes / capacity_bytes)
 
 
@@ -76,9 +77,8 @@ class SteadyRounds:
     def add_round(
         self, iops: float, waf: float | None, written_bytes: int, *, throttled: bool = False
     ) -> bool:
-        """Takes a round in: its rate, its WAF where known, what it wrote, whether the target throttled in it.
-
-        Returns whether to end.
+        """Adds a round: its rate, WAF if known, bytes written, and whether the target throttled. Returns whether to
+        end.
         """
         self._last = self._state.add_round(iops, waf, written_bytes / self._capacity_bytes, throttled)
         if self._quick:
@@ -87,7 +87,7 @@ class SteadyRounds:
 
     @property
     def steady(self) -> bool | None:
-        """Whether the target is steady; None in a quick run, which does not claim it either way."""
+        """Whether the target is steady; None in a quick run, which makes no claim."""
         return None if self._quick or self._last is None else self._last.steady
 
     @property
@@ -97,12 +97,12 @@ class SteadyRounds:
 
     @property
     def state(self) -> str:
-        """The same in a few words for a live display: the round, and the first thing that is missing."""
+        """The state in a few words for a live display: the round, and the first criterion not met."""
         if self._last is None:
             return "first round"
         missing = self._last.missing
         return f"round {self._last.rounds}" + (f": {missing[0]}" if missing else "")
 
     def conclude(self) -> str:
-        """Returns the same when no round will follow."""
+        """Returns the reason when no round will follow."""
         return self._state.conclude().reason

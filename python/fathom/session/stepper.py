@@ -21,11 +21,11 @@ from fathom.statistics.uncertainty import count_for
 
 POLL_S = 0.25
 WATCH_S = 60.0
-"""How often a running step asks whether its target is still its own."""
+"""How often a running step checks that its target is still the one claimed."""
 POINT_COUNT = 100_000
 """Fewest I/O of a twin's window: enough for its p99.9."""
 POINT_WIDENING = 1.5
-"""A point may be known that much less well than its maximum: a curve is read by its shape over a dozen of them."""
+"""How much wider a point's interval may be than its maximum's: a curve is read by its shape over a dozen points."""
 LARGE_READS_COUNT = 10_000
 """I/Os of a window of large reads through a file system. Minutes yield no more I/Os; enough for p99."""
 MEASURED_COUNT = 1_000_000
@@ -34,7 +34,7 @@ ROUND_COUNT = 20_000
 """Fewest I/O of a step in rounds: enough for its p99. The figure is the mean of several rounds, whose intervals shrink
 with the root of their number."""
 ROUND_TURNOVER = 1 / 16
-"""Least share of its region that a step in rounds writes, if it writes: many buffers full. A round writes more."""
+"""Least share of its region that a writing step in rounds writes: many times the buffer. A round writes more."""
 LEAST_TURNOVER = 1 / 4
 """Least share of its region that a twin's writing window or round writes, unless its step says otherwise. It shows what
 is far from steady.
@@ -45,9 +45,9 @@ VOLUME_ROUNDS = 64
 """Rounds of a twin's precondition that ends by volume too: its slice may take all of it within a minute."""
 WITHOUT_LIMIT = (1 << 64) - 1
 WHOLE_LEAST = 0.99
-"""Least part of the time asked for that is a whole window."""
+"""A window counts as whole from this share of the time asked for."""
 ROUND_WIDENING = 3
-"""A round may be known that much less well than a result: five of them are judged within 10 and 20 %."""
+"""How much wider a round's interval may be than a result's: five rounds are judged within 10 and 20 %."""
 COVERED_WIDENING = 6
 COVERED_SHARE = 1 / 4
 """Least share once the workload's own writes have covered the region, and the part of its turnover that a round then
@@ -67,7 +67,7 @@ class Progress:
     rounds: int
     state: str
     share: float | None = None
-    """Part that is done, 0..1, where neither time nor bytes show it: a drive that erases itself."""
+    """Share done, 0..1, where neither time nor bytes show it: a drive that erases itself."""
 
 
 class _Rounds:
@@ -79,7 +79,7 @@ class _Rounds:
         self._open: list[_core.Interval] = []
 
     def add(self, interval: _core.Interval) -> bool:
-        """Takes an interval in; returns whether the precondition may end."""
+        """Adds an interval; returns whether the precondition may end."""
         self._open.append(interval)
         seconds = sum(part.length_s for part in self._open)
         if seconds < self.steady.round_s * (1 - 1e-6) and not interval.ends_round:
@@ -114,7 +114,7 @@ def run_step(
 ) -> tuple[list[_core.Recording], StepOutcome]:
     """Runs the step to its end, to steadiness, or to the interrupt. The first recording is the target's own.
 
-    `watch` is called once a minute; what it raises ends the load.
+    `watch` is called once a minute; an exception from it ends the load.
 
     Raises `_core.BackendError` when the target fails for good; the rows collected until then stay in `rows`.
     """
@@ -167,7 +167,7 @@ def run_step(
 def on_this_machine(step: Step, backend: Backend) -> Step:
     """Returns a curve's step with no more load threads than there are cores, and as much in flight.
 
-    A thread that waits for a core is late for its arrivals, and the delay would count as the target's. Twins have the
+    A thread that waits for a core issues its arrivals late, and the delay would count as the target's. Twins have the
     cores of their bench.
     """
     if not backend.real_time or (step.curve is None and step.place is None):
@@ -237,7 +237,7 @@ def _is_short(step: Step, recording: _core.Recording) -> bool:
 
 
 def _end(handle: Handle) -> None:
-    """Ends a load whose figures nobody takes: it must be over before its target is let go."""
+    """Ends a load whose figures are not used: it must be over before its target is released."""
     handle.stop()
     with suppress(FathomError, _core.BackendError):
         handle.result()

@@ -1,4 +1,4 @@
-"""One target through its steps: each is run, recorded and finished, or passed over with the reason.
+"""Runs the steps of one target: each is run, recorded and finished, or skipped with the reason.
 
 A twin's state is a function of the steps before, so resuming repeats them without recording them again. A real target's
 state is on the target.
@@ -58,7 +58,7 @@ class TargetRun:
         self.remark_log = remark_log
 
     def run(self) -> None:
-        """Runs what is left. Raises FathomError or `_core.BackendError`, with all that was measured saved."""
+        """Runs the remaining steps. Raises FathomError or `_core.BackendError`; everything measured is saved."""
         if self.target.kind == "twin":
             for bench, keys in self.schedule.fresh_parts(afresh=self._keeps_state):
                 if not all(map(self.schedule.finished, keys)):
@@ -70,17 +70,17 @@ class TargetRun:
                 self._run_steps(self.schedule.keys, backend, sampler)
 
     def _absent(self, sampler: Sampler) -> list[Absent]:
-        """Returns what the sampler lacks; a power meter has the energy that a drive does not report."""
+        """Returns what the sampler lacks, except energy where a power meter measures it."""
         return [one for one in sampler.absent if not (self.meter and one.quantity is Quantity.ENERGY)]
 
     @property
     def _keeps_state(self) -> bool:
-        """Whether the target is the twin of an SSD by itself: what was written before is part of its figures."""
+        """Whether the target is the twin of a single SSD, whose figures depend on earlier writes."""
         device = load_device(self.target.catalog or self.target.name)
         return bool(device.twin and device.twin.kind == "ssd" and not self.target.identity.file_system)
 
     def _needed(self, keys: Sequence[StepKey]) -> list[StepKey]:
-        """Without the steps that bring a drive to its steady state, where a twin has it from the start."""
+        """Returns the steps to run: without preparation where a twin starts in its steady state."""
         if not load_device(self.target.catalog or self.target.name).starts_settled:
             return list(keys)
         preparing = self.schedule.preparing(keys)
@@ -133,7 +133,7 @@ class TargetRun:
                 steady[step.workload] = outcome.steady
 
     def _next(self, key: StepKey, backend: Backend) -> Step | None:
-        """Returns the step as it is to be run; None where it does not apply, or has nothing left to find."""
+        """Returns the step to run; None where it does not apply, or a search has ended."""
         planned = self.schedule.step(key)
         if reason := inapplicable(planned, self.target):
             self._leave_out(key, planned, reason)
@@ -161,7 +161,7 @@ class TargetRun:
         self._pass_over(key, f"step {step.name} left out: {reason}")
 
     def _pass_over(self, key: StepKey, reason: str = "nothing left to search") -> None:
-        """Finishes a step that has nothing to measure, so that a resumed run does not come back to it."""
+        """Finishes a step without measuring, so that a resumed run does not repeat it."""
         if not self.schedule.finished(key):
             self.store.finish_step(key, {}, StepOutcome("complete", None, reason, 0.0, 0))
 
@@ -174,9 +174,7 @@ class TargetRun:
         written: Written,
         steady: bool | None,
     ) -> StepOutcome:
-        """Runs a step and puts what came of it on the disk. Raises FathomError where most of its I/O failed,
-        or some did not return.
-        """
+        """Runs a step and saves its result. Raises FathomError where most of its I/O failed, or some did not return."""
         target, store = self.target, self.store
         self.options.observer.step_started(target, key.number, len(self.method.steps), step)
         if step.job.destructive:
@@ -215,7 +213,7 @@ class TargetRun:
         return outcome
 
     def _say_short(self, key: StepKey, step: Step, outcome: StepOutcome) -> None:
-        """Says that a window ended before its time, where nobody ended it."""
+        """Logs that a window ended early without an interrupt."""
         if outcome.status == "partial" and not self.options.interrupt.is_set() and step.job.time_s:
             fact = ShortWindow(window_s=outcome.window_s, asked_s=step.job.time_s)
             self.remark_log.remark(key, self.target.name, fact)
@@ -239,7 +237,7 @@ class TargetRun:
         return outcome
 
     def _erasing(self, drive: Target) -> Told:
-        """Shows how far a drive has come that erases itself."""
+        """Shows the progress of a drive that erases itself."""
         who = f"{drive.label} erases" if self.target.members else "erases"
 
         def told(elapsed_s: float, share: float | None) -> None:
@@ -252,7 +250,7 @@ class TargetRun:
     def _drive(
         self, key: StepKey, step: Step, backend: Backend, rows: StepRows, written: Written
     ) -> tuple[list[_core.Recording], StepOutcome]:
-        """Runs a step, logging a real target's seconds as they come; what a failing target did is kept."""
+        """Runs a step and logs a real target's seconds as they come, so that those of a failing target are kept."""
         store = self.store
         live = store.live_path(key)
         try:
@@ -274,7 +272,9 @@ class TargetRun:
             raise
 
     def _watch(self, step: Step, backend: Backend) -> Callable[[], None] | None:
-        """Returns what a destructive step on a real target asks once a minute: whether the target is still its own."""
+        """Returns the check that a destructive step on a real target makes once a minute: that the target is still the
+        one claimed.
+        """
         if not (step.job.destructive and backend.real_time):
             return None
         return lambda: self.options.initiator.recheck(self.target, writes=True)
@@ -282,7 +282,7 @@ class TargetRun:
     def _sample(
         self, key: StepKey, rows: StepRows, sampler: Sampler, window_s: float, ended_s: float
     ) -> None:
-        """Adds what was sampled beside the step; where there is a power meter, it gives the energy."""
+        """Adds the samples taken during the step; a power meter replaces the drive's energy."""
         sampled = sampler.drain()
         rows.take_telemetry(instead_of_sensor(sampled) if self.meter else sampled)
         if self.meter and window_s:
@@ -291,7 +291,7 @@ class TargetRun:
             rows.take_telemetry(found.rows)
 
     def _repeat(self, key: StepKey, step: Step, backend: Backend, written: Written) -> None:
-        """Brings a twin to the state in which a finished step left it."""
+        """Repeats a finished step on a twin, to bring it to the state after it."""
         run_step(
             backend,
             step,
@@ -320,4 +320,4 @@ class TargetRun:
 
 
 def _keep_in_memory(interval: _core.Interval) -> None:
-    """A twin's seconds can be simulated again, so they are not logged one by one."""
+    """Keeps a twin's seconds in memory only: they can be simulated again."""

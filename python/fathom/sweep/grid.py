@@ -16,7 +16,7 @@ JOB = "job."
 """What a key of a job begins with."""
 MOST_POINTS = 10_000
 MEASURED = ("measure", "curve")
-"""Kinds of steps whose jobs are set: what is measured, not what brings the target there."""
+"""Kinds of steps whose jobs are set: measured steps, not those that prepare the target."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def combinations(axes: Sequence[Axis], method: Method, targets: Sequence[str]) -
 
 
 def _with_parameters(target: str, settings: Sequence[tuple[str, str]]) -> str:
-    """Returns the target with every setting that is not a job's behind its name."""
+    """Returns the target's name followed by every setting that is not for a job."""
     own = ",".join(f"{key}={value}" for key, value in settings if not key.startswith(JOB))
     if not own:
         return target
@@ -126,7 +126,7 @@ def _put(table: dict[str, Any], key: str, value: object) -> None:
 
 
 def _value(text: str) -> object:
-    """Returns a number or a truth value as such, anything else as text, as in a method file."""
+    """Returns a number, a boolean, or else the text, as in a method file."""
     try:
         value = json.loads(text)
     except ValueError:

@@ -29,7 +29,7 @@ from fathom.sweep.grid import Axis, Combination
 
 SCHEMA = "fathom-sweep/1"
 Watch = Callable[[str, int, int], None]
-"""Called for every combination as it ends: its name, how many are through, how many there are."""
+"""Called for every combination that ends, with its name, the number of ended ones and the total."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Sweep:
 
     @property
     def name(self) -> str:
-        """The folder's: the method, and a digest of what the figures depend on."""
+        """The folder's name: the method, and a digest of everything that the figures depend on."""
         parts: list[object] = [_core_digest(), self.seed, self.quick]
         parts += [[one.settings, *_depends_on(one, self.quick)] for one in self.combinations]
         digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
@@ -54,7 +54,7 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A combination, the folder of its run, and why there is none."""
+    """A combination with the folder of its run, or the reason why there is none."""
 
     combination: Combination
     run: Path
@@ -62,7 +62,7 @@ class Outcome:
 
 
 def simulate_all(sweep: Sweep, folder: Path, workers: Workers, watch: Watch) -> list[Outcome]:
-    """Simulates what is missing in the folder; one that fails does not keep the others from being simulated."""
+    """Simulates the combinations missing in the folder; one that fails does not stop the others."""
     points = folder / "points"
     points.mkdir(parents=True, exist_ok=True)
     runs = {one: points / f"{one.number:04}" for one in sweep.combinations}
@@ -84,7 +84,7 @@ def simulate_all(sweep: Sweep, folder: Path, workers: Workers, watch: Watch) -> 
 
 
 def simulate(method_text: str, quick: bool, targets: Sequence[str], seed: int) -> dict[str, bytes]:
-    """Runs the method on the twins: the files of its run directory, by name. What a worker is asked to do."""
+    """Runs the method on the twins: the files of its run directory, by name. Runs on a worker."""
     method = parse_method(method_text, _file(method_text), quick=quick)
     with tempfile.TemporaryDirectory(prefix="fathom-sweep-") as folder:
         chosen = prepare(method, targets, ThisMachine())
@@ -97,7 +97,7 @@ def simulate(method_text: str, quick: bool, targets: Sequence[str], seed: int) -
 
 
 def _without_run(error: FathomError, folder: Path) -> FathomError:
-    """Returns why it failed, without where the run is: it goes with the worker's folder."""
+    """Returns why it failed, without the path of the run, which is gone with the worker's folder."""
     why = [RunDocument.load(path.parent).error for path in folder.glob("*/run.json")]
     return FathomError(why[0]) if why and why[0] else error
 
@@ -173,6 +173,6 @@ def now() -> str:
 
 @cache
 def _core_digest() -> str:
-    """Of the simulator itself: another build may give other figures under the same version."""
+    """Returns a digest of the simulator: another build may give other figures under the same version."""
     file = _core.__file__ or ""
     return hashlib.sha256(Path(file).read_bytes()).hexdigest()

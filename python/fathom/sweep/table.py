@@ -1,4 +1,4 @@
-"""The points of all runs of a sweep as one table: what was set in front, then the columns of points.parquet."""
+"""The points of all runs of a sweep as one table: the settings, then the columns of points.parquet."""
 
 import io
 import re
@@ -18,7 +18,7 @@ from fathom.sweep.study import Outcome
 
 PARQUET, CSV = "points.parquet", "points.csv"
 NAME = re.compile(r"\?[^*#/]*")
-"""What was set, in a target's name."""
+"""The settings in a target's name."""
 
 
 def gather(axes: Sequence[Axis], outcomes: Sequence[Outcome]) -> pa.Table:

@@ -18,8 +18,8 @@ FIGURES = {"iops": "IOPS", "mbps": "MB/s", "mean_us": "mean us", "p99_us": "p99 
 
 
 def headings(axes: Sequence[Axis], table: pa.Table) -> list[str]:
-    """Returns columns that are shown, by name: what was set, targets and a step's operations where there are several,
-    figures that there are.
+    """Returns the columns to show, by name: settings, targets and operations where there are several, and figures with
+    values.
     """
     several = len(set(table["target"].to_pylist())) > 1
     steps = set(zip(table["step"].to_pylist(), table["op"].to_pylist(), strict=True))

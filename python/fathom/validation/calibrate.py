@@ -1,7 +1,7 @@
 """Fits a device's calibrated parameters to its calibration rows, and puts the values into its file.
 
-Only parameters of basis `calibrated` move, and only calibration rows are looked at; validation rows are not even
-simulated. What the rows cannot show is reported, not guessed.
+Only parameters of basis `calibrated` change, and only calibration rows are read; validation rows are not even
+simulated. Parameters that the rows cannot determine are reported, not guessed.
 """
 
 import json
@@ -30,7 +30,7 @@ DIGITS = 4
 
 @dataclass(frozen=True)
 class FittedParameter:
-    """A calibrated parameter before and after, and what the rows say about it at the value before."""
+    """A calibrated parameter before and after the fit, and its sensitivity at the value before."""
 
     name: str
     before: float
@@ -139,7 +139,7 @@ class _Calibrator:
         return isinstance(self._device.twin.parameters[name].value, int)
 
     def _tidy(self, values: Floats) -> Floats:
-        """Returns values as the file would have them: whole numbers, few digits; what did not move stays as it is."""
+        """Returns values as written to the file: whole numbers, or few digits. Unchanged values stay as they are."""
         pairs = zip(self._names, values.tolist(), self._start.tolist(), strict=True)
         return np.array(
             [before if value == before else self._round(name, value) for name, value, before in pairs]
@@ -183,17 +183,14 @@ class _Calibrator:
 
 
 def _dies(device: Device) -> float:
-    """Returns dies of the drive, as crate `twin` counts them."""
+    """Returns the number of dies of the drive, as crate `twin` counts them."""
     parameters = device.twin.parameters if device.twin else {}
     counts = [parameters[name].value for name in ("channels", "dies_per_channel") if name in parameters]
     return float(np.prod([count for count in counts if isinstance(count, int)]))
 
 
 def refuse_others(cases: Sequence[Case]) -> None:
-    """Enforces rule 6 of the design, where the fit begins.
-
-    Raises ValueError for a case that no device may be fitted to: a defect of the caller.
-    """
+    """Raises ValueError for a case that no device may be fitted to (rule 6 of the design): a defect of the caller."""
     for case in cases:
         if not case.may_be_fitted:
             raise ValueError(f"{case.row.workload} ({case.row.role}) must not be fitted to")
@@ -229,7 +226,7 @@ def toml_values(calibration: Calibration) -> str:
 
 
 def write_values(calibration: Calibration) -> Path:
-    """Puts the changed values into the device's file, whatever else it says and however it is laid out.
+    """Writes the changed values into the device's file, and leaves everything else in it as it is.
 
     Raises:
         FathomError: the file cannot be written.

@@ -1,4 +1,4 @@
-"""From published rows to what a twin has to do to imitate them, or why it cannot yet. Runs nothing.
+"""Turns published rows into trials for a twin, or the reason why there is none. Runs nothing.
 
 A row that states its I/O is its own definition. The I/O of one that does not (SQL, Oracle, desktops) is that of the
 method step with its name in `published`. That mix is assumed, and reported so. The region is that of the row's bench.
@@ -91,7 +91,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The workload, with the half of a mix that the row is about."""
+        """The workload, with the operation of a mix that the row is about."""
         return f"{self.row.workload}, {self.row.op}s" if self.row.op else self.row.workload
 
     @property
@@ -148,7 +148,7 @@ class Case:
 
 
 class _NoTrialError(Exception):
-    """Why a row cannot be imitated."""
+    """Why there is no trial for a row."""
 
 
 def cases_of(device: Device) -> list[Case]:

@@ -14,7 +14,7 @@ from fathom.validation.trial import Measured
 
 Role = Literal["calibration", "validation"]
 GATE_PCT: dict[Role, float] = {"calibration": 3.0, "validation": 10.0}
-"""Most that the median of absolute errors of a device may be."""
+"""The gate: largest allowed median of a device's absolute errors, %."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def _compared(
 
 
 def _by_depth(measured: Measured) -> str:
-    """Returns the rates that show the depth of the maximum."""
+    """Returns in words the rates by iodepth, which show the depth of the maximum."""
     rates = ", ".join(
         f"{one.iops:,.0f}{'' if one.interval_pct is None else f' ± {one.interval_pct:.1f} %'} at {one.iodepth}"
         for one in measured.depths
@@ -138,7 +138,7 @@ def error_of(row: PublishedRow, published: float, simulated: float) -> float | N
 
 
 def medians(rows: Sequence[Compared]) -> list[Median]:
-    """Returns per device and role, then over all devices; without a role that has no counted figure."""
+    """Returns the medians per device and role, then over all devices; roles without a counted figure are left out."""
     names: list[str | None] = list(dict.fromkeys(row.case.device.name for row in rows))
     found = []
     for name in [*names, None]:
@@ -157,7 +157,7 @@ def medians(rows: Sequence[Compared]) -> list[Median]:
 
 
 def check_gate(found: Sequence[Median]) -> None:
-    """Holds every device to the gate.
+    """Checks every device against the gate.
 
     Raises:
         GateError: which device misses which limit, and by how much.

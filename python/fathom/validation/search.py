@@ -1,6 +1,6 @@
 """Fits positive parameters to residuals by damped least squares on their logarithms. Knows nothing of devices.
 
-This is Levenberg-Marquardt with slopes from +-10 % steps, the sensitivities that a fit owes its reader. Broyden's
+This is Levenberg-Marquardt with slopes from +-10 % steps, which are also the sensitivities in the report. Broyden's
 rank-one formula keeps them up to date (Nocedal & Wright, Numerical Optimization, 10.3 and 11.1). Each parameter has a
 slope for up and one for down, because bottlenecks are kinks: more of what does not limit does nothing. The damping is
 equal for all parameters because a logarithm has no unit. So one that no residual feels stays where it was.
@@ -17,13 +17,13 @@ from fathom.statistics.series import Floats
 SPAN = 0.10
 """Relative step of the sensitivities."""
 FELT = 0.005
-"""Least change of a residual over +-`SPAN` by which a parameter counts as felt."""
+"""Least change of a residual over +-`SPAN` for a parameter to count as having an effect."""
 ALONE = 0.10
-"""Least share of a parameter's effect that the other parameters cannot imitate, for it to count as told apart."""
+"""Least share of a parameter's effect that no other parameters can imitate, for it to count as identifiable."""
 MOST_STEP = 0.35
 """Most change of a logarithm in one step."""
 HELD_BACK = 0.02
-"""Most that tidying may take from a step of a logarithm before the parameter counts as held."""
+"""Largest change by rounding, in a step of a logarithm, before the parameter counts as held."""
 GOOD_ENOUGH = 0.002
 """Root mean square of the residuals at which the search ends."""
 LEAST_GAIN = 0.02
@@ -31,14 +31,14 @@ LEAST_GAIN = 0.02
 MOST_TRIES = 12
 
 Evaluate = Callable[[Floats], Floats | None]
-"""Parameters to residuals (0 is a perfect fit); None where the parameters cannot be."""
+"""Maps parameters to residuals (0: perfect fit); None for invalid parameters."""
 Tidy = Callable[[Floats], Floats]
-"""Parameters to the nearest ones that may be: whole numbers, a few digits."""
+"""Rounds parameters to valid values: whole numbers, a few digits."""
 
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """What +-10 % of one parameter do to each residual, and whether that lets it be found.
+    """The effect of +-10 % of one parameter on each residual, and whether it can be identified by it.
 
     `up` and `down` are changes of the residuals; None where the changed parameter cannot be. `alone` is the share of
     its effect that no combination of the other parameters gives too (0: nothing separates it from them).
@@ -98,7 +98,7 @@ class _Search:
         return self._evaluate(values)
 
     def look_around(self) -> None:
-        """Measures both sides of every parameter: slopes and sensitivities. One that is not felt has no slope."""
+        """Measures slopes and sensitivities of every parameter on both sides. One without an effect has no slope."""
         sides = [
             (self._side(index, 1 + SPAN, self._up), self._side(index, 1 / (1 + SPAN), self._down))
             for index in range(len(self.found.values))
@@ -114,7 +114,7 @@ class _Search:
         ]
 
     def _side(self, index: int, factor: float, slopes: Floats) -> Floats | None:
-        """Change of the residuals with one parameter; None where it cannot change so. Notes the slope."""
+        """Returns the change of the residuals with one parameter; None where that value is invalid. Keeps the slope."""
         values = self.found.values.copy()
         values[index] *= factor
         values = self._tidy(values)

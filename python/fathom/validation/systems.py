@@ -1,4 +1,4 @@
-"""Published rows of systems, and of drives that systems are made of: which steps of their method a row is about.
+"""Published rows of systems, and of the drives in them: which steps of the method each row is about.
 
 A system is measured at several loads, so a row may be one load, the most over loads, a share or a ratio of systems.
 Each becomes a case with the trials that it needs and how its figure is read from them. Runs nothing.
@@ -22,7 +22,7 @@ SHARES = {
     "70r30w-read": ("4k-rand-70r30w", "read"),
     "70r30w-write": ("4k-rand-70r30w", "write"),
 }
-"""What rows about the controller's share are called by, with the mix and the operation."""
+"""Names of rows about the controller's share, with the mix and the operation."""
 PER_TB: dict[str, tuple[str, Metric, float]] = {
     "normalised-read-iops-per-tb-raw": ("4k-rand-read", "iops", 1.0),
     "normalised-read-bandwidth-per-tb-raw": ("1m-seq-read", "mbps", 1e3),
@@ -35,7 +35,7 @@ Read = Callable[[Sequence[Measured]], float]
 
 @dataclass(frozen=True)
 class Reading:
-    """A figure of a row: what is published, the runs that it needs, and how it is read from them, in their order."""
+    """A figure of a row: the published value, the runs that it needs, and how to read it from them, in that order."""
 
     metric: Metric
     published: float
@@ -95,7 +95,7 @@ def _readings(device: Device, row: PublishedRow) -> tuple[Reading, ...]:
 
 
 def _plain(row: PublishedRow, runs: tuple[tuple[Device, Trial], ...]) -> tuple[Reading, ...]:
-    """Returns a row's own figures at one load, the rate first; what a controller adds is a figure of its own."""
+    """Returns a row's figures at one load, the rate first; the latency that a controller adds is a separate figure."""
     metrics: tuple[tuple[Metric, float | None], ...] = (
         ("added_us", row.latency_us if row.latency_kind == "added" else None),
         ("iops", row.iops),
@@ -169,7 +169,7 @@ def _method(name: str) -> Method:
 
 
 def _trial(device: Device, method: str, name: str) -> Trial:
-    """Returns a step of a system's method, on a system that is at rest from the start."""
+    """Returns the trial of a step of a system's method; systems need no preparation."""
     step = next(step for step in _method(method).steps if step.name == name)
     return Trial(None, step.job, hosts=device.hosts, settled=step.precision, label=step.label)
 

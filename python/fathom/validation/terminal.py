@@ -41,7 +41,7 @@ _ROLE_STYLE = {"calibration": "cyan", "validation": "green", "context": "dim"}
 
 
 class TrialProgress:
-    """Shows trials as they end, on stderr: a bar on a terminal, a line each elsewhere. A `validate.Watch`."""
+    """Shows trials as they end, on stderr: a bar on a terminal, one line each elsewhere. A `validate.Watch`."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -63,7 +63,7 @@ class TrialProgress:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Takes the bar away again."""
+        """Removes the bar."""
         self._bar.stop()
 
     def __call__(self, label: str, done: int, total: int) -> None:
@@ -213,7 +213,7 @@ def _print_device(console: Console, rows: Sequence[Compared]) -> None:
 
 
 def _cells(row: Compared, notes: dict[str, int]) -> tuple[Text, ...]:
-    """Returns a figure's line; what is not counted is dim, and only a row's first figure names it."""
+    """Returns the cells of a figure. Figures that do not count are dim; only the first of a row has its name."""
     first = row.metric == next(iter(row.case.figures))
     faint = "" if row.counted else "dim"
     number = notes.setdefault(row.reason, len(notes) + 1) if row.reason else None

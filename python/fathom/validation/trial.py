@@ -37,7 +37,7 @@ POLL_S = 0.25
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a trial may go on, in virtual seconds, and how narrow its interval has to be (half width / mean)."""
+    """Longest duration of a trial, in virtual seconds, and the precision to reach (half width / mean)."""
 
     most_s: float = 120.0
     interval: float = 0.01
@@ -93,7 +93,7 @@ ByOp = Annotated[
 
 @dataclass(frozen=True)
 class Measured:
-    """What a trial found."""
+    """The result of a trial."""
 
     ops: ByOp
     window_s: float
@@ -187,10 +187,8 @@ def _run(parameters_json: str, trial: Trial, seed: int, limits: Limits, interrup
 
 
 def _fill(backend: TwinBackend, trial: Trial, seed: int, interrupt: Event) -> None:
-    """Brings data everywhere the trial looks. Under a file system that is the region, once.
-
-    What the page cache then still holds goes to the device before a trial that reads. A trial that writes begins at the
-    rate of the device.
+    """Writes data wherever the trial reads or writes. Under a file system this is the region, once. Before a trial that
+    reads, the page cache is flushed to the device. A trial that writes begins at the rate of the device.
     """
     if trial.file_system is None:
         _drain(backend, FILL, seed, interrupt)
@@ -204,9 +202,7 @@ def _fill(backend: TwinBackend, trial: Trial, seed: int, interrupt: Event) -> No
 def _after_prior(
     backend: TwinBackend, trial: Trial, window_s: float, seed: int, interrupt: Event
 ) -> Measured:
-    """Returns the bench's own order: its prior work, the workload for the bench's time, then its other iodepths in
-    turn.
-    """
+    """Runs the bench's own order: its prior work, the workload for the bench's time, then its other iodepths."""
     for number, prior in enumerate(trial.prior, 1):
         _drain(backend, _lasting(prior, prior.time_s, backend.scale), seed + number, interrupt)
     job = _lasting(trial.job, window_s, backend.scale)
@@ -246,7 +242,7 @@ def _at_rest(backend: TwinBackend, trial: Trial, precision: float, seed: int, in
 
 
 def _at_depth(backend: TwinBackend, trial: Trial, iodepth: int, seed: int, interrupt: Event) -> AtDepth:
-    """Returns the workload at another iodepth, from the state that the twin is in."""
+    """Runs the workload at another iodepth, from the twin's present state."""
     job = _lasting(trial.job, trial.depth_s, backend.scale).with_load(iodepth=iodepth)
     intervals, recording = _drain(backend, job, seed + iodepth, interrupt)
     around = mean_interval([_rate(one) for one in intervals])
@@ -296,7 +292,7 @@ class _Judged:
         self._interval_pct: float | None = None
 
     def add(self, interval: _core.Interval) -> None:
-        """Takes a round in; sets `enough` when it was the last one needed. A cut-off round is left out."""
+        """Adds a round; sets `enough` when no more are needed. A cut-off round is left out."""
         if interval.length_s < ROUND_S * (1 - 1e-6):
             return
         self._rounds.append(interval)

@@ -16,12 +16,12 @@ from fathom.validation.systems import SystemCase, every_case
 from fathom.validation.trial import LIMITS, Limits, Measured, run_trial
 
 Watch = Callable[[str, int, int], None]
-"""Called for every trial as it ends: its name, how many are through, how many there are."""
+"""Called for every trial that ends, with its name, the number of ended ones and the total."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A trial of a twin: the arguments of `run_trial`, and what to call it."""
+    """A trial of a twin: the arguments of `run_trial`, and a name for it."""
 
     label: str
     parameters_json: str
@@ -31,7 +31,7 @@ class Job:
 
 
 def devices_to_validate(names: Sequence[str]) -> list[Device]:
-    """Returns the named devices, or every one of the catalogue that has a twin and rows to hold it to.
+    """Returns the named devices, or every device of the catalogue with a twin and published rows.
 
     Raises:
         CatalogError: no device of that name, or its file is wrong.
@@ -48,9 +48,7 @@ def devices_to_validate(names: Sequence[str]) -> list[Device]:
             )
         if device.starts_settled and not every_case(device):
             systems = " or ".join(f"`fathom validate {name}`" for name in _systems_with(device.name))
-            raise UsageError(
-                f"{device.name}: nothing that was measured on it alone is published", systems or None
-            )
+            raise UsageError(f"{device.name}: no published result was measured on it alone", systems or None)
     return devices
 
 
@@ -81,7 +79,7 @@ def validate(
 
 
 def _runs(case: Case) -> list[tuple[Device, Trial]]:
-    """What has to be run for a case: each trial, with the device that runs it."""
+    """Returns the trials of a case, each with the device that runs it."""
     if isinstance(case, SystemCase):
         return [run for reading in case.readings for run in reading.runs]
     devices = (case.device, case.other)
