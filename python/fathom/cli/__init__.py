@@ -117,7 +117,7 @@ def _status() -> int | str | None:
 
 
 def _say_warnings() -> None:
-    """Warnings of damaged runs are lines on stderr, each said once; those of libraries stay what they are."""
+    """Prints warnings of damaged runs as lines on stderr, each once; warnings of libraries stay as they are."""
     others = warnings.showwarning
     said: set[str] = set()
 

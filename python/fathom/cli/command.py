@@ -1,4 +1,4 @@
-"""How a command's help reads: arguments as manual pages name them, without the parser's braces and Python's types."""
+"""The format of a command's help: arguments as in manual pages, without the parser's braces and Python's types."""
 
 import re
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ class Command(TyperCommand):
     """A command whose usage is `fathom run [OPTIONS] METHOD TARGET...`."""
 
     def collect_usage_pieces(self, ctx: "typer.Context") -> list[str]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Returns what stands behind the command's name."""
+        """Returns the usage after the command's name."""
         arguments = [one for one in self.get_params(ctx) if one.param_type_name == "argument"]
         return [self.options_metavar or "", *(one.metavar or one.name or "" for one in arguments)]
 
@@ -34,6 +34,6 @@ def _without_type(name: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Returns every number that 64 bits hold is no range worth naming."""
+    """Returns the help without the range of all 64-bit numbers."""
     text = re.sub(r"; 0<=x<=18446744073709551615", "", text)
     return re.sub(r"(\d+)<=x<=(\d+)", r"\1 to \2", text)

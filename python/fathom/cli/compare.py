@@ -1,4 +1,4 @@
-"""The command that holds runs against a base: what changed, how surely, and whether limits are kept."""
+"""The command that compares runs with a base: what changed, how surely, and whether limits are kept."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -147,7 +147,7 @@ def _conclude(
     *,
     strict: bool,
 ) -> None:
-    """Raises GateError where a limit is missed, or could not be held against everything that the base has."""
+    """Raises GateError where a limit is missed, or could not be checked against everything in the base."""
     from fathom.compare.context import unfinished
     from fathom.compare.gate import Outcome
     from fathom.errors import GateError

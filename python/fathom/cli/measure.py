@@ -1,4 +1,4 @@
-"""Commands that do I/O: review, run, plan, resume and verify, and what is around a run of each."""
+"""Commands that do I/O: review, run, plan, resume and verify."""
 
 import signal
 import sys
@@ -117,7 +117,7 @@ def plan(
     size: Size = None,
     purge: Purge = "trim",
 ) -> None:
-    """Show what a run would do: steps, bytes, time. Touches nothing."""
+    """Show what a run would do: steps, bytes written, time. Touches no target."""
     from fathom.load.initiator import ThisMachine
     from fathom.method.method import load_method
     from fathom.plan.plan import print_plan
@@ -187,9 +187,8 @@ def _repeat(method: "Method", targets: "Sequence[Target]", options: "Options", t
 
 @contextmanager
 def _watched(targets: "Sequence[Target]", options: "Options") -> Iterator[None]:
-    """Shows progress on stderr, and turns the first request to end into a clean stop and the second into a hard one.
-
-    Ctrl-C asks for that, and so does whoever ends a service (SIGTERM) or the terminal (SIGHUP, but under nohup).
+    """Shows progress on stderr. The first request to end stops the run cleanly, the second at once. A request is
+    Ctrl-C, SIGTERM, or SIGHUP (but under nohup).
     """
     from fathom.cli.progress import LiveObserver, ProgressConsole
 
@@ -250,7 +249,7 @@ def _conclude(
 
 
 def _check_failed_io(run: "Run") -> None:
-    """Raises FathomError where more I/O of a step failed than its figures bear without a mark."""
+    """Raises FathomError where so much I/O of a step failed that its figures are marked."""
     from fathom.analysis.run_view import RunView
     from fathom.errors import FathomError
     from fathom.statistics.failed import in_words, is_marked

@@ -1,4 +1,4 @@
-"""Where a command prints: results to standard output, what is on the way to standard error, documents as JSON."""
+"""Where a command prints: results to standard output, progress to standard error, documents as JSON."""
 
 import os
 import sys
@@ -18,14 +18,14 @@ def stdout() -> "Console":
 
 
 def stderr() -> "Console":
-    """Returns the standard error: progress, and what is said beside a JSON document."""
+    """Returns standard error: for progress, and for text next to a JSON document."""
     from fathom.output.terminal import Terminal
 
     return Terminal(stderr=True)
 
 
 def print_json(document: object) -> None:
-    """One JSON document on standard output; figures that are no numbers are refused."""
+    """Prints one JSON document on standard output. Raises ValueError for NaN and infinity."""
     import json
 
     print(json.dumps(document, indent=1, allow_nan=False, default=str))

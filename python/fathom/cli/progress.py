@@ -33,17 +33,17 @@ class _Line:
 
 
 class ProgressConsole(Terminal):
-    """Standard error while a run goes on. When nobody reads it any more, it falls silent."""
+    """Standard error while a run goes on. When its reader is gone, it prints nothing more."""
 
     def on_broken_pipe(self) -> None:
-        """Says nothing more; rich's own would end the run, and close standard output with it."""
+        """Stops printing; rich's own handler would end the run and close standard output."""
         self.quiet = True
 
 
 class LiveObserver:
     """A `session.Observer` that draws. Use as a context manager around the run.
 
-    A run goes on where nobody looks any more: a terminal that is gone, or a pipe that is closed, ends the drawing only.
+    A run goes on without its terminal or pipe: only the drawing ends.
     """
 
     def __init__(self, console: Console, targets: list[Target]) -> None:
@@ -61,24 +61,24 @@ class LiveObserver:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Takes the table away again."""
+        """Removes the table."""
         if self._console.is_terminal:
             with suppress(OSError):
                 self._live.stop()
 
     def step_started(self, target: Target, number: int, total: int, step: Step) -> None:
-        """A step begins."""
+        """Shows the step that begins."""
         with self._lock:
             line = self._lines[target.name]
             line.step, line.number, line.total, line.progress = step, number, total, None
 
     def progressed(self, target: Target, progress: Progress) -> None:
-        """News of a running step."""
+        """Updates the table."""
         with self._lock:
             self._lines[target.name].progress = progress
 
     def step_ended(self, target: Target, step: Step, outcome: StepOutcome) -> None:
-        """Off a terminal, the step's one line."""
+        """Prints the step's line, if not on a terminal."""
         if self._console.is_terminal:
             return
         with self._lock:
@@ -95,7 +95,7 @@ class LiveObserver:
             )
 
     def target_ended(self, target: Target, error: str | None) -> None:
-        """A target is through."""
+        """Marks a target as done."""
         with self._lock:
             self._lines[target.name].ended = f"failed: {error}" if error else "done"
 
@@ -150,7 +150,7 @@ def _cells(line: _Line) -> dict[str, Text | str | ProgressBar]:
 
 
 def _left(step: Step, target: Target, left_s: float) -> str:
-    """Returns the time left; a precondition may end before, and a twin's time is its own."""
+    """Returns the time left: at most, for a precondition; in virtual time, for a twin."""
     at_most = "≤ " if step.steady else ""
     return f"{at_most}{duration(round(left_s))}{' virt.' if target.kind == 'twin' else ''}"
 
@@ -161,7 +161,7 @@ def _rate(step: Step, progress: Progress) -> str:
 
 
 def _share_done(step: Step, target: Target, progress: Progress) -> tuple[float, float | None]:
-    """Returns the share of the step that is done, and seconds left at the present rate."""
+    """Returns the share of the step done, 0..1, and the seconds left at the present rate."""
     if progress.share is not None:
         left_s = progress.elapsed_s * (1 / progress.share - 1) if progress.share else None
         return progress.share, left_s

@@ -114,7 +114,7 @@ def check(
 
 
 def _mend(run: Path) -> None:
-    """Says what was written again, or why nothing could be; the check that follows has the last word."""
+    """Repairs a run and prints what was written, or why nothing could be. A check follows."""
     from fathom.errors import FathomError
     from fathom.runs.check import repair
 

@@ -20,17 +20,17 @@ COMMANDS = ("run", "review", "resume")
 ASKING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 TICK_S = 0.1
 GRACE_S = 1.5
-"""How long the worker may take to save what was measured, from the second request to end on."""
+"""Time for the worker to save the measurements, from the second request to end."""
 END_S = 0.3
-"""How long it may take to end after its last word."""
+"""Time for it to end after it has reported its exit code."""
 PR_SET_PDEATHSIG = 1
 
 Report = Callable[[int], None]
-"""Says the exit code to whoever waits."""
+"""Reports the exit code to the waiting process."""
 
 
 def report_to_terminal(arguments: list[str]) -> Report:
-    """Returns in the process that does the work, with what it calls at its end."""
+    """Forks where a terminal waits. Returns only in the worker, with the function to call at its end."""
     if not arguments or arguments[0] not in COMMANDS or not sys.stdin.isatty():
         return lambda status: None
     reading, writing = os.pipe()

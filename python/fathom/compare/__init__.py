@@ -1,1 +1,1 @@
-"""Measurements against a base: what became better or worse, how surely, and whether a stated limit is kept."""
+"""Compares measurements with a base: what became better or worse, how surely, and whether a limit is kept."""

@@ -1,4 +1,4 @@
-"""The two sides of a comparison: which runs they are, and which target and workload of one answers to the other's."""
+"""The two sides of a comparison: their runs, and which target and workload of one corresponds to the other's."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -23,7 +23,7 @@ def change(found: Difference) -> str:
 
 
 def answer(result: Result) -> list[str]:
-    """Returns what came out, the worst first."""
+    """Returns the outcome in sentences, the worst first."""
     texts = [
         *_gates(result),
         *_named(result, Verdict.WORSE, "Worse"),

@@ -1,4 +1,4 @@
-"""What is printed steers neither the terminal nor the spreadsheet that opens it.
+"""Makes texts safe to print: they steer neither the terminal nor a spreadsheet.
 
 Texts come from outside: models, serials, labels, hosts, files, errors, methods, queries. `cleaned_streams` takes
 control characters out of all that is written to the standard streams, whoever writes it.

@@ -1,4 +1,4 @@
-"""A power meter's log: a CSV file with a time and a power in each line, to which somebody appends.
+"""A power meter's log: a growing CSV file with a time and a power in each line.
 
 Times are seconds, ms, us or ns since 1970, or ISO 8601 (without a zone: this machine's). A heading says which column is
 which; without one the first is the time. The last 64 KiB of earlier lines are read.
@@ -16,7 +16,7 @@ from fathom.power.source import MeterError
 HEAD_BYTES = 64 << 10
 TAIL_BYTES = 64 << 10
 MOST_BYTES = 16 << 20
-"""Most that one look takes in; the next goes on behind it."""
+"""Most bytes to read at once; the next read continues there."""
 _DELIMITERS = ",;\t"
 _TIME = re.compile(r"time|date|epoch|^t$|^ts$", re.IGNORECASE)
 _POWER = re.compile(r"power|watt|(?<![a-z])(m|k)?w(?![a-z])", re.IGNORECASE)
@@ -117,7 +117,7 @@ class CsvFile:
         return [cell.strip() for cell in rows[0]] if rows and rows[0] else [""]
 
     def _sample(self, line: bytes) -> Sample | None:
-        """Returns a line's sample; None for a heading, a comment, or a line that somebody wrote badly."""
+        """Returns a line's sample; None for a heading, a comment, or a broken line."""
         cells = self._cells(line)
         if line.startswith(b"#") or len(cells) <= max(self._time, self._power):
             return None
@@ -140,7 +140,7 @@ def _number(text: str, delimiter: str) -> float | None:
 
 
 def _seconds(text: str, delimiter: str) -> float | None:
-    """Returns seconds since 1970; None for what is no moment, such as seconds since the meter was switched on."""
+    """Returns seconds since 1970; None for other times, such as seconds since the meter was switched on."""
     number = _number(text, delimiter)
     if number is not None:
         return next((number * unit for low, high, unit in _EPOCH_UNITS if low <= number < high), None)

@@ -1,4 +1,5 @@
-"""From samples of power to energy over a window: the trapezoidal rule, with what it is worth, or why it is not given.
+"""Energy over a window from samples of power, by the trapezoidal rule, with its interval, or the reason why there is
+none.
 
 Knows neither meters nor steps. Times are seconds since 1970, power is in watts, energy in joules.
 """
@@ -18,12 +19,12 @@ Sample = tuple[float, float]
 MOST_GAP_INTERVALS = 3.0
 MOST_HELD_INTERVALS = 1.5
 LEAST_GAP_S = 1.0
-"""Below this no pause of a meter counts as one: it may be the scheduler's."""
+"""Shorter pauses of a meter do not count: they may be the scheduler's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Energy:
-    """What was used over a window.
+    """The energy used over a window.
 
     `half_width_j` is half the 95 % interval. It has the spread of the samples (their range, where they drift too much
     for an interval) and the meter's accuracy, where known. `cells` are (start in the window, length, joules) of

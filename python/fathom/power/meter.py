@@ -21,7 +21,7 @@ from fathom.text_file import expanded_path
 
 PERIOD_S = 1.0
 MARGIN_S = 120.0
-"""Samples from so long before a step are kept for its beginning, and forgotten when the next one starts."""
+"""Samples this long before a step are kept for its beginning, until the next step starts."""
 SKEWED_S = 5.0
 PATIENCE_S = 5.0
 FORMS = "write csv:PATH, csv:PATH?column=NAME or prometheus:URL?query=QUERY"
@@ -54,7 +54,7 @@ class PowerMeter:
         self._thread.join(PATIENCE_S)
 
     def begin(self) -> None:
-        """Forgets what no later step needs."""
+        """Drops samples that no later step needs."""
         with self._lock:
             old = bisect_left(self._times_s, time.time() - MARGIN_S)
             del self._times_s[:old], self._watts[:old]
@@ -78,13 +78,13 @@ class PowerMeter:
         return found
 
     def samples(self, start_s: float, end_s: float) -> list[Sample]:
-        """Returns what was read of that time, in order."""
+        """Returns the samples of that time, in order."""
         with self._lock:
             first, last = bisect_left(self._times_s, start_s), bisect_left(self._times_s, end_s)
             return list(zip(self._times_s[first:last], self._watts[first:last], strict=True))
 
     def look(self) -> None:
-        """Reads what is new. A meter that cannot be read is kept in mind and asked again."""
+        """Reads new samples. A meter that cannot be read is noted and tried again."""
         with self._lock:
             try:
                 self._take(self._source.read())
@@ -93,7 +93,7 @@ class PowerMeter:
                 self._trouble = str(error)
 
     def _take(self, found: Sequence[Sample]) -> None:
-        """Adds what is later than the last. A clock that was set far back, or one wild line, begins it all anew."""
+        """Adds samples later than the last one. A clock set far back, or a wild time, restarts the series."""
         for seconds, watts in found:
             if self._times_s and seconds < self._times_s[-1] - MARGIN_S:
                 del self._times_s[:], self._watts[:]

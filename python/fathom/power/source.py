@@ -1,4 +1,4 @@
-"""What a power meter's samples are read from, whatever it is."""
+"""The protocol for sources of a power meter's samples."""
 
 from typing import Protocol
 
@@ -6,11 +6,11 @@ from fathom.power.energy import Sample
 
 
 class MeterError(Exception):
-    """The meter cannot be read now: one clause that says what is wrong, for a note or an error."""
+    """The meter cannot be read now. Its text is one clause, for a note or an error."""
 
 
 class Source(Protocol):
-    """Something that gives watts with their times."""
+    """A source of watts with their times."""
 
     def read(self) -> list[Sample]:
         """Returns samples that are new since the last call, often none. Raises MeterError; may be asked again

@@ -1,4 +1,4 @@
-"""What the power meter came to in a step: rows of telemetry, a line of the journal, and notes on the whole run."""
+"""A step's energy by the power meter: rows of telemetry, a line of the journal, and notes on the whole run."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ MOST_LISTED = 3
 
 @dataclass(frozen=True)
 class MeteredStep:
-    """One step on one target, `found` its energy or why there is none, `accuracy` what the user says of the meter."""
+    """One step on one target: `found` is its energy or why there is none, `accuracy` the meter's as the user states it."""
 
     target: str
     step: str
@@ -37,7 +37,7 @@ class MeteredStep:
 
     @property
     def rows(self) -> list[Reading]:
-        """For the table of telemetry; none without a figure."""
+        """Returns the rows of telemetry; none without a figure."""
         if isinstance(self.found, str):
             return []
         return [
@@ -47,7 +47,7 @@ class MeteredStep:
 
     @property
     def journal(self) -> dict[str, object]:
-        """The samples as (seconds of the step, W), and what was made of them."""
+        """Returns the journal's line: the samples as (seconds of the step, W), and the energy."""
         samples = [[round(seconds - self.start_s, 6), watts] for seconds, watts in self.samples]
         if isinstance(self.found, str):
             return {"reason": self.found, "samples": samples}
@@ -61,15 +61,12 @@ class MeteredStep:
 
 
 def instead_of_sensor(rows: Sequence[Reading]) -> list[Reading]:
-    """Returns rows of telemetry with what the drive's own sensor says under a name of its own: the meter's is the
-    figure.
-    """
+    """Returns rows of telemetry in which the drive's own sensor has another name: the meter gives the energy."""
     return [replace(row, name=SENSOR_JOULES) if row.name == JOULES else row for row in rows]
 
 
 def power_notes(run: Path, steps: Steps, meter: PowerMeter) -> list[NoteRecord]:
-    """Returns what a reader must know of the energies, target by target, from the journal: a resumed run knows them
-    all.
+    """Returns notes on the energies by target, from the journal, so that a resumed run has them all.
 
     `steps` are the method's in normal form by key.
     """
@@ -122,5 +119,5 @@ def _number(event: Mapping[str, object], name: str) -> float:
 
 
 def _span(texts: Sequence[str]) -> str:
-    """Of texts of rising numbers the one, or the first and the last."""
+    """Returns `first to last` of ascending texts, or the only one."""
     return texts[0] if len(set(texts)) == 1 else f"{texts[0]} to {texts[-1]}"
