@@ -20,7 +20,7 @@ MOST_LISTED = 3
 
 @dataclass(frozen=True)
 class MeteredStep:
-    """One step on one target: `found` is its energy or why there is none, `accuracy` the meter's as the user states it."""
+    """One step on one target: `found` is its energy or why there is none, `accuracy` the meter's, as stated."""
 
     target: str
     step: str
