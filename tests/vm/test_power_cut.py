@@ -270,5 +270,5 @@ def test_a_drive_that_lies_is_caught_with_each_offset(cut: Cut, after_boot: dict
     assert min(expected.values()) > 0
     assert report["wrong"] == expected
     assert report["wrong_though_flushed"] > 0
-    told = [int(text.split(" bytes at ")[1].split(",")[0]) for text in report["told"]]
+    told = [int(text.split(" bytes at ")[1].split(",")[0]) for text in report["reported"]]
     assert told == offsets[:10]
