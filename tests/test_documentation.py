@@ -83,5 +83,8 @@ def test_the_page_on_results_of_others_compares_fio_with_a_run_of_the_same_job(
         done = subprocess.run(here, shell=True, capture_output=True, text=True, check=False)
         assert done.returncode == 0, (command, done.stderr)
         printed.append(done.stdout)
-    assert "measured by fio" in printed[-1]
-    assert "no interval" in printed[-1]
+        monkeypatch.setenv("FATHOM_RUNS", str(tmp_path / "ours"))
+    compared = printed[-2]
+    assert "measured by fio" in compared
+    assert "no interval" in compared
+    assert Path("run.json").is_file()

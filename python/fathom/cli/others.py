@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathom.cli.options import AsJson, Out
+from fathom.cli.options import AsJson, Out, RunName
 from fathom.cli.output import print_json, stderr
 
 if TYPE_CHECKING:
@@ -80,3 +80,33 @@ def _print_outcome(outcome: "Outcome", *, as_json: bool) -> None:
         )
     for one in outcome.bad:
         console.print(f"fathom: {one.why}", highlight=False, markup=False, soft_wrap=True)
+
+
+def export_results(
+    run: RunName,
+    format: Annotated[
+        str,
+        typer.Option(help="fio-json, fio-json+, hdrhistogram, openmetrics, csv or xlsx", metavar="NAME"),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="the file (default: standard output, but for xlsx)", metavar="FILE")
+    ] = None,
+) -> None:
+    """Print a run as the results of fio, as a log of HdrHistogram, OpenMetrics, CSV or a workbook."""
+    from fathom.errors import UsageError
+    from fathom.output.output_file import check_output, write_output
+    from fathom.results.export import ExportFormat, export_format_named
+    from fathom.results.export import export_results as export
+    from fathom.runs.home import find_run
+
+    chosen = export_format_named(format)
+    if out is None and chosen is ExportFormat.XLSX:
+        raise UsageError("a workbook is no text for a terminal", "give --out FILE.xlsx")
+    if out:
+        check_output(out)
+    data = export(find_run(run), chosen)
+    if out:
+        write_output(out, data)
+        print(out)
+    else:
+        print(data.decode(), end="")

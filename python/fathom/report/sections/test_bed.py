@@ -94,7 +94,7 @@ def _prices(comparison: Comparison) -> Table | None:
     for column in comparison.columns:
         item = prices.items.get(column.target.catalog or "")
         if item:
-            per_tb = item.price / (column.target.capacity_bytes / 1e12)
+            per_tb = item.price / (column.target.known_bytes / 1e12)
             cells = [Item(grouped(item.price)), Item(grouped(per_tb)), Item(item.source)]
             rows.append(Row(Item(column.label, slot=slot(column.index)), cells))
     heads = [Item("Price", prices.currency), Item("Price per TB", prices.currency), Item("Where it is from")]

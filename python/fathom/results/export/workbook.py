@@ -1,0 +1,66 @@
+"""A run as a workbook (xlsx): a sheet of points, one of seconds, one of where the figures come from."""
+
+from collections.abc import Iterable, Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+from fathom.columns.schema import CSV_NAMES, TABLES
+from fathom.errors import UsageError
+from fathom.report.style import plain
+from fathom.runs.reader import Run
+
+if TYPE_CHECKING:
+    from openpyxl.worksheet._write_only import WriteOnlyWorksheet
+
+MOST_ROWS = 1_048_576
+"""Rows of a sheet, headings included (ECMA-376, as spreadsheets hold to)."""
+
+
+def bytes_of(run: Run) -> bytes:
+    """Returns the file. Raises UsageError where openpyxl is not installed, or a table has too many rows for a sheet."""
+    try:
+        from openpyxl import Workbook
+    except ImportError as error:
+        raise UsageError("xlsx needs openpyxl", "pip install 'fathom[xlsx]'") from error
+    book = Workbook(write_only=True)
+    _fill(book.create_sheet("points"), CSV_NAMES, run.points.select(CSV_NAMES).to_pylist())
+    if run.intervals.num_rows >= MOST_ROWS:
+        raise UsageError(
+            f"run {run.id} has more seconds than a sheet has rows", "take --format csv, or `fathom query`"
+        )
+    _fill(book.create_sheet("seconds"), TABLES["intervals"].names, run.intervals.to_pylist())
+    _fill(book.create_sheet("about"), ("what", "value"), _about(run))
+    out = BytesIO()
+    book.save(out)
+    return out.getvalue()
+
+
+def _about(run: Run) -> list[dict[str, object]]:
+    document = run.document
+    facts = {
+        "run": document.id,
+        "method": document.method.name,
+        "measured": document.measured or "not recorded",
+        "measured by": document.origin.title
+        if document.origin
+        else f"fathom {document.versions.get('fathom', '')}",
+        **{f"note on {note.target or 'the run'}": note.text for note in document.notes},
+    }
+    return [{"what": name, "value": value} for name, value in facts.items()]
+
+
+def _fill(sheet: "WriteOnlyWorksheet", names: Sequence[str], rows: Iterable[dict[str, object]]) -> None:
+    """Writes headings and rows. Text that a spreadsheet would take for a formula is text."""
+    sheet.append(list(names))
+    for row in rows:
+        sheet.append([_cell(sheet, row[name]) for name in names])
+
+
+def _cell(sheet: "WriteOnlyWorksheet", value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    from openpyxl.cell import WriteOnlyCell
+
+    cell = WriteOnlyCell(sheet, plain(value))
+    cell.data_type = "s"
+    return cell

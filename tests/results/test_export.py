@@ -1,0 +1,214 @@
+"""A run written as the results of others is read by their own programs, and comes back as it was."""
+
+import json
+import shutil
+import subprocess
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from others import Fathom, FioFiles
+
+from fathom.errors import UsageError
+from fathom.results.export import ExportFormat, export_results
+from fathom.results.export.measured import measured_of
+from fathom.results.hdr_codec import decode, encode
+from fathom.results.import_files import import_results
+from fathom.results.records import Bin
+from fathom.runs.reader import Run
+from fathom.statistics.percentiles import Histogram
+
+METHOD = """
+schema = "fathom-method/1"
+name = "pair"
+title = "Pair"
+[[steps]]
+name = "randread"
+[steps.job]
+mix = "read"
+block = "4KiB"
+pattern = "uniform"
+load = { threads = 2, iodepth = 8 }
+until = { time = "3s" }
+[[steps]]
+name = "mixed"
+[steps.job]
+mix = { read = 70, write = 30 }
+block = "4KiB"
+pattern = "uniform"
+load = { threads = 2, iodepth = 8 }
+until = { time = "3s" }
+"""
+DIRECTIONS = ("read", "write")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Three seconds of reads and of a mix on a twin."""
+    import fathom
+
+    folder = tmp_path_factory.mktemp("run")
+    (folder / "pair.toml").write_text(METHOD)
+    return fathom.run(str(folder / "pair.toml"), ["twin:samsung-pm9a3-7.68tb"], out=folder)
+
+
+@pytest.fixture
+def theirs(fio: FioFiles) -> Run:
+    outcome = import_results([fio.json_plus])
+    return Run(outcome.runs[0])
+
+
+def jobs_of(data: bytes) -> dict[str, dict]:
+    return {job["jobname"]: job for job in json.loads(data)["jobs"]}
+
+
+def test_fios_json_plus_comes_back_with_its_counts_bins_and_percentiles(fio: FioFiles, theirs: Run):
+    before = jobs_of(fio.json_plus.read_bytes())
+    after = jobs_of(export_results(theirs, ExportFormat.FIO_JSON_PLUS))
+    assert after.keys() == before.keys()
+    for name, job in before.items():
+        for op in DIRECTIONS:
+            was, now = job[op], after[name][op]
+            assert now["total_ios"] == was["total_ios"]
+            assert now["runtime"] == was["runtime"]
+            assert now["iops"] == pytest.approx(was["iops"])
+            assert now["bw_bytes"] == was["bw_bytes"]
+            assert now["clat_ns"]["N"] == was["clat_ns"]["N"]
+            if was["total_ios"]:
+                assert now["clat_ns"]["bins"] == was["clat_ns"]["bins"]
+                assert now["clat_ns"]["percentile"] == was["clat_ns"]["percentile"]
+                assert now["clat_ns"]["mean"] == pytest.approx(was["clat_ns"]["mean"])
+                assert now["clat_ns"]["max"] == was["clat_ns"]["max"]
+
+
+def test_an_export_that_is_imported_has_the_figures_of_the_run(run: Run, tmp_path: Path):
+    (tmp_path / "run.json").write_bytes(export_results(run, ExportFormat.FIO_JSON_PLUS))
+    again = Run(import_results([tmp_path / "run.json"]).runs[0])
+    then = {(row["step"], row["op"]): row for row in again.points.to_pylist()}
+    for row in run.points.to_pylist():
+        other = then[row["step"], row["op"]]
+        assert other["n"] == row["n"]
+        assert other["iops"] == pytest.approx(row["iops"])
+        assert other["mean_us"] == pytest.approx(row["mean_us"])
+        # A bin of fio is two of Fathom's: 1/64 of its lower edge.
+        assert other["p99_us"] == pytest.approx(row["p99_us"], rel=1 / 64)
+        assert (other["threads"], other["iodepth"], other["block_bytes"]) == (2, 8, 4096)
+
+
+def test_plain_fio_json_has_percentiles_and_no_bins(run: Run):
+    for job in jobs_of(export_results(run, ExportFormat.FIO_JSON)).values():
+        assert "bins" not in job["read"]["clat_ns"]
+        assert job["read"]["clat_ns"]["percentile"]["99.000000"] > 0
+
+
+def test_fios_own_converter_reads_and_validates_the_bins(run: Run, tmp_path: Path):
+    tool = shutil.which("fio_jsonplus_clat2csv")
+    if tool is None:
+        pytest.skip("fio_jsonplus_clat2csv is not installed")
+    (tmp_path / "o.json").write_bytes(export_results(run, ExportFormat.FIO_JSON_PLUS))
+    for more in ((), ("--validate",)):
+        done = subprocess.run(
+            [tool, "o.json", "o.csv", *more], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        if "No module named 'six'" in done.stderr:
+            pytest.skip("fio_jsonplus_clat2csv lacks its module six")
+        assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["o_job0.csv validated", "o_job1.csv validated"]
+
+
+def test_fio_plot_draws_the_export(run: Run, tmp_path: Path):
+    tool = shutil.which("fio-plot")
+    if tool is None:
+        pytest.skip("fio-plot is not installed")
+    (tmp_path / "in").mkdir()
+    document = json.loads(export_results(run, ExportFormat.FIO_JSON))
+    # fio-plot takes files of one job.
+    document["jobs"] = [job for job in document["jobs"] if job["jobname"] == "randread"]
+    (tmp_path / "in/randread.json").write_text(json.dumps(document))
+    command = [tool, "-i", "in", "-T", "t", "-l", "-d", "8", "-n", "2", "-r", "randread", "-o", "out.png"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "out.png").stat().st_size > 1000
+
+
+def test_hdrhistograms_library_reads_the_log_with_the_same_counts_and_percentiles(run: Run, tmp_path: Path):
+    reader = pytest.importorskip("hdrh.log", reason="hdrhistogram is not installed")
+    histogram = pytest.importorskip("hdrh.histogram", reason="hdrhistogram is not installed")
+    (tmp_path / "run.hlog").write_bytes(export_results(run, ExportFormat.HDRHISTOGRAM))
+    for one in measured_of(run):
+        whole = histogram.HdrHistogram(1, 1 << 40, 3)
+        log = reader.HistogramLogReader(str(tmp_path / "run.hlog"), whole)
+        while (part := log.get_next_interval_histogram()) is not None:
+            if part.get_tag() == f"{one.point.step}/{one.point.op}":
+                whole.add(part)
+        assert whole.get_total_count() == sum(n for _, _, n in one.bins)
+        if found := Histogram.of(*zip(*one.bins, strict=True)).quantile(0.99):
+            assert whole.get_value_at_percentile(99) / 1000 == pytest.approx(found.us, rel=0.01)
+
+
+def test_a_log_of_a_run_that_is_imported_has_its_counts(run: Run, tmp_path: Path):
+    (tmp_path / "run.hlog").write_bytes(export_results(run, ExportFormat.HDRHISTOGRAM))
+    again = Run(import_results([tmp_path / "run.hlog"]).runs[0])
+    counts = {row["step"]: row["n"] for row in again.points.to_pylist()}
+    assert counts == {
+        f"{one.point.step}-{one.point.op}": sum(n for _, _, n in one.bins) for one in measured_of(run)
+    }
+
+
+@pytest.mark.parametrize("value", [1, 127, 2047, 2048, 1_000_000, 123_456_789, 1 << 46])
+def test_a_value_in_hdrhistograms_encoding_comes_back_to_three_digits(value: int):
+    [found] = decode(encode([Bin(value, value + 1, 7)]))
+    assert found.n == 7
+    assert found.low_ns <= value < found.high_ns
+    assert found.high_ns - found.low_ns <= max(1, value / 1000)
+
+
+def test_openmetrics_has_rates_and_cumulative_buckets(run: Run):
+    lines = export_results(run, ExportFormat.OPENMETRICS).decode().splitlines()
+    assert lines[-1] == "# EOF"
+    assert sum(line.startswith("fathom_iops{") for line in lines) == run.points.num_rows
+    buckets = [
+        int(line.rsplit(" ", 1)[1])
+        for line in lines
+        if line.startswith("fathom_latency_seconds_bucket{") and 'step="randread"' in line
+    ]
+    assert buckets == sorted(buckets)
+    assert buckets[-1] == next(sum(n for _, _, n in one.bins) for one in measured_of(run))
+
+
+def test_a_workbook_has_points_seconds_and_where_they_come_from(run: Run):
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed")
+    book = openpyxl.load_workbook(BytesIO(export_results(run, ExportFormat.XLSX)))
+    assert book.sheetnames == ["points", "seconds", "about"]
+    heading, *rows = book["points"].iter_rows(values_only=True)
+    assert [row[heading.index("iops")] for row in rows] == run.points["iops"].to_pylist()
+    assert book["seconds"].max_row == run.intervals.num_rows + 1
+
+
+def test_the_command_prints_or_writes_and_refuses_what_cannot_be(run: Run, tmp_path: Path, fathom: Fathom):
+    printed = fathom("export-results", run.path, "--format", "csv")
+    assert printed.out == fathom("report", run.path, "--csv").out
+    out = tmp_path / "run.xlsx"
+    assert fathom("export-results", run.path, "--format", "xlsx").code == 2
+    assert fathom("export-results", run.path, "--format", "xlsx", "--out", out).code == 0
+    assert out.read_bytes().startswith(b"PK")
+    refused = fathom("export-results", run.path, "--format", "pdf")
+    assert refused.code == 2
+    assert "formats: fio-json" in refused.err
+
+
+def test_a_run_without_histograms_makes_no_log(fio: FioFiles):
+    plain = Run(import_results([fio.json]).runs[0])
+    with pytest.raises(UsageError, match="no histograms"):
+        export_results(plain, ExportFormat.HDRHISTOGRAM)
+
+
+def test_a_run_of_fathom_compares_with_an_imported_one_and_says_what_is_not_known(
+    run: Run, theirs: Run, fathom: Fathom
+):
+    done = fathom("compare", theirs.path, run.path)
+    assert done.code == 0
+    assert "measured by fio" in done.out
+    assert "not recorded" in done.out
+    assert "randread" in done.out
+    assert "cannot tell" in done.out
