@@ -12,10 +12,12 @@ import fathom
 from fathom import _core
 from fathom._core import Job, TwinDevice, start_twins
 from fathom.catalog import load_device, load_system
+from fathom.errors import FathomError, UsageError
 from fathom.load.array import ArrayBackend
 from fathom.load.resolve import resolve_targets
 from fathom.method.method import load_method, parse_method
 from fathom.plan.expect import expect
+from fathom.plan.fit import check_fits
 from fathom.report import write_html
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run, start_run
@@ -231,6 +233,27 @@ def test_streams_run_on_their_own_targets_and_end_by_their_own_volume(tmp_path: 
     assert counts == pytest.approx([2000, 128, 128])
     streams = {(row["target"], row["stream"]) for row in run.table("streams").to_pylist()}
     assert streams >= {(DRIVES[0], "reader"), (DRIVES[1], "writer"), (DRIVES[2], "writer")}
+
+
+def test_a_plan_counts_what_streams_write_on_their_own_targets() -> None:
+    [step] = parse_method(ON_TARGETS, "apart.toml").steps
+    [three] = resolve_targets([ARRAY])
+    timed = ON_TARGETS.replace("until = { count = 2000 }", 'until = { bytes = "1MiB" }')
+    [by_bytes] = parse_method(timed, "apart.toml").steps
+    assert expect(by_bytes, three, None).written_bytes == pytest.approx(2 * (8 << 20), abs=3)
+    assert expect(step, three, None).written_bytes is None
+
+
+def test_streams_on_some_targets_are_refused_on_one_before_anything_runs() -> None:
+    method = parse_method(ON_TARGETS, "apart.toml")
+    [one] = resolve_targets([PM9A3])
+    with pytest.raises(
+        UsageError, match=r"step both has streams on some of several targets; give the targets"
+    ):
+        check_fits(method, one)
+    [two] = resolve_targets([f"{PM9A3}*2"])
+    with pytest.raises(FathomError, match=r"stream .writer. is for target 3, and there are 2"):
+        check_fits(method, two)
 
 
 def test_drives_share_the_cores_of_their_bench() -> None:

@@ -86,9 +86,30 @@ def _expect_of_unit(step: Step, target: Target, drive: Drive | None) -> Expected
             moved_bytes = _least(moved_most, job.time_s * moved_bps)
     if write_share == 0:
         return Expected(time_s, 0)
+    if job.streams and job.time_s is None:
+        return Expected(None, _written_by_streams(job, target))
     written_bytes = None if moved_bytes is None else round(write_share * moved_bytes)
     by_time = moved_bytes != moved_most
     return Expected(time_s, written_bytes, _bound(job, target.unit_capacity_bytes) if by_time else None)
+
+
+def _written_by_streams(job: Job, target: Target) -> int | None:
+    """Returns the bytes that streams with ends of their own write to a drive, on average over those of an array.
+
+    None where a stream ends by a number of I/Os.
+    """
+    units = max(1, len(target.parts))
+    written_bytes = 0.0
+    for name, own in job.streams.items():
+        moved_bytes: float | None = own.bytes
+        if own.region_multiple is not None:
+            moved_bytes = own.region_multiple * own.region_on(target.unit_capacity_bytes)[1]
+        if moved_bytes is None:
+            return None
+        write_share, _ = _at_rated_speed(own, None)
+        drives = len(job.stream_targets.get(name, ())) or units
+        written_bytes += write_share * moved_bytes * drives / units
+    return round(written_bytes)
 
 
 def _bound(job: Job, capacity_bytes: int) -> Literal["most", "least"] | None:

@@ -18,7 +18,13 @@ def check_fits(method: Method, target: Target) -> None:
     _check_fills(method, target)
     capacity_bytes = target.unit_capacity_bytes
     for _, step in method.steps_on(target):
-        own = of_parts(step.job, len(target.members)) if target.members else [step.job]
+        if step.job.stream_targets and not target.parts:
+            raise UsageError(
+                f"{target.name}: step {step.name} has streams on some of several targets",
+                "give the targets together: array:TARGET,TARGET",
+            )
+        jobs = of_parts(step.job, len(target.parts)) if target.parts else [step.job]
+        own = jobs if target.members else [step.job]
         for one, whole in zip(target.members or (target,), own, strict=True):
             for job in whole.streams.values() or (whole,):
                 _check_takes(step.name, job, one)
