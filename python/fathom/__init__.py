@@ -11,7 +11,18 @@ print(run.to_pandas("points")[["workload", "op", "iops", "p99_us"]])
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fathom.api import compare_runs, open_run, plan_run, repeat_run, resume_run, review, run, write_report
+    from fathom.api import (
+        compare_runs,
+        export_results,
+        import_results,
+        open_run,
+        plan_run,
+        repeat_run,
+        resume_run,
+        review,
+        run,
+        write_report,
+    )
     from fathom.runs.reader import Run
 
 __version__ = "0.1.0"
@@ -19,6 +30,8 @@ __all__ = [
     "Run",
     "__version__",
     "compare_runs",
+    "export_results",
+    "import_results",
     "open_run",
     "plan_run",
     "repeat_run",

@@ -23,6 +23,7 @@ from fathom.targets.target import Target
 
 if TYPE_CHECKING:
     from fathom.compare.rows import Result
+    from fathom.results.import_files import Outcome
 
 Watch = Callable[[str, Progress], None]
 """Called with a target's name and the news of its running step, about once a second, from several threads."""
@@ -99,7 +100,11 @@ def repeat_run(method: str, targets: Words, times: int, **options: Unpack[RunOpt
     parsed = load_method(method, quick=options.get("quick", False))
     with _initiator(options) as initiator:
         chosen = prepare(
-            parsed, targets, initiator, options.get("size_bytes"), together=options.get("together", False)
+            parsed,
+            targets,
+            initiator,
+            _size_bytes(options.get("size_bytes")),
+            together=options.get("together", False),
         )
         return session.repeat_run(
             parsed, chosen, _options(options, initiator, options.get("purge", "trim")), times
@@ -119,7 +124,7 @@ def plan_run(
     Raises UsageError for a method or a target that is none.
     """
     parsed = load_method(method, quick=quick)
-    chosen = prepare(parsed, targets, ThisMachine(), size_bytes, together=together)
+    chosen = prepare(parsed, targets, ThisMachine(), _size_bytes(size_bytes), together=together)
     return [plan_of(parsed, target) for target in chosen]
 
 
@@ -133,7 +138,7 @@ def review(
     method = review_method(full=full)
     with _initiator(options) as initiator:
         chosen = review_targets(
-            method, targets, _path(options.get("out")), options.get("size_bytes"), initiator
+            method, targets, _path(options.get("out")), _size_bytes(options.get("size_bytes")), initiator
         )
         return session.repeat_run(method, chosen, _options(options, initiator), repeats)
 
@@ -194,6 +199,32 @@ def compare_runs(
     return [compare_sides(sides[0], side, names, gates, level) for side in sides[1:]]
 
 
+def import_results(
+    *files: str | Path, format: str | None = None, unit: str = "ns", out: str | Path | None = None
+) -> "Outcome":
+    """Makes runs from the results of other load generators, as `fathom import-results` does. Folders are taken whole.
+
+    The result has the new `runs`, the `duplicates` and the `bad` files. Raises UsageError for an unknown format or
+    unit, and where there is no file.
+    """
+    from fathom.results import import_files
+    from fathom.results.formats import format_named, unit_named
+
+    chosen = None if format is None else format_named(format)
+    return import_files.import_results([Path(file) for file in files], chosen, unit_named(unit), _path(out))
+
+
+def export_results(run: Run | str | Path, format: str) -> bytes:
+    """Returns a run as a file of another program, as `fathom export-results` writes it.
+
+    Raises UsageError for an unknown format, and for a run without what the format is made of.
+    """
+    from fathom.results import export
+
+    opened = run if isinstance(run, Run) else Run.open(run)
+    return export.export_results(opened, export.export_format_named(format))
+
+
 def open_run(run: str | Path) -> Run:
     """Returns the run named by a path, an id, a unique part of an id, or `last`."""
     return Run.open(run)
@@ -229,6 +260,13 @@ def _options(options: ReviewOptions, initiator: Initiator, purge: Purge = "trim"
         initiator=initiator,
         purge=purge,
     )
+
+
+def _size_bytes(size: int | None) -> int | None:
+    """Returns the size. Raises UsageError for what is no number of bytes above 0."""
+    if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size <= 0):
+        raise UsageError(f"size_bytes={size!r}", "give a whole number of bytes above 0, such as 4 * 2**30")
+    return size
 
 
 def _path(path: str | Path | None) -> Path | None:

@@ -7,6 +7,7 @@ from functools import cached_property
 from fathom.compare.gate import Gate, Outcome
 from fathom.compare.metrics import METRICS, RATE, Metric, metric_of
 from fathom.compare.sides import Match, Side, cells, matches
+from fathom.output import html
 from fathom.report.comparison import Cell
 from fathom.report.repeats import is_pooled
 from fathom.report.rows import Point
@@ -98,6 +99,22 @@ class Result:
         """Gates whose metric no workload has on both sides."""
         checked = {id(gate) for row in self.rows for gate, _ in row.gates if row.difference}
         return [gate for gate in self.gates if id(gate) not in checked]
+
+    def _repr_html_(self) -> str:
+        """Returns the rows as a table, for notebooks."""
+        heads = ("workload", "metric", "base", "new", "change, %", "verdict")
+        rows = [
+            (
+                row.workload,
+                row.metric.title,
+                row.base,
+                row.new,
+                row.difference.change_pct if row.difference else None,
+                row.why or row.verdict.value,
+            )
+            for row in self.rows
+        ]
+        return html.table(f"{self.new} beside {self.base}", heads, rows)
 
     def outcomes(self, outcome: Outcome) -> list[tuple[Row, Gate]]:
         """Returns the rows and gates with that outcome."""

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from fathom.columns.schema import TABLES
 from fathom.errors import UnverifiedWarning
+from fathom.output import html
 from fathom.runs.damage import Damage, warn_of
 from fathom.runs.document import NoteRecord, RunDocument, TargetRecord
 from fathom.runs.event_log import Event
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
+SHOWN = ("target", "step", "op", "iops", "mbps", "mean_us", "p50_us", "p99_us", "p999_us", "n")
+"""Columns of points that a notebook shows."""
 REPAIR = "list all damage with `fathom check RUN`; --repair restores what it can"
 
 
@@ -69,7 +72,12 @@ class Run:
         return self.document.notes
 
     def table(self, name: str) -> pa.Table:
-        """Returns a table such as `points` or `intervals`; for a run still going, the finished steps."""
+        """Returns `points`, `streams`, `intervals`, `latency` or `telemetry`; of a run still going, what is finished.
+
+        Raises KeyError for another name.
+        """
+        if name not in TABLES:
+            raise KeyError(f"a run has no table {name!r}; it has {', '.join(TABLES)}")
         return self._tables.read(name)
 
     def files(self, name: str) -> list[Path]:
@@ -90,6 +98,11 @@ class Run:
     def points(self) -> pa.Table:
         """One row per (target, measured step, workload, operation)."""
         return self.table("points")
+
+    @cached_property
+    def streams(self) -> pa.Table:
+        """One row per (target, measured step, stream, operation) of several workloads at once."""
+        return self.table("streams")
 
     @cached_property
     def intervals(self) -> pa.Table:
@@ -128,6 +141,11 @@ class Run:
         frame = polars.from_arrow(self.table(name))
         assert isinstance(frame, polars.DataFrame)
         return frame
+
+    def _repr_html_(self) -> str:
+        """Returns the points as a table, for notebooks."""
+        rows = self.points.select(list(SHOWN)).to_pylist()
+        return html.table(repr(self), SHOWN, [tuple(row.values()) for row in rows])
 
     def __repr__(self) -> str:
         """Short enough for a notebook."""
