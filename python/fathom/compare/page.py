@@ -7,10 +7,23 @@ from fathom.analysis.finding import joined
 from fathom.compare.rows import Compared, Result, Row
 from fathom.compare.sides import Side
 from fathom.compare.words import answer, change, limits, meaning
-from fathom.report.blocks import Answer, Block, Chart, Figure, Group, Item, Points, Prose, Section, Table
+from fathom.report.blocks import (
+    Answer,
+    Block,
+    Chart,
+    Figure,
+    Group,
+    Item,
+    KeyFigure,
+    Points,
+    Prose,
+    Section,
+    Table,
+)
 from fathom.report.blocks import Row as TableRow
 from fathom.report.charts import Span, change_chart
 from fathom.report.data import RunData
+from fathom.report.opening import opened
 from fathom.report.page import page
 from fathom.report.style import grouped, plain, when
 from fathom.statistics.differences import Verdict
@@ -30,7 +43,8 @@ def render(
     ]
     sections.append(_runs(base, news))
     labels = dict.fromkeys(column.label for side in news for column in side.comparison.columns)
-    return page(f"What changed: {joined(list(labels))}", [], sections)
+    opening, folded = opened(sections)
+    return page(f"What changed: {joined(list(labels))}", [], folded, opening=opening)
 
 
 def _runs(base: Side | None, news: Sequence[Side]) -> Section:
@@ -60,11 +74,15 @@ def _run(run: RunData, side: Side) -> TableRow:
 
 
 def _sections(number: int, result: Result, context: Sequence[str]) -> list[Section]:
-    first: list[Block] = [Answer([plain(text) for text in answer(result)])]
-    for place, pair in enumerate(result.pairs):
-        first += _pair(f"change-{number}-{place}", pair)
-    first.append(Prose(meaning(result)))
-    built = [Section(f"change-{number}", _title(result), first, short="Changes")]
+    told = [plain(text) for text in answer(result)]
+    drawn = [
+        block for place, pair in enumerate(result.pairs) for block in _pair(f"change-{number}-{place}", pair)
+    ]
+    figure = next((block for block in drawn if isinstance(block, Figure)), None)
+    key = KeyFigure(told[0], figure, told[1:]) if figure and told else None
+    rest = [block for block in drawn if key is None or block is not figure]
+    first: list[Block] = [*([] if key else [Answer(told)]), *rest, Prose(meaning(result))]
+    built = [Section(f"change-{number}", _title(result), first, short="Changes", key_figure=key)]
     if context:
         built.append(
             Section(f"context-{number}", "What else differs", [Points([plain(text) for text in context])])

@@ -4,8 +4,22 @@ from collections.abc import Callable, Sequence
 
 from fathom.analysis.finding import cited
 from fathom.output.text import percent
-from fathom.report.blocks import Answer, Block, Chart, Figure, Group, Item, Points, Prose, Row, Section, Table
-from fathom.report.charts import Axis, Line, line_chart
+from fathom.report.blocks import (
+    Answer,
+    Block,
+    Chart,
+    Figure,
+    Group,
+    Item,
+    KeyFigure,
+    Points,
+    Prose,
+    Row,
+    Section,
+    Table,
+)
+from fathom.report.charts import Axis, Line, bar_chart, line_chart
+from fathom.report.opening import opened
 from fathom.report.page import page
 from fathom.report.style import grouped, plain, slot
 from fathom.sizing.changes import changes
@@ -23,7 +37,8 @@ DRAWN = 4
 def render(choice: Choice) -> str:
     """Returns the page."""
     sections = [_recommendation(choice), _needs(choice), _cost(choice), _years(choice), _sources(choice)]
-    return page("Which system to choose", [], sections)
+    opening, folded = opened(sections)
+    return page("Which system to choose", [], folded, opening=opening)
 
 
 def _sentence(text: str) -> str:
@@ -36,7 +51,47 @@ def _recommendation(choice: Choice) -> Section:
         blocks.append(Points([_sentence(text) for text in said]))
     if moved := changes(choice):
         blocks += [Prose(["What would change it:"]), Points([_sentence(text) for text in moved])]
-    return Section("recommendation", "Recommendation", blocks)
+    stack, why = _stack(choice), [_sentence(text) for text in said]
+    key = KeyFigure(_sentence(headline(choice)), stack, why) if stack else None
+    return Section("recommendation", "Recommendation", blocks, key_figure=key)
+
+
+def _stack(choice: Choice) -> Figure | None:
+    """Returns what each offer costs, stacked by what it is made of, the best first; None without any price."""
+    others = [offer for offer in choice.offers if offer not in choice.ranked]
+    offers = [offer for offer in (*choice.ranked, *others) if offer.cost and offer.system.bill]
+    if not offers:
+        return None
+    labels = [f"{offer.count} x {offer.system.name}" for offer in offers]
+    bars = [
+        (group, place, [_of_group(offer, group) for offer in offers])
+        for place, group in enumerate(GROUPS)
+        if any(_of_group(offer, group) for offer in offers)
+    ]
+    currency = plain(choice.prices.currency)
+    option = bar_chart(Axis(currency, "count", low=0), labels, bars, stacked=True, width_px=26)
+    chart = Chart(
+        "stack",
+        "What the needs cost",
+        f"{currency}, as many systems as the needs take",
+        option,
+        "Cost of each offer by what it is made of; the table below has the figures.",
+        70 + 56 * len(offers),
+    )
+    rows = [
+        Row(Item(label), [_amount(_of_group(offer, group)) for group, *_ in bars])
+        for label, offer in zip(labels, offers, strict=True)
+    ]
+    data = Table("Offer", [Item(group, currency) for group, *_ in bars], [Group("", rows)])
+    legend = [Item(group, slot=place) for group, place, _ in bars]
+    return Figure([chart], "The best offer is on top.", data, legend, columns=1)
+
+
+def _of_group(offer: Offer, group: str) -> float | None:
+    """Returns what a group of parts costs in all systems of an offer."""
+    bill = offer.system.bill
+    cost = next((cost for name, cost in bill.costs.items() if name == group), None) if bill else None
+    return None if cost is None else offer.count * cost
 
 
 def _heads(choice: Choice) -> list[Item]:

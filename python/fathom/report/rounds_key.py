@@ -29,8 +29,6 @@ def key_figure(found: Found, comparison: Comparison) -> KeyFigure | None:
     if any(run.document.method.name == IDLE for run in comparison.runs):
         return _idle(found)
     members = next(iter(found.values()))
-    if not members[0].place.judged:
-        return None
     if _demand(members[0]):
         return _demand_plot(members)
     if members[0].place.metric == "iops" and axes(members[0])[0]:

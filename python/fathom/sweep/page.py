@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import log
 from pathlib import Path
 from typing import cast
 
@@ -13,9 +14,10 @@ from fathom.analysis.finding import joined
 from fathom.method.step_names import Steps, called
 from fathom.output.output_file import write_output
 from fathom.output.text import many_of
-from fathom.report.blocks import Chart, Figure, Group, Item, Points, Row, Section, Table
+from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Points, Row, Section, Table
 from fathom.report.charts import Axis as ChartAxis
 from fathom.report.charts import Line, line_chart
+from fathom.report.opening import opened
 from fathom.report.page import REPORT, page
 from fathom.report.style import plain, slot, when
 from fathom.sweep.grid import Axis
@@ -24,6 +26,8 @@ from fathom.sweep.terminal import FIGURES, headings, shown
 
 MOST_PANELS = 24
 HEIGHT_PX = 220
+LEVEL_SHARE = 0.05
+"""A figure that changes by less is unchanged."""
 Rows = Sequence[dict[str, object]]
 
 
@@ -54,9 +58,33 @@ def write_page(sweep: Sweep, folder: Path, table: pa.Table, outcomes: Sequence[O
     title = f"{plain(sweep.method.title)}: a sweep"
     quick = ["every point is a quick run"] if sweep.quick else []
     path = folder / REPORT
-    html = page(title, [header], [Section("sweep", "What if", blocks)], quick)
+    key = (
+        KeyFigure(_sentence(sweep, x, table.to_pylist()), drawn) if isinstance(drawn, Figure) and x else None
+    )
+    rest = blocks[:-1] if key else blocks
+    opening, folded = opened([Section("sweep", "What if", [*rest, rows] if key else rest, key_figure=key)])
+    html = page(title, [header], folded, quick, opening=opening)
     write_output(path, html.encode(), of_a_run=True)
     return path
+
+
+def _sentence(sweep: Sweep, x: Axis, rows: Rows) -> str:
+    """Returns what changes most from one end of the axis to the other, and whether the rest does."""
+    steps = _steps(sweep)
+    ratios: list[tuple[float, str]] = []
+    for (step, _), own in _panels(rows).items():
+        figure = _headline(own)
+        points = sorted((float(str(row[x.column])), float(str(row[figure]))) for row in own if row[figure])
+        if len(points) > 1 and points[0][1] > 0 and points[-1][1] > 0:
+            ratios.append((points[-1][1] / points[0][1], plain(called(step, steps))))
+    if not ratios:
+        return f"What {plain(x.key)} changes."
+    ratio, label = max(ratios, key=lambda found: abs(log(found[0])))
+    if abs(ratio - 1) < LEVEL_SHARE:
+        return f"Nothing changes with {plain(x.key)}."
+    moved = sum(abs(other - 1) >= LEVEL_SHARE for other, _ in ratios)
+    rest = "" if len(ratios) == 1 else ", the rest unchanged" if moved == 1 else ", the most of all"
+    return f"Over {plain(x.key)}: {label} x {ratio:.2g}{rest}."
 
 
 def _steps(sweep: Sweep) -> Steps:

@@ -114,7 +114,7 @@
   for (const button of all("[data-unfold]"))
     button.addEventListener("click", () => {
       press(button, !isPressed(button));
-      button.nextElementSibling.classList.toggle("unfolded", isPressed(button));
+      button.nextElementSibling.querySelector("table").classList.toggle("unfolded", isPressed(button));
     });
 
   const number = (cell) => {

@@ -4,6 +4,7 @@
   "use strict";
 
   const WIDTH = 1200, PANEL_HEIGHT = 420, HEAD = 84, FOOT = 44, GAP = 28, PIXELS = 2;
+  const FONT = "Helvetica, Arial, sans-serif"; // of other machines too
   const source = document.getElementById("top").dataset.source;
   const title = document.title.replace(/ · Fathom report$/, "");
   const escape = (text) => text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
@@ -25,7 +26,7 @@
   }
 
   const style = (size, weight, fill) =>
-    `font-family="${escape(getComputedStyle(document.body).fontFamily)}" font-size="${size}" font-weight="${weight}" fill="${fill}"`;
+    `font-family="${FONT}" font-size="${size}" font-weight="${weight}" fill="${fill}"`;
 
   function legend(figure) {
     const probe = document.createElement("i");
@@ -51,7 +52,9 @@
     const height = HEAD + rows * (PANEL_HEIGHT + 34) + FOOT;
     const parts = drawn.map(({ heading, element }, place) => {
       const chart = echarts.init(null, null, { renderer: "svg", ssr: true, width, height: PANEL_HEIGHT });
-      chart.setOption(report.optionFor(element, "light", width));
+      const option = report.optionFor(element, "light", width);
+      option.textStyle.fontFamily = FONT; // ECharts writes it into an attribute as it stands
+      chart.setOption(option);
       const inner = chart.renderToSVGString().replace(/^<svg /, '<svg y="28" ');
       chart.dispose();
       const [x, y] = [24 + (place % across) * (width + GAP), HEAD + Math.floor(place / across) * (PANEL_HEIGHT + 34)];
@@ -77,11 +80,15 @@
 
   /* Spreadsheets run a cell that begins like a formula; a quote in front makes it text. */
   const cell = (text) => `"${(/^[=+@\t]/.test(text) ? "'" + text : text).replaceAll('"', '""')}"`;
+  function written(one) {
+    const parts = [...one.querySelectorAll(".text, small, .group span")];
+    return (parts.length ? parts : [one]).map((part) => part.textContent.replace(/\s+/g, " ").trim()).join(" ");
+  }
   function toCsv(figure) {
     const lines = [[title], [words(figure.querySelector("figcaption"))], [`Source: ${source}`]];
     for (const table of figure.querySelectorAll("details.data table"))
       for (const row of table.rows)
-        lines.push([...row.cells].map((one) => one.textContent.replace(/\s+/g, " ").trim()));
+        lines.push([...row.cells].map(written));
     return lines.map((line) => line.map(cell).join(",")).join("\r\n") + "\r\n";
   }
 

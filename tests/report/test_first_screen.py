@@ -1,0 +1,148 @@
+"""The first screen of every method's page, in a browser: the answer, its figure, and how much there is to read.
+
+Methods run shortened, and most with fewer steps than they have, so that all of them take about a minute.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from synthetic import Visit
+
+import fathom
+from fathom.catalog import method_names
+from fathom.method.method import load_method
+from fathom.report import write_html
+from fathom.report.comparison import compare
+from fathom.report.data import load
+from fathom.report.opening import MOST_WORDS
+
+SN861, PM1743 = "twin:wd-ultrastar-dc-sn861-7.68tb", "twin:samsung-pm1743-7.68tb"
+SCREENS = ((1280, 900), (390, 844))
+MOST_NUMBERS = 2
+NUMBER = re.compile(r"(?<![\w.])\d[\d.,]*")
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What of a method is run: on which targets, which steps by the start of their names, and texts replaced in it."""
+
+    targets: Sequence[str] = (SN861,)
+    steps: Sequence[str] = ("",)
+    replaced: Mapping[str, str] = field(default_factory=dict)
+
+
+POINTS = {'latency = "service" }': 'latency = "service", points = ["20%", "60%", "100%", "120%"] }'}
+DEMANDS = {
+    "values = [32, 16, 8, 4, 2, 1], labels = [": "values = [32, 4, 1], labels = [",
+    '"iodepth 16", "iodepth 8", ': "",
+    '"iodepth 4", "iodepth 2", ': '"iodepth 4", ',
+    '"16 threads", "8 threads", ': "",
+    '"4 threads", "2 threads", ': '"4 threads", ',
+    "most = 25": "most = 6",
+}
+CUTS = {
+    "added-latency": Cut(["twin:atto-xstreamcore-9400"], ["settle", "4k-rand-read"]),
+    "application-mixes": Cut(steps=["fill", "sql", "oracle"], replaced=POINTS),
+    "cluster-scaling": Cut(["twin:weka-6x-micron-7450-pro"], ["fill", "4k-rand-read"]),
+    "data-placement": Cut(),
+    "depth-scaling": Cut(),
+    "drive-array-filesystem": Cut(["twin:wd-ultrastar-dc-hc560-20tb", "twin:wd-ultrastar-dc-hc650-20tb"]),
+    "enterprise-steady-state": Cut(["twin:micron-m510dc-480gb"], ["sequential", "random-write"]),
+    "four-corners": Cut([SN861, PM1743]),
+    "gpu-feed": Cut([SN861, PM1743]),
+    "mixed-ratio": Cut(steps=["fill", "settle", "4k-rand-write", "4k-rand-50", "4k-rand-70", "4k-rand-read"]),
+    "rate-curves": Cut(steps=["fill", "16k-seq-read"], replaced=POINTS),
+    "snia-cbw": Cut(steps=["purge", "precondition", "cbw"], replaced=DEMANDS),
+    "snia-dirth": Cut(steps=["purge", "precondition", "dirth"], replaced=DEMANDS),
+    "snia-hir": Cut(
+        steps=["purge", "precondition", "settle", "idle-5s", "idle-50s"], replaced={"= 36": "= 5"}
+    ),
+    "snia-iops": Cut(
+        replaced={
+            'names = ["r100", "r95", "r65", "r50", "r35", "r5", "r0"]': 'names = ["r100", "r65", "r0"]',
+            'labels = ["reads", "95 % reads", "65 % reads", "50 % reads", "35 % reads", "5 % reads", "writes"]': (
+                'labels = ["reads", "65 % reads", "writes"]'
+            ),
+            '"read", { read = 95, write = 5 }, ': '"read", ',
+            "{ read = 50, write = 50 }, { read = 35, write = 65 }, { read = 5, write = 95 }, ": "",
+            '"128KiB", "64KiB", "32KiB", "16KiB", "8KiB", "4KiB", "512"]': '"64KiB", "4KiB"]',
+            '"128kib", "64kib", "32kib", "16kib", "8kib", "4kib", "512b"]': '"64kib", "4kib"]',
+            '"128 KiB", "64 KiB", "32 KiB", "16 KiB", "8 KiB", "4 KiB", "512 B"]': '"64 KiB", "4 KiB"]',
+            "most = 25": "most = 6",
+        }
+    ),
+    "snia-latency": Cut(),
+    "snia-throughput": Cut(),
+    "snia-wsat": Cut(),
+    "snia-xsr": Cut(),
+    "write-amplification": Cut(
+        steps=["purge", "fill", "write"],
+        replaced={
+            "{ zipf = 0.6 }, { zipf = 0.8 }, { zipf = 0.99 }, ": "",
+            '"zipf-0.6", "zipf-0.8", "zipf-0.99", ': "",
+            '"zipf 0.6", "zipf 0.8", "zipf 0.99", ': "",
+        },
+    ),
+}
+
+
+def cut(method: str, folder: Path) -> Path:
+    """The built-in method with some of its steps, as a file."""
+    one = CUTS[method]
+    head, *steps = load_method(method).text.split("[[steps]]")
+    names = [found[1] if (found := re.search(r'^name\s*=\s*"([^"]+)"', step, re.M)) else "" for step in steps]
+    kept = [step for name, step in zip(names, steps, strict=True) if name.startswith(tuple(one.steps))]
+    text = "[[steps]]".join([head, *kept])
+    for old, new in one.replaced.items():
+        assert old in text, old
+        text = text.replace(old, new)
+    path = folder / f"{method}.toml"
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture(scope="session", params=sorted(CUTS))
+def run_of_method(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp(request.param)
+    return fathom.run(
+        str(cut(request.param, folder)), targets=list(CUTS[request.param].targets), quick=True, out=folder
+    ).path
+
+
+def test_every_method_has_its_page_looked_at() -> None:
+    assert set(CUTS) == set(method_names())
+
+
+def test_the_first_screen_holds_the_answer_and_its_figure_in_few_words_and_numbers(
+    run_of_method: Path, tmp_path: Path, visit: Callable[..., Visit]
+) -> None:
+    path = write_html([run_of_method], tmp_path / "report.html")
+    seen = visit(path)
+    for width, height in SCREENS:
+        seen.page.set_viewport_size({"width": width, "height": height})
+        figure = seen.page.locator("#answer").locator(".chart, .cards, table").first
+        box = figure.bounding_box()
+        assert box is not None
+        assert box["y"] < height / 2
+        if "cards" not in (figure.get_attribute("class") or "") and figure.get_attribute("data-chart"):
+            assert box["y"] + box["height"] <= height
+        assert seen.page.evaluate("() => document.documentElement.scrollWidth") <= width
+    said = [seen.page.locator("h1").inner_text(), *seen.page.locator(".reasons li").all_inner_texts()]
+    assert sum(len(text.split()) for text in said) <= MOST_WORDS
+    assert [text for text in said if numbers(text, run_of_method) > MOST_NUMBERS] == []
+    assert seen.complaints == []
+
+
+def numbers(text: str, run: Path) -> int:
+    """How many numbers a sentence has beside those in the names of targets, workloads and units."""
+    comparison = compare([load(run)])
+    names = [name for column in comparison.columns for name in (column.label, column.short)]
+    names += [step.label for one in comparison.runs for step in one.steps.values()]
+    text = text.replace("\u00a0", " ")
+    for name in sorted(names, key=len, reverse=True):
+        text = text.replace(name, "")
+    text = re.sub(r"\d+ [KM]iB|H100|PCIe \d\.\d x\d+|\d+ % reads|p9\d*", "", text)
+    return len(NUMBER.findall(text))
