@@ -41,7 +41,7 @@ LAYERS = (
 TOUCHING = (
     "fathom.targets.claim",
     "fathom.targets.files",
-    "fathom.targets.made",
+    "fathom.targets.mkfs",
     "fathom.targets.purge",
     "fathom.targets.safety",
     "fathom.targets.telemetry",

@@ -71,7 +71,7 @@ def test_two_that_cannot_be_told_apart_are_level_and_the_third_follows():
 
 def test_three_seconds_declare_no_winner():
     view = run_view([Measured("twin:a", [100.0] * 3), Measured("twin:b", [900.0] * 3)], [A, B])
-    assert findings(view)[0].kind == "untold"
+    assert findings(view)[0].kind == "no-winner"
     assert findings(view)[0].text == (
         "No winner in 4k rand read: Drive B and Drive A did 900 and 100 IOPS; "
         "too few seconds to separate them."

@@ -13,7 +13,7 @@ from fathom.statistics.differences import (
     difference,
     estimate,
     exactly,
-    repeats_to_tell,
+    repeats_to_detect,
     verdict,
 )
 from fathom.statistics.student import critical, two_sided_p
@@ -97,7 +97,7 @@ def test_the_repeats_advised_tell_a_difference_of_that_size():
     assert sides[0]
     assert sides[1]
     confidence = confidence_of_each(10)
-    needed = repeats_to_tell(sides[0], sides[1], confidence, 2.0)
+    needed = repeats_to_detect(sides[0], sides[1], confidence, 2.0)
     assert needed
     told = 0
     for _ in range(200):

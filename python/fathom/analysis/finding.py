@@ -12,7 +12,7 @@ Kind = Literal[
     "overall",
     "leader",
     "level",
-    "untold",
+    "no-winner",
     "single",
     "stall",
     "unsettled",

@@ -157,13 +157,13 @@ def _no_winner(
     behind = next((other for other in ranked if other not in together), None)
     if behind:
         text += f" {view.label(behind.target)} follows with {number(behind.headline)}."
-    kind = "level" if told_apart else "untold"
+    kind = "level" if told_apart else "no-winner"
     return Finding(kind, text, tuple(one.target for one in together), best.step, figures, bounds)
 
 
 def _overall(view: RunView, outcomes: Sequence[Finding]) -> Iterable[Finding]:
     """Yields how many of the workloads each target leads; only for several targets on several workloads."""
-    contested = [one for one in outcomes if one.kind in ("leader", "level", "untold")]
+    contested = [one for one in outcomes if one.kind in ("leader", "level", "no-winner")]
     unclaimed = sum(one.kind == "unsettled" for one in outcomes)
     if len(contested) + unclaimed < 2 or len(view.document.targets) < 2:
         return
@@ -184,15 +184,15 @@ def _overall(view: RunView, outcomes: Sequence[Finding]) -> Iterable[Finding]:
         f"{view.label(target)} {leads(view)} {count}"
         for target, count in sorted(wins.items(), key=lambda w: -w[1])
     ]
-    untold = sum(one.kind == "untold" for one in contested)
+    without_winner = sum(one.kind == "no-winner" for one in contested)
     behind = f" {unclaimed} more claim nothing: no target had settled." if unclaimed else ""
     if level == len(contested):
         parts.append("the best are level in all")
     elif level:
         parts.append(f"{level} {'is' if level == 1 else 'are'} level")
-    if untold:
-        parts.append(f"{untold} {'has' if untold == 1 else 'have'} no winner")
-    if level == untold == 0 and len(wins) == 1:
+    if without_winner:
+        parts.append(f"{without_winner} {'has' if without_winner == 1 else 'have'} no winner")
+    if level == without_winner == 0 and len(wins) == 1:
         text = f"{view.label(next(iter(wins)))} {leads(view)} all {len(contested)} workloads."
     else:
         text = f"Of {len(contested)} workloads {joined(parts)}."

@@ -238,9 +238,9 @@ def _off(view: RunView, together: Sequence[_Rated], source: str) -> Finding:
     """Returns one sentence on all differences from a data sheet, largest first, so that its source is named once."""
     ranked = sorted(together, key=lambda one: -abs(one.off_pct))
     target = ranked[0].figures.target
-    told = "; ".join(_off_text(one) for one in ranked)
+    listed = "; ".join(_off_text(one) for one in ranked)
     but = ", but this run is shortened, and its drive may be less worn in" if view.document.quick else ""
-    text = f"{view.label(target)} at its best, against its data sheet: {told}{but} ({cited(source)})."
+    text = f"{view.label(target)} at its best, against its data sheet: {listed}{but} ({cited(source)})."
     off_pct = {one.figures.step: one.off_pct for one in ranked}
     return Finding("surprise", text, (target,), ranked[0].figures.step, off_pct)
 

@@ -192,7 +192,7 @@ def _watched(targets: "Sequence[Target]", options: "Options") -> Iterator[None]:
     """
     from fathom.cli.progress import LiveObserver, ProgressConsole
 
-    for note in (note for target in targets for note in target.said_before):
+    for note in (note for target in targets for note in target.notes_before_run):
         print(f"fathom: {note}", file=sys.stderr)
 
     def interrupt(number: int, frame: object) -> None:

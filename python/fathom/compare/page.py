@@ -98,8 +98,8 @@ def _title(result: Result) -> str:
 
 def _pair(key: str, pair: Compared) -> list[Block]:
     table, drawn = _table(pair), [row for row in pair.rows if row.difference]
-    told = [plain(text) for text in (*(one.words for one in pair.missing), *pair.unsettled)]
-    missing: list[Block] = [Points(told)] if told else []
+    lines = [plain(text) for text in (*(one.words for one in pair.missing), *pair.unsettled)]
+    missing: list[Block] = [Points(lines)] if lines else []
     if not drawn:
         return [table, *missing]
     bars = [

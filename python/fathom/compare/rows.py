@@ -20,7 +20,7 @@ from fathom.statistics.differences import (
     difference,
     estimate,
     exactly,
-    repeats_to_tell,
+    repeats_to_detect,
     verdict,
 )
 
@@ -268,7 +268,7 @@ def _row(half: _Half, confidence: float, level_pct: float, gates: Sequence[Gate]
         if not half.unsettled:
             said = verdict(found, level_pct, higher_is_better=half.metric.higher_is_better)
             unknown = said is Verdict.UNKNOWN
-            needed = repeats_to_tell(new, base, confidence, level_pct) if unknown else None
+            needed = repeats_to_detect(new, base, confidence, level_pct) if unknown else None
     outcomes = [
         (gate, gate.outcome(found, may_be_claimed=not half.unsettled))
         for gate in gates

@@ -46,7 +46,7 @@ class FioFile:
         """Converts all steps. Raises UsageError where none has a counterpart."""
         self._place = place
         self._steps = {step.name: step for step in method.steps}
-        self._told: dict[str, list[str]] = {}
+        self._differences: dict[str, list[str]] = {}
         self._sections: list[_Section] = []
         self._jobs = 0
         self._writes = False
@@ -77,20 +77,20 @@ class FioFile:
     @property
     def notes(self) -> list[str]:
         """What is different, each with its steps."""
-        return [f"{_names(steps)}: {what}" for what, steps in self._told.items()]
+        return [f"{_names(steps)}: {what}" for what, steps in self._differences.items()]
 
     def lines(self) -> list[str]:
         """Returns all sections."""
         return [line for section in self._sections for line in section.lines()]
 
-    def _tell(self, step: str, what: str) -> None:
-        steps = self._told.setdefault(what, [])
+    def _note(self, step: str, what: str) -> None:
+        steps = self._differences.setdefault(what, [])
         if step not in steps:
             steps.append(step)
 
     def _leave_out(self, step: Step, why: str) -> None:
         self._left_out.add(step.name)
-        self._tell(step.name, f"left out: {why}")
+        self._note(step.name, f"left out: {why}")
 
     def _add(self, step: Step) -> None:
         if (place := step.round) and place.judged and place.number > 1:
@@ -105,35 +105,37 @@ class FioFile:
         if step.kind == "purge" and self._place.is_file:
             self._leave_out(step, "a file cannot be purged")
             return
-        told: list[str] = []
+        differences: list[str] = []
         try:
-            made = [_idle(step)] if step.kind == "idle" else list(self._of(step, told))
+            made = [_idle(step)] if step.kind == "idle" else list(self._of(step, differences))
         except NoCounterpartError as error:
             self._leave_out(step, str(error))
             return
-        for what in told:
-            self._tell(step.name, what)
+        for what in differences:
+            self._note(step.name, what)
         if step.steady:
-            self._tell(
+            self._note(
                 step.name,
                 "no early end: fio cannot run rounds until both range and slope are small; its steadystate "
                 "judges one of the two, over single seconds",
             )
         if step.precision and step.kind in ("measure", "point", "precondition"):
-            self._tell(step.name, "no early end, as on every real target: only twins end windows early")
+            self._note(step.name, "no early end, as on every real target: only twins end windows early")
         made[0].comments[:0] = self._before
         self._before = []
         self._jobs += sum(section.numjobs for section in made if not section.blank)
         self._sections += made
         self._writes |= step.job.destructive
 
-    def _of(self, step: Step, told: list[str]) -> Iterator[_Section]:
-        """Yields the sections of a step; what differs goes to `told`. Raises NoCounterpartError."""
+    def _of(self, step: Step, differences: list[str]) -> Iterator[_Section]:
+        """Yields the sections of a step; what differs goes to `differences`. Raises NoCounterpartError."""
         job, offered_to, other = self._job(step)
         if job.stream_targets:
             raise NoCounterpartError("streams that run on some of the targets only")
         for number, (name, own) in enumerate((job.streams or {"": job}).items()):
-            made = FioOptions(own, job, self._place, told.append, other if name == offered_to else None)
+            made = FioOptions(
+                own, job, self._place, differences.append, other if name == offered_to else None
+            )
             label = f"{step.label}: {name}" if name else step.label
             yield _Section(
                 _section(step.name, name),
@@ -172,7 +174,7 @@ class FioFile:
             f"{percent(place.range_fraction)} of its mean, and its slope is at most "
             f"{percent(place.slope_fraction)}"
         )
-        self._tell(place.of, what)
+        self._note(place.of, what)
         return [f"{place.of}: {what}"]
 
     def _of_round(self, of: str) -> Iterator[str]:

@@ -38,7 +38,7 @@ class OfAnother:
 class FioOptions:
     """The options of one section: `job` is a workload of `whole`, or `whole` itself.
 
-    `tell` takes what differs, `of_another` stands for the rate of an open load.
+    `note` is called with what differs, `of_another` stands for the rate of an open load.
     """
 
     def __init__(
@@ -46,14 +46,14 @@ class FioOptions:
         job: Job,
         whole: Job,
         place: Place,
-        tell: Callable[[str], None],
+        note: Callable[[str], None],
         of_another: OfAnother | None = None,
     ) -> None:
         """Converts it. Raises NoCounterpartError."""
         self._job = job
         self._whole = whole
         self._place = place
-        self._tell = tell
+        self._note = note
         self._of_another = of_another
         self._kind = job.pattern.kind
         self._flushes = job.weights.get("flush", 0.0)
@@ -115,14 +115,14 @@ class FioOptions:
             reads = next(op.weight for op in self._ops if op.op == "read")
             options.append(f"rwmixread={whole_percent(reads / self._weight, 'a share of reads')}")
             if not random and self._job.operation_positions != "apart":
-                self._tell("reads and writes each have a position, where Fathom's share one")
+                self._note("reads and writes each have a position, where Fathom's share one")
         if self._flushes:
             writes = next((op.weight for op in self._ops if op.op == "write"), 0.0)
             every = whole(writes / self._flushes)
             if not every:
                 raise NoCounterpartError("flushes that are not one for a whole number of writes")
             options.append(f"fsync={every}")
-            self._tell(
+            self._note(
                 "a flush comes after a fixed number of writes and is waited for, where Fathom's are at random"
             )
         if self._flush_every:
@@ -130,7 +130,7 @@ class FioOptions:
                 raise NoCounterpartError("flushes after writes that go beside other I/O")
             options.append(f"fsync={self._flush_every}")
         if self._has("trim") and self._iodepth > 1:
-            self._tell("fio waits for each trim, whatever the iodepth")
+            self._note("fio waits for each trim, whatever the iodepth")
         return options
 
     def _step(self) -> str:
@@ -143,7 +143,7 @@ class FioOptions:
         gap_bytes = (self._job.pattern.stride_bytes or 0) - size_bytes
         if gap_bytes <= 0:
             raise NoCounterpartError("a stride that is no longer than a block")
-        self._tell("each lap begins at the start again, where Fathom's next one covers the gaps")
+        self._note("each lap begins at the start again, where Fathom's next one covers the gaps")
         return f":{size_text(gap_bytes)}"
 
     def _sizes(self) -> list[int]:
@@ -167,7 +167,7 @@ class FioOptions:
         random = self._kind in ("uniform", "zipf", "pareto", "hot-spots")
         if align_bytes is None:
             if random and len(self._sizes()) > 1:
-                self._tell(
+                self._note(
                     "offsets are multiples of the smallest block, where Fathom's are multiples of each block's "
                     "own size"
                 )
@@ -236,7 +236,7 @@ class FioOptions:
         what = "a part for each job" if parts > 1 else "a region"
         size = extent_text(length, self._place, what, parts, unit_bytes)
         if length.up_to is not None and self._place.capacity_bytes is None:
-            self._tell(f"a target of less than {size} uses its own size")
+            self._note(f"a target of less than {size} uses its own size")
         if size != "100%":
             options.append(f"size={size}")
         if parts > 1:
@@ -249,7 +249,7 @@ class FioOptions:
         passes = self._job.region_multiple
         if passes is not None and passes <= 1:
             return
-        self._tell(
+        self._note(
             "each job stays in its own part of the region, where Fathom's threads share every pass"
             if self._kind == "random-once"
             else "each job goes round in its own part of the region, where Fathom's threads go on into the next"
@@ -264,7 +264,7 @@ class FioOptions:
         if streams > 1:
             if iodepth % streams:
                 raise NoCounterpartError("sequential places that do not divide the iodepth")
-            self._tell("one job per sequential position, where Fathom's threads share them in turn")
+            self._note("one job per sequential position, where Fathom's threads share them in turn")
             threads, iodepth = threads * streams, iodepth // streams
         if self._job.think_ns and iodepth > 1:
             if self._kind in _DIVIDED:
@@ -290,7 +290,7 @@ class FioOptions:
         process = processes.get(arrival)
         if process is None:
             raise NoCounterpartError(f"{arrival} arrivals")
-        self._tell(
+        self._note(
             "a rate slows the closed loop down, and latency counts from submission: fio has no backlog"
         )
         shares = [op.weight / self._weight / self.numjobs for op in sorted(self._ops, key=_place_in_order)]
@@ -308,7 +308,7 @@ class FioOptions:
         if not rounded:
             raise NoCounterpartError("less than one I/O per second and job")
         if whole(rate_iops) is None:
-            self._tell(f"rates are whole numbers: {rounded} of {rate_iops:.6g} I/O per second of each job")
+            self._note(f"rates are whole numbers: {rounded} of {rate_iops:.6g} I/O per second of each job")
         return rounded
 
     def _letters(self, shares: Sequence[float], other: OfAnother) -> list[str]:
@@ -329,7 +329,7 @@ class FioOptions:
         job = self._job
         options: list[str] = []
         if job.verifies:
-            self._tell(
+            self._note(
                 "blocks do not describe themselves, and reads are not checked: fio's verify has its own format"
             )
         if not self._has("write"):
@@ -351,13 +351,13 @@ class FioOptions:
 
     def _tell_left_out(self) -> None:
         if self._whole.gpu:
-            self._tell("reads end in host memory: fio's io_uring does not bring them to a GPU")
+            self._note("reads end in host memory: fio's io_uring does not bring them to a GPU")
         if self._job.journal:
-            self._tell("the journal of acknowledged writes has no counterpart and is left out")
+            self._note("the journal of acknowledged writes has no counterpart and is left out")
         if self._job.split:
-            self._tell("the load is meant for all targets together; here one target gets it all")
+            self._note("the load is meant for all targets together; here one target gets it all")
         if self._whole.errors_most:
-            self._tell("the first error ends a job, where Fathom accepts some")
+            self._note("the first error ends a job, where Fathom accepts some")
 
     # When it ends
 

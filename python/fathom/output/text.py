@@ -59,8 +59,8 @@ def span(low: float, high: float) -> str:
     and from 1.
     """
     spans = [(f"{low:.{decimals}f}", f"{high:.{decimals}f}") for decimals in (2, 3, 4)]
-    told = (bounds for bounds in spans if bounds[0] != bounds[1] and 1 not in map(float, bounds))
-    return " to ".join(next(told, spans[-1]))
+    distinct = (bounds for bounds in spans if bounds[0] != bounds[1] and 1 not in map(float, bounds))
+    return " to ".join(next(distinct, spans[-1]))
 
 
 def percent(share: float, form: str = ".0f") -> str:

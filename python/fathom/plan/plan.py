@@ -143,7 +143,7 @@ def print_plan(
         lines += _of_purge(method, target, purge)
         for line in lines:
             console.print(line, style="dim", highlight=False, soft_wrap=True)
-        for note in target.said_before:
+        for note in target.notes_before_run:
             console.print(note, style="dim", highlight=False, soft_wrap=True, markup=False)
         if refusal := _refusal(target, method, purge):
             console.print(

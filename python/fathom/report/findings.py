@@ -51,7 +51,7 @@ def tell(comparison: Comparison) -> Told:
     ]
     return Told(
         " ".join(texts("overall")),
-        [*texts("leader", "single"), *texts("level", "untold"), *texts("unsettled")],
+        [*texts("leader", "single"), *texts("level", "no-winner"), *texts("unsettled")],
         " ".join(texts("agreement", "order")),
         [*texts("stall"), *texts("surprise")],
         [text for text in remarks if text],

@@ -93,7 +93,7 @@ class _Source:
         self.run = run
         self._document = document
         self._tables = Tables(run, document)
-        self._told = 0
+        self._reported = 0
 
     @classmethod
     def of(cls, run: Path, left_out: Callable[[str], None]) -> "_Source":
@@ -107,9 +107,9 @@ class _Source:
     def files(self, name: str, left_out: Callable[[str], None]) -> list[Path]:
         files = self._tables.files(name)
         found = self._tables.damage
-        for one in found[self._told :]:
+        for one in found[self._reported :]:
             left_out(f"run {self.run.name}: {one}")
-        self._told = len(found)
+        self._reported = len(found)
         return files
 
     def row(self, left_out: Callable[[str], None]) -> dict[str, object]:

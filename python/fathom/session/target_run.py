@@ -32,7 +32,7 @@ from fathom.session.schedule import Schedule
 from fathom.session.steady_rounds import SteadyRounds, Written
 from fathom.session.stepper import Progress, on_this_machine, run_step
 from fathom.targets.absent import Absent, Quantity
-from fathom.targets.purge import Told, send_purge
+from fathom.targets.purge import OnProgress, send_purge
 from fathom.targets.target import Target
 
 
@@ -220,7 +220,7 @@ class TargetRun:
 
     def _purge(self, key: StepKey, step: Step, sampler: Sampler) -> StepOutcome:
         """Purges by an NVMe admin command, which has no rows. Raises FathomError where the drive refuses it."""
-        told: list[str] = []
+        purges: list[str] = []
         for drive in self.target.members or (self.target,):
             try:
                 with naming(drive.name), sampler.paused():
@@ -229,23 +229,23 @@ class TargetRun:
                 self.store.finish_step(key, {}, StepOutcome("partial", None, str(failure), 0.0, 0))
                 raise
             self.store.log_event("purge", key, device=drive.name, sent=sent, took_s=took_s)
-            told.append(f"{drive.name} purged by {sent}, done after {took_s:.1f} s")
-        reason = "; ".join(told)
+            purges.append(f"{drive.name} purged by {sent}, done after {took_s:.1f} s")
+        reason = "; ".join(purges)
         self.remark_log.remark(key, self.target.name, Words(text=f"step {step.name}: {reason}"))
         outcome = StepOutcome("complete", None, reason, 0.0, 0)
         self.store.finish_step(key, {}, outcome)
         return outcome
 
-    def _erasing(self, drive: Target) -> Told:
+    def _erasing(self, drive: Target) -> OnProgress:
         """Shows the progress of a drive that erases itself."""
         who = f"{drive.label} erases" if self.target.members else "erases"
 
-        def told(elapsed_s: float, share: float | None) -> None:
+        def show(elapsed_s: float, share: float | None) -> None:
             state = who if share is None else f"{who}, {percent(share)} done"
             progress = Progress(elapsed_s, 0, 0.0, 0.0, None, 0, state, share)
             self.options.observer.progressed(self.target, progress)
 
-        return told
+        return show
 
     def _drive(
         self, key: StepKey, step: Step, backend: Backend, rows: StepRows, written: Written

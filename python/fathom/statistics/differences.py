@@ -113,17 +113,17 @@ def verdict(found: Difference, level_pct: float, *, higher_is_better: bool) -> V
     return Verdict.BETTER if (found.ratio > 1) == higher_is_better else Verdict.WORSE
 
 
-def repeats_to_tell(new: Estimate, base: Estimate, confidence: float, level_pct: float) -> int | None:
+def repeats_to_detect(new: Estimate, base: Estimate, confidence: float, level_pct: float) -> int | None:
     """Returns how many repeats of each would show the observed difference, or that there is none.
 
     It assumes that further repeats scatter as those made. None for more than `MOST_REPEATS`.
     """
     one = new.variance * new.repeats + base.variance * base.repeats
     margin, change = log(1 + level_pct / 100), abs(new.log - base.log)
-    reach = max(change, margin - change)
+    margin_left = max(change, margin - change)
     made = max(new.repeats, base.repeats)
     for count in range(max(made + 1, 2), MOST_REPEATS + 1):
-        if critical(confidence, 2 * count - 2) * (one / count) ** 0.5 < reach:
+        if critical(confidence, 2 * count - 2) * (one / count) ** 0.5 < margin_left:
             return count
     return None
 

@@ -39,9 +39,9 @@ def theil_sen(series: ArrayLike, confidence: float = 0.95) -> Slope:
     slopes = np.sort((y[j] - y[i]) / (j - i))
     ties = np.unique(y, return_counts=True)[1].astype(np.float64)
     variance = (n * (n - 1) * (2 * n + 5) - float((ties * (ties - 1) * (2 * ties + 5)).sum())) / 18
-    reach = NormalDist().inv_cdf(0.5 + confidence / 2) * variance**0.5
-    low = max(round((len(slopes) - reach) / 2) - 1, 0)
-    high = min(round((len(slopes) + reach) / 2), len(slopes) - 1)
+    half_width = NormalDist().inv_cdf(0.5 + confidence / 2) * variance**0.5
+    low = max(round((len(slopes) - half_width) / 2) - 1, 0)
+    high = min(round((len(slopes) + half_width) / 2), len(slopes) - 1)
     return Slope(float(np.median(slopes)), float(slopes[low]), float(slopes[high]))
 
 

@@ -210,11 +210,11 @@ def block_length(series: ArrayLike) -> int:
     lags = np.flatnonzero(~small) + 1
     quiet = next((m for m in range(len(small) - run + 1) if small[m : m + run].all()), None)
     cut = quiet if quiet is not None else int(lags[-1]) if len(lags) else 0
-    reach = min(2 * max(cut, 1), longest)
-    k = np.arange(1, reach + 1)
-    taper = np.clip(2 * (1 - k / reach), 0.0, 1.0)
-    spread = 2 * float((taper * k * covariance[1 : reach + 1]).sum())
-    level = float(covariance[0] + 2 * (taper * covariance[1 : reach + 1]).sum())
+    taper_lags = min(2 * max(cut, 1), longest)
+    k = np.arange(1, taper_lags + 1)
+    taper = np.clip(2 * (1 - k / taper_lags), 0.0, 1.0)
+    spread = 2 * float((taper * k * covariance[1 : taper_lags + 1]).sum())
+    level = float(covariance[0] + 2 * (taper * covariance[1 : taper_lags + 1]).sum())
     if level <= 0:
         return 1
     best = (2 * spread**2 / (4 / 3 * level**2)) ** (1 / 3) * n ** (1 / 3)
@@ -250,8 +250,8 @@ def quantile_interval_us(
     if n == 0 or not percentile_allowed(n, q):
         return None
     enough = min(float(n), n_effective or n)
-    reach = _NORMAL.inv_cdf((1 + confidence) / 2) * sqrt(q * (1 - q) / enough) * n
-    ranks = np.floor(q * n - reach), np.ceil(q * n + reach) + 1
+    half_width = _NORMAL.inv_cdf((1 + confidence) / 2) * sqrt(q * (1 - q) / enough) * n
+    ranks = np.floor(q * n - half_width), np.ceil(q * n + half_width) + 1
     if ranks[0] < 1 or ranks[1] > n:
         return None
     first, last = np.searchsorted(np.cumsum(counts), ranks)

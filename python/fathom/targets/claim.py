@@ -20,7 +20,7 @@ from typing import Any
 from fathom.errors import NEW_RUN, FathomError, RefusedError
 from fathom.targets import libblkid
 from fathom.targets.files import check_file, check_held, hold_file, prepare_file
-from fathom.targets.made import check_maker, lifted, made_file_system
+from fathom.targets.mkfs import check_maker, lifted, made_file_system
 from fathom.targets.safety import (
     NO_LIBBLKID,
     ExclusiveHold,

@@ -21,7 +21,7 @@ from fathom.targets.safety import block_device
 from fathom.targets.target import KIND_IN_WORDS, Target
 
 Purge = Literal["trim", "format", "format-crypto", "sanitize-block", "sanitize-crypto"]
-Told: TypeAlias = Callable[[float, float | None], None]
+OnProgress: TypeAlias = Callable[[float, float | None], None]
 """Called once a second with the seconds since the erase began, and the share done (0..1) if the drive reports it."""
 _NAMESPACE = re.compile(r"nvme\d+n\d+")
 _OF_NAMESPACE, _OF_CONTROLLER, _ACTIVE, _ALLOCATED = 0x00, 0x01, 0x02, 0x10
@@ -179,12 +179,12 @@ def check_purge(target: Target, purge: Purge, admin: Callable[[Path], Admin] = a
 def send_purge(
     target: Target,
     purge: Purge,
-    told: Told = lambda elapsed_s, share: None,
+    on_progress: OnProgress = lambda elapsed_s, share: None,
     admin: Callable[[Path], Admin] = admin_of,
 ) -> tuple[str, float]:
     """Erases one claimed drive, looked at again first: what was sent, and the seconds until it was done.
 
-    It cannot be called off. `told` is called meanwhile, maybe from another thread. Raises RefusedError as
+    It cannot be called off. `on_progress` is called meanwhile, maybe from another thread. Raises RefusedError as
     `check_purge` does, FathomError where the drive fails.
     """
     [command] = check_purge(target, purge, admin)
@@ -197,9 +197,9 @@ def send_purge(
     try:
         if command.opcode == SANITIZE:
             send(command.opcode, command.namespace, command.cdw10, 0, 0, ERASE_TIMEOUT_MS)
-            _wait_sanitized(send, told)
+            _wait_sanitized(send, on_progress)
         else:
-            with _watched(send, command.namespace, told):
+            with _watched(send, command.namespace, on_progress):
                 send(command.opcode, command.namespace, command.cdw10, 0, 0, ERASE_TIMEOUT_MS)
     except OSError as error:
         raise FathomError(
@@ -223,13 +223,13 @@ def _namespaces(send: Admin, controller: bytes) -> tuple[int, ...] | None:
 
 
 @contextmanager
-def _watched(send: Admin, namespace: int, told: Told) -> Iterator[None]:
+def _watched(send: Admin, namespace: int, on_progress: OnProgress) -> Iterator[None]:
     """Reports how far a Format has come, which returns only when it is done, until the block ends."""
     ended, began_s = Event(), time.monotonic()
 
     def watch() -> None:
         while not ended.wait(_POLL_S):
-            told(time.monotonic() - began_s, _share_formatted(send, namespace))
+            on_progress(time.monotonic() - began_s, _share_formatted(send, namespace))
 
     watcher = Thread(target=watch, name="format progress", daemon=True)
     watcher.start()
@@ -272,13 +272,13 @@ def _check_idle(name: str, send: Admin) -> None:
         )
 
 
-def _wait_sanitized(send: Admin, told: Told) -> None:
+def _wait_sanitized(send: Admin, on_progress: OnProgress) -> None:
     """Waits until the drive has finished, and reports its progress (SPROG). Raises OSError where it fails or falls
     silent.
     """
     began_s = time.monotonic()
     while (state := _state_of(status := _sanitize_status(send))) == _RUNNING:
-        told(time.monotonic() - began_s, int.from_bytes(status[:2], "little") / (1 << 16))
+        on_progress(time.monotonic() - began_s, int.from_bytes(status[:2], "little") / (1 << 16))
         time.sleep(_POLL_S)
     if state not in (1, 4):
         raise OSError(f"Sanitize Status {state}")

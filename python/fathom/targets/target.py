@@ -140,7 +140,7 @@ class Target:
         return self.kind in FILE_KINDS or self.makes is not None
 
     @property
-    def said_before(self) -> list[str]:
+    def notes_before_run(self) -> list[str]:
         """What the user must know before the first I/O: the notes; for an array, also those of its members."""
         return [note for one in self.members or (self,) for note in one.notes]
 

@@ -16,9 +16,9 @@ from fathom.plan.file_system import with_file_system
 from fathom.runs.document import RunDocument
 from fathom.runs.store import StepOutcome
 from fathom.session import Options, SilentObserver, resume_run, start_run
-from fathom.targets import made as made_module
+from fathom.targets import mkfs
 from fathom.targets.claim import check_target, claim
-from fathom.targets.made import MAKERS, check_maker
+from fathom.targets.mkfs import MAKERS, check_maker
 from fathom.targets.mounts import mount_of
 from fathom.targets.parse import parse_target
 from fathom.targets.target import Identity, Target
@@ -202,7 +202,7 @@ def test_at_the_end_nothing_is_wiped_that_the_run_did_not_make(
     loops: Loops, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node = loops.attach(SIZE)
-    run, commands = made_module._run, []
+    run, commands = mkfs._run, []
 
     def meanwhile(target: Target, *command: str) -> None:
         run(target, *command)
@@ -210,7 +210,7 @@ def test_at_the_end_nothing_is_wiped_that_the_run_did_not_make(
         if command[0] == "umount":
             sh(*MAKE["ext4"], node)
 
-    monkeypatch.setattr(made_module, "_run", meanwhile)
+    monkeypatch.setattr(mkfs, "_run", meanwhile)
     with (
         pytest.raises(RefusedError, match="holds something other than this run's file system"),
         claim(made(node, "ext4"), writes=True, destroy_tokens=[token(node)]),
@@ -234,7 +234,7 @@ def test_another_device_in_the_place_of_the_claimed_one_is_not_wiped(
     loops: Loops, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node = loops.attach(SIZE)
-    run = made_module._run
+    run = mkfs._run
 
     def meanwhile(target: Target, *command: str) -> None:
         run(target, *command)
@@ -242,7 +242,7 @@ def test_another_device_in_the_place_of_the_claimed_one_is_not_wiped(
             loops.reattach(node, SIZE)
             sh(*MAKE["ext4"], node)
 
-    monkeypatch.setattr(made_module, "_run", meanwhile)
+    monkeypatch.setattr(mkfs, "_run", meanwhile)
     with (
         pytest.raises(RefusedError, match="is no longer the same device"),
         claim(made(node, "ext4"), writes=True, destroy_tokens=[token(node)]),

@@ -202,6 +202,6 @@ def _maker(target: Target) -> Maker:
 def _run(target: Target, *command: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        reason = said[-1].removeprefix(f"{command[0]}: ") if said else f"ended with {done.returncode}"
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        reason = lines[-1].removeprefix(f"{command[0]}: ") if lines else f"ended with {done.returncode}"
         raise FathomError(f"{target.name}: {command[0]}: {reason}", "look at the kernel log, or use dir:PATH")
