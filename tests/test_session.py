@@ -118,10 +118,15 @@ schema = "fathom-method/1"
 name = "empty"
 [[steps]]
 name = "read"
-job = { mix = "read", block = "4KiB", pattern = "uniform", load = { iodepth = 4 }, until = { time = "1ns" } }
+[steps.job]
+mix = "read"
+block = "4KiB"
+pattern = "uniform"
+load = { iodepth = 4, rate = "0.001/s", arrival = "uniform" }
+until = { time = "10ms" }
 """
     )
-    with pytest.raises(FathomError, match="step read: no I/O completed in its window of 1e-09 s"):
+    with pytest.raises(FathomError, match=r"step read: no I/O completed in its window of 0\.01 s"):
         fathom.run(str(method), target)
 
 
@@ -593,10 +598,15 @@ def test_load_threads_are_not_pinned_where_one_interrupt_serves_all_cores(
 def test_an_error_that_does_not_name_its_target_gets_its_name(tmp_path: Path) -> None:
     [target] = parse_targets([f"file:{tmp_path / 'data'}"], size_bytes=1 << 20)
     [twin] = resolve_targets([PM9A3])
-    of_engine = _core.BackendError(f"{target.path}: input/output error")
+    [read] = [step for step in load_method(SHORT).steps if not step.job.destructive][:1]
+    absent = _core.EngineTarget(str(target.path), "file", 1 << 20)
+    with pytest.raises(_core.BackendError, match="cannot open") as of_engine:
+        _core.start_engine(read.job, [absent], 1)
     with pytest.raises(FathomError) as of_checks, naming(target.name):
         raise FathomError("the file is another")
-    assert names_target(of_engine, target)
+    assert of_engine.value.path == str(target.path)
+    assert names_target(of_engine.value, target)
+    assert not names_target(of_engine.value, replace(target, path=tmp_path / "other"))
     assert names_target(of_checks.value, target)
     assert not names_target(FathomError(f"no space left for the journal beside {target.path}"), target)
     assert not names_target(_core.BackendError("a twin failed"), twin)

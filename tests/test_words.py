@@ -25,8 +25,6 @@ OUTSIDE = (
 )  # fmt: skip
 """These read what users and other programs write: there, `text` is no text of ours."""
 KNOWN = {
-    # Rust gives the set-up of a load as words alone: a GPU's copy rate has to come typed from there.
-    "report/sections/gpu_feed.py: copies.removesuffix(' GB/s')",
     # DuckDB's errors are text; their first line is shown.
     "report/data.py: str(error).partition('\\n')",
     "runs/query.py: str(error).strip().split('\\n')",

@@ -17,7 +17,12 @@ ENGINE_IODEPTH_MAX: int
 """Most I/O that one load thread keeps in flight on a real target."""
 
 class ParseError(Exception): ...
-class BackendError(Exception): ...
+
+class BackendError(Exception):
+    """A job that could not be started or did not end well."""
+
+    path: str | None
+    """The path that the message names: that of a target, or of its journal."""
 
 def parse_method(text: str, file: str, quick: bool = False) -> str: ...
 
@@ -318,6 +323,14 @@ class Interval:
     def from_bytes(bytes: bytes, target: int) -> Interval: ...
 
 @final
+class Gpu:
+    """The GPU in whose memory the reads of a real load ended."""
+
+    name: str
+    link: str | None
+    copy_bytes_per_s: float
+
+@final
 class Recording:
     window_s: float
     offered: int | None
@@ -332,6 +345,7 @@ class Recording:
     half_widths: HalfWidths | None
     errno: dict[int, int]
     setup: dict[str, str]
+    gpu: Gpu | None
     remarks: list[str]
     notes: list[str]
     def limit(self) -> Limit | None: ...

@@ -35,6 +35,8 @@ def method(folder: Path, seconds: int, load: str) -> Path:
         f"""
 schema = "fathom-method/1"
 name = "soak"
+# A twin's memory grows until its flash has been written once: 4 bytes for each page of it. A slice is soon written.
+slice = "8GB"
 [[steps]]
 name = "soak"
 [steps.job]

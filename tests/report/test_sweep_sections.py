@@ -188,12 +188,15 @@ def test_reads_that_ended_in_a_gpu_are_held_against_what_copies_to_it_reach(tmp_
     def section() -> Section | None:
         return gpu_feed.build(compare([load(run.path)], lambda *_: ()))
 
-    def says_of_copies_at(gbps: float) -> None:
+    def says_of_copies_at(gbps: float, *, typed: bool = True) -> None:
         aspects = {
             "GPU": "NVIDIA H100 80GB HBM3, PCIe 32.0 GT/s x16",
             "copies to the GPU alone": f"{gbps} GB/s",
         }
         event = {"time": "", "event": "setup", "target": PM9A3, "step": "1m-seq-read", "setup": aspects}
+        if typed:
+            gpu = {"name": "NVIDIA H100 80GB HBM3", "link": "32.0 GT/s x16", "copy_bytes_per_s": gbps * 1e9}
+            event |= {"gpu": gpu}
         with (run.path / "journal.jsonl").open("a") as journal:
             journal.write(json.dumps(event) + "\n")
 
@@ -217,6 +220,12 @@ def test_reads_that_ended_in_a_gpu_are_held_against_what_copies_to_it_reach(tmp_
     built = section()
     assert built is not None
     assert f"these take {100 * gbps / 7:.0f} % of it: the way to the GPU limits" in built.answer[1]
+    (run.path / "journal.jsonl").write_bytes(before)
+    says_of_copies_at(7.0, typed=False)
+    built = section()
+    assert built is not None
+    assert (end_of_reads().text, end_of_reads().sub) == ("GPU memory", "copies alone 7.0 GB/s")
+    assert not any("the way to the GPU limits" in text for text in built.answer)
 
 
 def test_the_page_and_the_terminal_say_first_what_the_run_answers(swept: Comparison) -> None:

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use pyo3::{exceptions::PyValueError, prelude::*};
 
 use crate::{
-    error::BackendError,
+    error::failed,
     results::{Interval, Recording},
 };
 
@@ -68,8 +68,8 @@ impl Handle {
 
     /// The recordings, one per target in the order given. Waits for the end; may be called once.
     fn result(&self, py: Python<'_>) -> PyResult<Vec<Recording>> {
-        let recordings = py.detach(|| self.0.result().map_err(|error| error.to_string()));
-        let recordings = recordings.map_err(BackendError::new_err)?;
+        let recordings = py.detach(|| self.0.result());
+        let recordings = recordings.map_err(|error| failed(&error))?;
         Ok(recordings.into_iter().map(Recording::from).collect())
     }
 }

@@ -32,8 +32,8 @@ mod _core {
     use super::requests::requests;
     #[pymodule_export]
     use super::results::{
-        Batch, HalfWidths, Interval, Limit, OpBins, OpHalfWidths, OpResult, Recording, Utilisation,
-        describe_errno,
+        Batch, Gpu, HalfWidths, Interval, Limit, OpBins, OpHalfWidths, OpResult, Recording,
+        Utilisation, describe_errno,
     };
     #[pymodule_export]
     use super::start::{
@@ -46,6 +46,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::error::prepare(module.py())?;
         let named = |keep: fn(workload::Op) -> bool| {
             let ops = workload::Op::ALL.into_iter().filter(|&op| keep(op));
             pyo3::types::PyTuple::new(module.py(), ops.map(workload::Op::name).collect::<Vec<_>>())

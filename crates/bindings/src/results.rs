@@ -11,4 +11,4 @@ pub use self::half_widths::{HalfWidths, OpHalfWidths};
 pub use self::interval::Interval;
 pub use self::latency::{Batch, OpBins, OpResult};
 pub use self::recording::{Recording, describe_errno};
-pub use self::resources::{Limit, Utilisation};
+pub use self::resources::{Gpu, Limit, Utilisation};

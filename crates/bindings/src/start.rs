@@ -7,7 +7,11 @@ use std::{
 
 use pyo3::prelude::*;
 
-use crate::{error::refuse, handle::Handle, job::Job};
+use crate::{
+    error::{failed, refuse},
+    handle::Handle,
+    job::Job,
+};
 
 /// Returns where the first 512 bytes begin that are neither blank nor written by the engine; None when there are none.
 #[pyfunction]
@@ -91,7 +95,7 @@ pub fn start_engine(
     };
     py.detach(|| load::start_engine(&job, &specs, &options))
         .map(Handle)
-        .map_err(refuse)
+        .map_err(|error| failed(&error))
 }
 
 /// Looks for every write that the journals in a directory say was acknowledged; a JSON document.
@@ -203,5 +207,5 @@ pub fn start_twins(
     let precision = precision.map(|Precision(rule)| rule);
     load::start_twins(&job, &devices, &seeds, hold_every_ns, precision)
         .map(Handle)
-        .map_err(refuse)
+        .map_err(|error| failed(&error))
 }

@@ -44,6 +44,7 @@ impl Aggregator {
     ) -> Self {
         let mut recording = Recording {
             setup: in_words,
+            gpu: setup.gpu.clone(),
             notes: setup.notes.clone(),
             ..Recording::default()
         };

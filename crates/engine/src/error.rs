@@ -1,6 +1,9 @@
 //! What can go wrong, each as one line that says where and what to do next.
 
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use recording::Recording;
 use workload::{SplitError, StreamError};
@@ -184,6 +187,34 @@ pub enum EngineError {
         /// One per target, up to the failure.
         recordings: Vec<Recording>,
     },
+}
+
+impl EngineError {
+    /// Returns the path that the message names: that of a target, or of its journal.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Open { path, .. }
+            | Self::NoDirect { path }
+            | Self::Replaced { path }
+            | Self::WrongKind { path, .. }
+            | Self::TooSmall { path, .. }
+            | Self::Stream { path, .. }
+            | Self::Unsupported { path, .. }
+            | Self::Passthrough { path, .. }
+            | Self::Placement { path, .. }
+            | Self::NothingKept { path }
+            | Self::Journal { path, .. }
+            | Self::Zones { path, .. }
+            | Self::Thread { path, .. }
+            | Self::TargetFailed { path, .. } => Some(path),
+            Self::NoTarget
+            | Self::BadLoad { .. }
+            | Self::Split(_)
+            | Self::Buffers { .. }
+            | Self::NoRing { .. }
+            | Self::Defect { .. } => None,
+        }
+    }
 }
 
 fn journal_hint(source: &io::Error) -> &'static str {

@@ -10,7 +10,7 @@ mod cuda;
 use std::{fs, io, sync::OnceLock, time::Instant};
 
 use self::cuda::{Context, Driver, Event, Memory, Registered, Stream};
-use crate::{GpuSetup, buffers::Buffers, copying_queue::Destination};
+use crate::{buffers::Buffers, copying_queue::Destination};
 
 /// One copy of the link's measurement.
 const PIECE_BYTES: usize = 32 << 20;
@@ -23,7 +23,7 @@ const ROUNDS: usize = 4;
 pub(crate) struct Gpu {
     driver: Driver,
     context: Context,
-    setup: GpuSetup,
+    setup: recording::Gpu,
 }
 
 impl Gpu {
@@ -34,7 +34,7 @@ impl Gpu {
     pub(crate) fn memory_for(
         buffers: &Buffers,
         slots: u32,
-    ) -> Result<(GpuSetup, GpuMemory), String> {
+    ) -> Result<(recording::Gpu, GpuMemory), String> {
         let gpu = Self::get()?;
         let memory = GpuMemory::new(gpu, buffers, slots).map_err(describe)?;
         Ok((gpu.setup.clone(), memory))
@@ -50,7 +50,7 @@ impl Gpu {
         let driver = Driver::load()?;
         let (context, name, bus) = driver.first_device().map_err(describe)?;
         let copy_bytes_per_s = measure_copies(&driver, &context).map_err(describe)?;
-        let setup = GpuSetup {
+        let setup = recording::Gpu {
             name,
             link: link(&bus),
             copy_bytes_per_s,

@@ -42,7 +42,7 @@ pub use load_thread::describe_errno;
 pub use options::{Backend, Options};
 pub use ring::IODEPTH_MAX;
 pub use run::Run;
-pub use setup::{GpuSetup, SetupReport, TargetSetup};
+pub use setup::{SetupReport, TargetSetup};
 pub use start::start;
 pub use target::{FileId, TargetKind, TargetSpec};
 pub use verify_journal::{JournalReport, verify_journal};

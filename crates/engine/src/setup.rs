@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use recording::Gpu;
 use serde::Serialize;
 
 use crate::TargetKind;
@@ -36,22 +37,11 @@ pub struct TargetSetup {
     /// Whether completions are polled for.
     pub poll: bool,
     /// The GPU in whose memory reads end; `None`: they end in the host's.
-    pub gpu: Option<GpuSetup>,
+    pub gpu: Option<Gpu>,
     /// Core of each load thread that is pinned to one, ascending; empty when none is.
     pub cpus: Vec<usize>,
     /// What was asked for and not achieved, in plain words.
     pub notes: Vec<String>,
-}
-
-/// A GPU that reads are copied to.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct GpuSetup {
-    /// As its maker calls it.
-    pub name: String,
-    /// Speed of its link to the host, `32.0 GT/s x16`; `None`: the kernel does not report it.
-    pub link: Option<String>,
-    /// What copies from host memory reach alone, bytes per second: measured when the first job of the process asked.
-    pub copy_bytes_per_s: f64,
 }
 
 impl SetupReport {
@@ -91,30 +81,28 @@ impl SetupReport {
             words.insert("page cache".into(), cache.into());
             words.insert("I/O buffers".into(), target.buffers());
             if let Some(gpu) = &target.gpu {
-                words.extend(gpu.in_words());
+                words.extend(gpu_in_words(gpu));
             }
         }
         words
     }
 }
 
-impl GpuSetup {
-    fn in_words(&self) -> [(String, String); 3] {
-        let link = self.link.as_ref();
-        let link = link.map_or_else(String::new, |link| format!(", PCIe {link}"));
-        let copies = self.copy_bytes_per_s / 1e9;
-        [
-            (
-                "reads end in".into(),
-                "the memory of a GPU, by way of host memory".into(),
-            ),
-            ("GPU".into(), format!("{}{link}", self.name)),
-            (
-                "copies to the GPU alone".into(),
-                format!("{copies:.1} GB/s"),
-            ),
-        ]
-    }
+fn gpu_in_words(gpu: &Gpu) -> [(String, String); 3] {
+    let link = gpu.link.as_ref();
+    let link = link.map_or_else(String::new, |link| format!(", PCIe {link}"));
+    let copies = gpu.copy_bytes_per_s / 1e9;
+    [
+        (
+            "reads end in".into(),
+            "the memory of a GPU, by way of host memory".into(),
+        ),
+        ("GPU".into(), format!("{}{link}", gpu.name)),
+        (
+            "copies to the GPU alone".into(),
+            format!("{copies:.1} GB/s"),
+        ),
+    ]
 }
 
 impl TargetSetup {

@@ -1,5 +1,7 @@
 //! Why a job did not start or did not end well, each as one line with what to do.
 
+use std::path::Path;
+
 use engine::EngineError;
 use twin::{ParamError, TwinError};
 use workload::SplitError;
@@ -42,4 +44,14 @@ pub enum LoadError {
     /// A handle gives its recordings once.
     #[error("the result has been taken already")]
     ResultTaken,
+}
+
+impl LoadError {
+    /// Returns the path that the message names: that of a target, or of its journal.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Engine(error) => error.path(),
+            _ => None,
+        }
+    }
 }

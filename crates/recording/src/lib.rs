@@ -7,6 +7,7 @@
 mod batch;
 mod censored;
 mod fault;
+mod gpu;
 mod half_widths;
 mod histogram;
 mod interval;
@@ -19,6 +20,7 @@ mod sound;
 pub use batch::{Batch, OpBins};
 pub use censored::{Censored, CensoredOps, InFlight, censor};
 pub use fault::{Fault, FaultCounter, merge_faults};
+pub use gpu::Gpu;
 pub use half_widths::{HalfWidths, OpHalfWidths};
 pub use histogram::{BINS, Bins, Histogram, SparseHistogram, bin_bounds_ns, bin_index};
 pub use interval::{Counters, Interval, OpStats, Residence, Share, Streams, Utilisation};

@@ -7,6 +7,7 @@ use workload::Op;
 
 use crate::censored::{CensoredOps, merge_censored};
 use crate::fault::{Fault, merge_faults};
+use crate::gpu::Gpu;
 use crate::interval::{merge_ops, merge_residence, merge_servers, merge_streams, merge_times, sum};
 use crate::remark::{Remark, merge_remarks};
 use crate::{Batch, Counters, HalfWidths, Interval, OpStats, Residence, Streams, Utilisation};
@@ -46,6 +47,9 @@ pub struct Recording {
     /// How a real load was made, by aspect: what was achieved of what was asked for. Empty for twins.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub setup: BTreeMap<String, String>,
+    /// The GPU in whose memory reads end; `None`: they end in the host's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<Gpu>,
     /// I/O in flight at the end for longer than any that returned: it counts with its age.
     #[serde(default, skip_serializing_if = "CensoredOps::is_empty")]
     pub censored: CensoredOps,
@@ -151,6 +155,7 @@ impl Recording {
                 *ours = format!("{ours}; {value}");
             }
         }
+        self.gpu = self.gpu.take().or_else(|| other.gpu.clone());
         for note in &other.notes {
             if !self.notes.contains(note) {
                 self.notes.push(note.clone());

@@ -34,6 +34,10 @@ impl Recording {
             && ops_are_sound(&self.ops, most)
             && streams_are_sound(&self.streams, most)
             && self.batches.iter().all(|batch| batch_is_sound(batch, most))
+            && self
+                .gpu
+                .iter()
+                .all(|gpu| gpu.copy_bytes_per_s > 0.0 && gpu.copy_bytes_per_s.is_finite())
             && [self.offered, self.backlog]
                 .into_iter()
                 .flatten()

@@ -13,6 +13,7 @@ from fathom.output import html
 from fathom.runs.damage import Damage, warn_of
 from fathom.runs.document import NoteRecord, RunDocument, TargetRecord
 from fathom.runs.event_log import Event
+from fathom.runs.gpu import Gpu, gpu_in
 from fathom.runs.home import find_run
 from fathom.runs.tables import Tables
 
@@ -128,6 +129,16 @@ class Run:
             for aspect, way in setup.items() if isinstance(setup, dict) else ():
                 ways = found.setdefault(str(event["target"]), {}).setdefault(str(aspect), {})
                 ways.setdefault(str(way), str(event["step"]))
+        return found
+
+    @cached_property
+    def gpus(self) -> dict[str, Gpu]:
+        """The GPU in which a target's reads ended: target -> what its first step with one reports."""
+        found: dict[str, Gpu] = {}
+        for event in self.events:
+            gpu = gpu_in(event) if event["event"] == "setup" else None
+            if gpu is not None:
+                found.setdefault(str(event["target"]), gpu)
         return found
 
     def to_pandas(self, name: str = "points") -> "pandas.DataFrame":

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from fathom.analysis.run_view import Remark
 from fathom.runs.event_log import read_events
+from fathom.runs.gpu import Gpu
 from fathom.runs.remarks import Fact, Words, fact_of, in_words
 from fathom.runs.store import RunStore, StepKey
 from fathom.targets.absent import Absent
@@ -37,11 +38,15 @@ class RemarkLog:
         self._add(Remark(target, key.name, fact))
         self._store.log_event("remark", key, **(fact.model_dump(mode="json") | {"text": in_words(fact)}))
 
-    def setup(self, key: StepKey, target: str, setup: Mapping[str, str]) -> None:
-        """Logs how a real load was made, by aspect; only changes since the target's step before."""
+    def setup(self, key: StepKey, target: str, setup: Mapping[str, str], gpu: Gpu | None = None) -> None:
+        """Logs how a real load was made, by aspect, and the GPU in which its reads ended.
+
+        It logs only changes since the target's step before.
+        """
         if setup and setup != self._setups.get(target):
             self._setups[target] = setup
-            self._store.log_event("setup", key, setup=dict(setup))
+            ends_in = {} if gpu is None else {"gpu": gpu.model_dump()}
+            self._store.log_event("setup", key, setup=dict(setup), **ends_in)
 
     def absent(self, target: str, found: Sequence[Absent]) -> None:
         """Logs what cannot be sampled on a target, if it is new. It replaces the words of earlier versions."""

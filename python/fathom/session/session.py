@@ -165,11 +165,11 @@ class Session:
 
 
 def names_target(error: FathomError | _core.BackendError, target: Target) -> bool:
-    """Returns whether an error's message names the target: that of the engine names the path that it opened."""
+    """Returns whether an error's message names the target: by its name, or by the path that the engine opened."""
     if isinstance(error, FathomError) and error.target is not None:
         return error.target == target.name
-    is_engine_error = isinstance(error, _core.BackendError) or isinstance(error.__cause__, _core.BackendError)
-    return is_engine_error and target.path is not None and target.passthrough is None
+    cause = error if isinstance(error, _core.BackendError) else error.__cause__
+    return isinstance(cause, _core.BackendError) and cause.path is not None and cause.path == str(target.path)
 
 
 def _as_error(

@@ -21,6 +21,7 @@ from fathom.output.text import percent
 from fathom.plan.fit import inapplicable
 from fathom.power.meter import PowerMeter
 from fathom.power.step import MeteredStep, instead_of_sensor
+from fathom.runs.gpu import gpu_of
 from fathom.runs.remarks import LeftOut, ShortWindow, Words, facts_of
 from fathom.runs.rows import StepRows
 from fathom.runs.store import RunStore, StepKey, StepOutcome
@@ -194,7 +195,7 @@ class TargetRun:
         rows.finish(recordings, self.method.name, steady)
         if sampler is not None:
             self._sample(key, rows, sampler, outcome.window_s, ended_s)
-        self.remark_log.setup(key, target.name, recordings[0].setup)
+        self.remark_log.setup(key, target.name, recordings[0].setup, gpu_of(recordings[0]))
         for fact in facts_of(recordings[0]):
             self.remark_log.remark(key, target.name, fact)
         self._say_short(key, step, outcome)

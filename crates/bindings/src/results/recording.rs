@@ -7,7 +7,7 @@ use pyo3::{exceptions::PyValueError, prelude::*};
 use super::half_widths::HalfWidths;
 use super::interval::Interval;
 use super::latency::{Batch, OpResult, op_results, stream_results};
-use super::resources::{Limit, Utilisation, counter_map, residence_us, utilisation_rows};
+use super::resources::{Gpu, Limit, Utilisation, counter_map, residence_us, utilisation_rows};
 use super::wire::{cannot_be_counts, from_bytes, to_bytes};
 
 /// What a key of [`Recording::errno`] means, in words.
@@ -51,6 +51,7 @@ impl Recording {
             let recording::Recording {
                 errno,
                 setup,
+                gpu,
                 censored,
                 censored_streams,
                 remarks,
@@ -60,6 +61,7 @@ impl Recording {
             sum.merge(&recording::Recording {
                 errno,
                 setup,
+                gpu,
                 censored,
                 censored_streams,
                 remarks,
@@ -141,6 +143,11 @@ impl Recording {
     #[getter]
     fn setup(&self) -> BTreeMap<String, String> {
         self.inner.setup.clone()
+    }
+    /// The GPU in whose memory reads ended; None where they ended in the host's.
+    #[getter]
+    fn gpu(&self) -> Option<Gpu> {
+        self.inner.gpu.as_ref().map(Gpu::from)
     }
     /// What is to be said beside the figures, each as a JSON object with its code and values.
     #[getter]

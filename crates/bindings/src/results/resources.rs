@@ -113,3 +113,23 @@ impl From<recording::Limit> for Limit {
         }
     }
 }
+
+/// The GPU in whose memory the reads of a real load ended.
+#[pyclass(frozen, get_all, module = "fathom._core")]
+pub struct Gpu {
+    name: String,
+    /// Speed of its link to the host; None where the kernel does not report it.
+    link: Option<String>,
+    /// What copies to it reach with nothing beside them.
+    copy_bytes_per_s: f64,
+}
+
+impl From<&recording::Gpu> for Gpu {
+    fn from(gpu: &recording::Gpu) -> Self {
+        Self {
+            name: gpu.name.clone(),
+            link: gpu.link.clone(),
+            copy_bytes_per_s: gpu.copy_bytes_per_s,
+        }
+    }
+}

@@ -33,6 +33,9 @@ pub(super) struct HostQueue {
     command_ps: u64,
     read_unit_ps: u64,
     write_unit_ps: u64,
+    /// Per map entry that a trim deallocates, and the bytes that one stands for. Zones are reset without a map.
+    trim_entry_ps: u64,
+    trim_entry_bytes: u32,
     latency_ns: u64,
 }
 
@@ -58,6 +61,11 @@ impl HostQueue {
             command_ps: ps(params.command_ns),
             read_unit_ps: ps(params.read_unit_ns),
             write_unit_ps: ps(params.write_unit_ns),
+            trim_entry_ps: match params.zone_bytes {
+                0 => ps(params.trim_entry_ns),
+                _ => 0,
+            },
+            trim_entry_bytes: params.indirection_unit_bytes,
             latency_ns: us_to_ns(params.command_latency_us),
         }
     }
@@ -127,7 +135,8 @@ impl HostQueue {
         let unit_ps = match request.op {
             Op::Read => self.read_unit_ps,
             Op::Write => self.write_unit_ps,
-            _ => 0,
+            Op::Trim | Op::WriteZeroes => return self.serve_trim(request, at_ns),
+            Op::Append | Op::Flush => 0,
         };
         let pages = u64::from(request.size_bytes.div_ceil(UNIT_BYTES));
         self.commands += 1;
@@ -137,6 +146,19 @@ impl HostQueue {
         self.pipeline_waits
             .add(start_ps / 1000 - at_ns, Waits::WHOLE);
         (start_ps + self.command_ps).div_ceil(1000) + self.latency_ns
+    }
+
+    /// Puts a trim or a write of zeroes through the pipeline, which walks the map entries of the range before the
+    /// command is out.
+    #[cold]
+    fn serve_trim(&mut self, request: &Request, at_ns: u64) -> u64 {
+        let entries = u64::from(request.size_bytes.div_ceil(self.trim_entry_bytes));
+        let service_ps = self.command_ps + entries * self.trim_entry_ps;
+        self.commands += 1;
+        let start_ps = self.pipelines.serve(at_ns, service_ps);
+        self.pipeline_waits
+            .add(start_ps / 1000 - at_ns, Waits::WHOLE);
+        (start_ps + service_ps).div_ceil(1000) + self.latency_ns
     }
 }
 

@@ -93,6 +93,9 @@ pub struct SsdParams {
     pub read_unit_ns: f64,
     /// Further time per 4 KiB mapped unit of a write.
     pub write_unit_ns: f64,
+    /// Further time per map entry that a trim or a write of zeroes deallocates, mapped or not.
+    #[serde(default = "default_trim_entry_ns")]
+    pub trim_entry_ns: f64,
     /// Latency through the controller that occupies nothing: fetch, decode, mapping look-up in DRAM.
     pub command_latency_us: f64,
     /// Time to answer a read from DRAM (write buffer, or a block that was never written).
@@ -314,6 +317,11 @@ const fn one() -> u32 {
 /// Entries of an NVMe queue, more than any load here has in flight.
 const fn default_slots() -> u32 {
     65_535
+}
+
+/// An entry read and written in DRAM, and the valid count of its superblock lowered, by firmware.
+const fn default_trim_entry_ns() -> f64 {
+    10.0
 }
 
 const fn default_indirection_unit() -> u32 {

@@ -280,6 +280,46 @@ fn trimmed_blocks_read_as_never_written_and_make_cleaning_cheaper() {
     );
 }
 
+/// Seconds until trims of `size_bytes` in all, one after the other, are done.
+fn trim_s(ssd: &mut Ssd, size_bytes: u32) -> f64 {
+    let start_ns = ssd.now_ns();
+    let trim = Request {
+        size_bytes,
+        ..request(Op::Trim, 0)
+    };
+    ssd.submit(start_ns, 0, trim);
+    let mut end_ns = start_ns;
+    while let Some(completion) = ssd.advance(u64::MAX) {
+        end_ns = completion.at_ns;
+    }
+    (end_ns - start_ns) as f64 / 1e9
+}
+
+#[test]
+fn a_trim_takes_its_time_for_every_map_entry_whether_it_was_written_or_not() {
+    let slow = |indirection_unit_bytes| SsdParams {
+        trim_entry_ns: 100.0,
+        indirection_unit_bytes,
+        ..small_drive()
+    };
+    let entries_s = |count: u32| f64::from(count) * 100e-9;
+    for mut ssd in [
+        Ssd::new(&slow(4096), 1).expect("valid"),
+        filled(&slow(4096)),
+    ] {
+        let whole_s = trim_s(&mut ssd, 128 << 20) - trim_s(&mut ssd, 4096);
+        assert_close("128 MiB", whole_s, entries_s((32 << 10) - 1), 0.001);
+    }
+    let mut coarse = Ssd::new(&slow(16_384), 1).expect("valid");
+    let whole_s = trim_s(&mut coarse, 128 << 20) - trim_s(&mut coarse, 16_384);
+    assert_close(
+        "entries of 16 KiB",
+        whole_s,
+        entries_s((8 << 10) - 1),
+        0.001,
+    );
+}
+
 #[test]
 fn a_stopped_run_returns_what_it_has() {
     let mut ssd = filled(&small_drive());

@@ -17,6 +17,7 @@ pub fn small_drive() -> SsdParams {
         command_ns: 50.0,
         read_unit_ns: 50.0,
         write_unit_ns: 50.0,
+        trim_entry_ns: 10.0,
         command_latency_us: 1.0,
         dram_read_us: 1.0,
         write_buffer_bytes: 8 << 20,

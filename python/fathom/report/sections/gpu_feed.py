@@ -17,6 +17,7 @@ from fathom.report.comparison import Cell, Column, Comparison
 from fathom.report.findings import gate
 from fathom.report.legend import legend_of, window_of
 from fathom.report.style import grouped, plain, slot
+from fathom.runs.gpu import Gpu
 from fathom.sizing.drive import Drive
 from fathom.sizing.drive import Figure as Rated
 from fathom.sizing.needs import parse_need
@@ -36,20 +37,14 @@ NONE = Item("–", tone="quiet", title="not measured")
 
 
 @dataclass(frozen=True)
-class Gpu:
-    """A GPU that reads ended in, and what copies to it reach with nothing beside them."""
-
-    name: str
-    copies_gbps: float
-
-
-@dataclass(frozen=True)
 class Feed:
     """What one target sustains, by workload."""
 
     column: Column
     cells: dict[str, Cell]
     gpu: Gpu | None
+    copies: str = ""
+    """What an earlier version says of copies to the GPU, in words alone."""
     unsettled: str = ""
     """Why none of it is claimed to last, or nothing."""
 
@@ -120,14 +115,19 @@ def _feed(comparison: Comparison, column: Column, out: Mapping[tuple[str, str], 
         if (cell := corner.cell(column)) and cell.point.workload in WORKLOADS and cell.point.mbps
     }
     why = {reason.value for cell in found.values() if (reason := out.get((column.short, cell.step.name)))}
-    return Feed(column, found, _gpu(column), ", ".join(sorted(why))) if found else None
+    gpu = column.run.run.gpus.get(column.target.name)
+    copies = "" if gpu else _copies_in_words(column)
+    return Feed(column, found, gpu, copies, ", ".join(sorted(why))) if found else None
 
 
-def _gpu(column: Column) -> Gpu | None:
-    """By what the engine said of its set-up; where a run was resumed, by what it said first."""
+def _copies_in_words(column: Column) -> str:
+    """Returns what runs of earlier versions say of copies to the GPU, or nothing."""
     said = column.run.run.setups.get(column.target.name, {})
-    name, copies = (next(iter(said.get(aspect, {})), "") for aspect in ("GPU", "copies to the GPU alone"))
-    return Gpu(plain(name), float(copies.removesuffix(" GB/s"))) if copies else None
+    return plain(next(iter(said.get("copies to the GPU alone", {})), ""))
+
+
+def _gbps(gpu: Gpu) -> float:
+    return gpu.copy_bytes_per_s / 1e9
 
 
 def _drives(feed: Feed, gbps: float, derate: float) -> int:
@@ -158,15 +158,15 @@ def _sentence(feed: Feed) -> str:
 
 def _landed(feed: Feed, gpu: Gpu) -> str:
     """Returns what the GPU of the run takes, measured."""
-    taken = max(cell.point.mbps or 0.0 for cell in feed.cells.values()) / 1e3 / gpu.copies_gbps
+    taken = max(cell.point.mbps or 0.0 for cell in feed.cells.values()) / 1e3 / _gbps(gpu)
     if taken >= FULL:
         rest = f"and these take {percent(taken)} of it: the way to the GPU limits, not the target."
     else:
-        count = grouped(_drives(feed, gpu.copies_gbps, 1.0)).removesuffix(".00")
+        count = grouped(_drives(feed, _gbps(gpu), 1.0)).removesuffix(".00")
         rest = f"which {count} such drives fill."
     return (
-        f"Reads of {feed.column.label} ended in the memory of a GPU ({gpu.name}); copies to it alone reach "
-        f"{gpu.copies_gbps:.1f} GB/s, {rest}"
+        f"Reads of {feed.column.label} ended in the memory of a GPU ({plain(gpu.label)}); copies to it alone reach "
+        f"{_gbps(gpu):.1f} GB/s, {rest}"
     )
 
 
@@ -192,7 +192,7 @@ def _table(feeds: Sequence[Feed]) -> Table:
         Row(Item(label, "GB/s"), [_rate(feed.cells.get(name)) for feed in feeds])
         for name, label in WORKLOADS.items()
     ]
-    sustained.append(Row(Item("reads end in"), [_end(feed.gpu) for feed in feeds]))
+    sustained.append(Row(Item("reads end in"), [_end(feed) for feed in feeds]))
     counts = [
         Row(
             Item(name, f"{gbps:g} GB/s" + (f", derate {derate:g}" if derate < 1 else "")),
@@ -211,10 +211,11 @@ def _table(feeds: Sequence[Feed]) -> Table:
     return Table("", heads, [Group("Sustained", sustained), Group("Drives needed", counts)], notes)
 
 
-def _end(gpu: Gpu | None) -> Item:
-    if gpu is None:
+def _end(feed: Feed) -> Item:
+    if feed.gpu is None and not feed.copies:
         return Item("host memory", "the way to a GPU is not measured")
-    return Item("GPU memory", f"copies alone {gpu.copies_gbps:.1f} GB/s")
+    copies = f"{_gbps(feed.gpu):.1f} GB/s" if feed.gpu else feed.copies
+    return Item("GPU memory", f"copies alone {copies}")
 
 
 def _rate(cell: Cell | None) -> Item:
@@ -235,9 +236,9 @@ def _count(feed: Feed, gbps: float, derate: float) -> Item:
 def _figure(comparison: Comparison, feeds: Sequence[Feed]) -> Figure:
     """Returns what drives give together by their number, against the GPU's link."""
     label, raw = link_of(GPU_LINK)
-    first, *others = {feed.gpu for feed in feeds}
-    if first and not others:
-        limit = Limit(first.copies_gbps, "copies to the GPU alone, measured")
+    first = feeds[0].gpu
+    if first and all(feed.gpu == first for feed in feeds):
+        limit = Limit(_gbps(first), "copies to the GPU alone, measured")
     else:
         limit = Limit(raw / 1e9, f"{label}, raw")
     most = max(ceil(1.2 * raw / 1e9 / feed.least_gbps) for feed in feeds)

@@ -69,12 +69,13 @@ impl SsdParams {
     }
 
     /// Returns the name, value and most; the least is 0.
-    fn quantities(&self) -> [(&'static str, f64, f64); 48] {
+    fn quantities(&self) -> [(&'static str, f64, f64); 49] {
         let host = &self.host;
         [
             ("command_ns", self.command_ns, 1e6),
             ("read_unit_ns", self.read_unit_ns, 1e6),
             ("write_unit_ns", self.write_unit_ns, 1e6),
+            ("trim_entry_ns", self.trim_entry_ns, 1e6),
             ("command_latency_us", self.command_latency_us, 1e5),
             ("dram_read_us", self.dram_read_us, 1e5),
             ("write_ack_us", self.write_ack_us, 1e5),

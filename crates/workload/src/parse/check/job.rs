@@ -9,6 +9,8 @@ const BLOCK_BYTES_MAX: u32 = 1 << 30;
 const SIZES_MAX: usize = 64;
 const WORKLOADS_MAX: usize = 64;
 const VERIFY_UNIT_BYTES: u32 = 512;
+/// A device's slowest I/O takes longer; in less, a rate is a matter of where the window begins.
+const WINDOW_NS_MIN: u64 = 1_000_000;
 
 pub fn job(job: &Job) -> Checked {
     if !job.streams.is_empty() {
@@ -161,6 +163,15 @@ fn streams(whole: &Job) -> Checked {
         format!(
             "nothing ends the stream {name:?}: set until = {{ time = \"60s\" }}, or its own until"
         )
+    })?;
+    window(&whole.until)
+}
+
+/// A window has room for I/O.
+fn window(until: &Until) -> Checked {
+    let time_ns = until.time_ns.unwrap_or(WINDOW_NS_MIN);
+    ensure(time_ns >= WINDOW_NS_MIN, "until.time", || {
+        format!("time is {time_ns} ns, expected 1ms or more: hardly any I/O ends in less")
     })
 }
 
@@ -274,6 +285,7 @@ fn until(job: &Job) -> Checked {
             format!("{path} is 0, expected more")
         })?;
     }
+    window(until)?;
     let timeless = only(job, Op::Flush) && until.time_ns.is_none() && until.count.is_none();
     ensure(!timeless, "until", || {
         "flushes move no bytes: set time or count".to_owned()

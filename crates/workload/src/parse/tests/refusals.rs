@@ -242,6 +242,12 @@ fn every_refusal_names_what_was_found_and_what_was_expected() {
         ),
         (r#""60s""#, r#""0s""#, 5, "until.time is 0"),
         (
+            r#""60s""#,
+            r#""1ns""#,
+            5,
+            "time is 1 ns, expected 1ms or more",
+        ),
+        (
             r#"time = "60s""#,
             "",
             5,
