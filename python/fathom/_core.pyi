@@ -1,5 +1,6 @@
 """The Rust core: parsing, load generation on real targets and on twins."""
 
+from pathlib import Path
 from typing import Literal, final
 
 __version__: str
@@ -21,7 +22,7 @@ class ParseError(Exception): ...
 class BackendError(Exception):
     """A job that could not be started or did not end well."""
 
-    path: str | None
+    path: Path | None
     """The path that the message names: that of a target, or of its journal."""
 
 def parse_method(text: str, file: str, quick: bool = False) -> str: ...
