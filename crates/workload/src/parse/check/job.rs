@@ -117,7 +117,7 @@ fn streams(whole: &Job) -> Checked {
         targets(stream).map_err(|fault| fault.below(&at))?;
         let timed = Job {
             until: Until {
-                time_ns: stream.job.until.time_ns.or(Some(1)),
+                time_ns: stream.job.until.time_ns.or(Some(WINDOW_NS_MIN)),
                 ..stream.job.until
             },
             ..stream.job.clone()
