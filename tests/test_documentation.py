@@ -88,3 +88,23 @@ def test_the_page_on_results_of_others_compares_fio_with_a_run_of_the_same_job(
     assert "measured by fio" in compared
     assert "no interval" in compared
     assert Path("run.json").is_file()
+
+
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+def test_the_tutorial_on_your_own_workload_runs_as_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (ROOT / "docs/tutorial-workload.md").read_text()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("FATHOM_RUNS", str(tmp_path / "runs"))
+    commands = re.findall(r"^\$ (.*)$", page, flags=re.MULTILINE)
+    assert len(commands) == 6
+    for command in commands:
+        own = (
+            command.replace("fathom", f"{sys.executable} -m fathom", 1)
+            if command[:6] == "fathom"
+            else command
+        )
+        done = subprocess.run(own.split(), cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "app.html").exists()

@@ -3,6 +3,9 @@
 from pathlib import Path
 from typing import Literal, final
 
+import numpy as np
+from numpy.typing import NDArray
+
 __version__: str
 WRITES: tuple[str, ...]
 """Operations that carry data to the target: write and append."""
@@ -74,6 +77,11 @@ class Pattern:
         """Hot spots: (area, access) each, relative weights."""
     @property
     def open(self) -> int | None: ...
+    @property
+    def file(self) -> str | None:
+        """Replay: the prepared trace."""
+    @property
+    def offsets(self) -> Literal["as-is", "wrap", "scale"] | None: ...
 
 @final
 class Job:
@@ -443,3 +451,23 @@ class TraceReader:
         """I/Os without a completion, and completions without an I/O."""
     @property
     def start_unix_ns(self) -> int | None: ...
+
+@final
+class TraceProfile:
+    """Takes a trace batch by batch and says what it is like."""
+
+    def __new__(cls) -> TraceProfile: ...
+    def add(
+        self,
+        issue_ns: NDArray[np.uint64],
+        latency_ns: NDArray[np.uint64],
+        offset_bytes: NDArray[np.uint64],
+        size_bytes: NDArray[np.uint64],
+        operation: NDArray[np.uint8],
+        flags: NDArray[np.uint8],
+        device: NDArray[np.uint32],
+        process: NDArray[np.uint32],
+    ) -> None:
+        """Takes columns of equal length: `uint64`, but `uint8` for operation and flags and `uint32` for names."""
+    def json(self) -> str:
+        """Returns the trace so far; `fathom.traces.profile.Profile` describes it."""

@@ -47,7 +47,7 @@ fn arrival_of(name: &str) -> PyResult<Arrival> {
     let mut all = Arrival::ALL.into_iter();
     all.find(|arrival| arrival.name() == name).ok_or_else(|| {
         refuse(format!(
-            "unknown arrival {name:?}: expected exponential, uniform or deterministic"
+            "unknown arrival {name:?}: expected exponential, uniform, deterministic or recorded"
         ))
     })
 }

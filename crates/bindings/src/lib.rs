@@ -42,7 +42,7 @@ mod _core {
     };
 
     #[pymodule_export]
-    use super::traces::{TraceReader, trace_format};
+    use super::traces::{TraceProfile, TraceReader, trace_format};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

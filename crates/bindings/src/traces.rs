@@ -3,12 +3,13 @@
 use std::sync::{Mutex, MutexGuard};
 
 use pyo3::{
+    buffer::PyBuffer,
     prelude::*,
     types::{PyBytes, PyDict},
 };
-use trace::{Batch, Format, Operation, Reader};
+use trace::{Batch, Format, Operation, Profile, Reader};
 
-use crate::parse::refuse;
+use crate::parse::{refuse, to_json};
 
 /// The format of a file that begins with these bytes, None where it is none of those known.
 #[pyfunction]
@@ -107,6 +108,77 @@ impl TraceReader {
     #[getter]
     fn start_unix_ns(&self) -> Option<u64> {
         self.reader().start_unix_ns()
+    }
+}
+
+/// Takes a trace batch by batch and says what it is like.
+#[pyclass(frozen, module = "fathom._core")]
+pub struct TraceProfile(Mutex<Profile>);
+
+impl TraceProfile {
+    fn profile(&self) -> MutexGuard<'_, Profile> {
+        self.0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl TraceProfile {
+    #[new]
+    fn new() -> Self {
+        Self(Mutex::default())
+    }
+
+    /// Takes the columns of a batch, of equal length.
+    #[expect(clippy::too_many_arguments, reason = "a column each")]
+    fn add(
+        &self,
+        py: Python<'_>,
+        issue_ns: PyBuffer<u64>,
+        latency_ns: PyBuffer<u64>,
+        offset_bytes: PyBuffer<u64>,
+        size_bytes: PyBuffer<u64>,
+        operation: PyBuffer<u8>,
+        flags: PyBuffer<u8>,
+        device: PyBuffer<u32>,
+        process: PyBuffer<u32>,
+    ) -> PyResult<()> {
+        let batch = Batch {
+            issue_ns: issue_ns.to_vec(py)?,
+            latency_ns: latency_ns.to_vec(py)?,
+            offset_bytes: offset_bytes.to_vec(py)?,
+            size_bytes: size_bytes.to_vec(py)?,
+            op: operation.to_vec(py)?,
+            flags: flags.to_vec(py)?,
+            device: device.to_vec(py)?,
+            process: process.to_vec(py)?,
+        };
+        let lengths = [
+            batch.latency_ns.len(),
+            batch.offset_bytes.len(),
+            batch.size_bytes.len(),
+        ];
+        let short = [
+            batch.op.len(),
+            batch.flags.len(),
+            batch.device.len(),
+            batch.process.len(),
+        ];
+        if lengths
+            .iter()
+            .chain(&short)
+            .any(|&length| length != batch.len())
+        {
+            return Err(refuse("columns of a trace must have equal lengths"));
+        }
+        py.detach(|| self.profile().add(&batch));
+        Ok(())
+    }
+
+    /// The trace so far, as JSON.
+    fn json(&self) -> PyResult<String> {
+        to_json(&self.profile().report())
     }
 }
 

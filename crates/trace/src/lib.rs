@@ -1,5 +1,6 @@
 //! Recorded I/O: what a trace holds, and readers of the formats in which others record it. A reader takes bytes in any
-//! portions and gives columns, so that a trace of any length needs little memory. Nothing here opens a file.
+//! portions and gives columns, so that a trace of any length needs little memory. A profile takes those columns, and says
+//! what the trace is like. Nothing here opens a file.
 
 mod batch;
 mod biosnoop;
@@ -17,6 +18,7 @@ mod number;
 mod order;
 mod pairing;
 mod perf;
+mod profile;
 mod reader;
 mod rwbs;
 mod vscsi;
@@ -26,4 +28,5 @@ pub use columns::ColumnsError;
 pub use fault::{Fault, Wrong};
 pub use format::{Format, detect};
 pub use io::{Flags, Io, Operation};
+pub use profile::{Profile, ProfileReport};
 pub use reader::{Reader, ReaderError};

@@ -146,6 +146,41 @@ pub enum Pattern {
         /// Zones that each thread keeps open for writing.
         open: u32,
     },
+    /// The I/Os of a recorded trace, in its order. Operations, sizes and offsets are the trace's, and so are the times of
+    /// recorded arrivals. The mix says what they come to.
+    Replay {
+        /// The prepared trace; see `fathom run replay`.
+        file: String,
+        /// Where its offsets go.
+        offsets: Offsets,
+    },
+}
+
+/// Where the offsets of a recorded trace go in the region.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Offsets {
+    /// Where they are. A trace that reaches further than the region is refused.
+    #[default]
+    AsIs,
+    /// Modulo the region: what is near stays near.
+    Wrap,
+    /// In proportion to the region: the whole trace fits, and gaps shrink or grow.
+    Scale,
+}
+
+impl Offsets {
+    /// Every way.
+    pub const ALL: [Self; 3] = [Self::AsIs, Self::Wrap, Self::Scale];
+
+    /// The name in TOML and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AsIs => "as-is",
+            Self::Wrap => "wrap",
+            Self::Scale => "scale",
+        }
+    }
 }
 
 impl Pattern {
@@ -163,6 +198,7 @@ impl Pattern {
             Self::Mixed { .. } => "mixed",
             Self::HotSpots { .. } => "hot-spots",
             Self::Zones { .. } => "zones",
+            Self::Replay { .. } => "replay",
         }
     }
 }
@@ -327,11 +363,18 @@ pub enum Arrival {
     Uniform,
     /// Constant spacing.
     Deterministic,
+    /// As in the trace that the pattern `replay` names.
+    Recorded,
 }
 
 impl Arrival {
     /// Every distribution.
-    pub const ALL: [Self; 3] = [Self::Exponential, Self::Uniform, Self::Deterministic];
+    pub const ALL: [Self; 4] = [
+        Self::Exponential,
+        Self::Uniform,
+        Self::Deterministic,
+        Self::Recorded,
+    ];
 
     /// The name in TOML and JSON.
     pub const fn name(self) -> &'static str {
@@ -339,6 +382,7 @@ impl Arrival {
             Self::Exponential => "exponential",
             Self::Uniform => "uniform",
             Self::Deterministic => "deterministic",
+            Self::Recorded => "recorded",
         }
     }
 }

@@ -23,8 +23,8 @@ mod zones;
 pub use error::ParseError;
 pub use geometry::Geometry;
 pub use job::{
-    Arrival, Block, BlockShare, Content, Errors, Extent, HotBand, Job, Load, Mix, Pace, Pattern,
-    RatePhase, Region, Until, Verify,
+    Arrival, Block, BlockShare, Content, Errors, Extent, HotBand, Job, Load, Mix, Offsets, Pace,
+    Pattern, RatePhase, Region, Until, Verify,
 };
 pub use method::{
     Curve, FileSystem, Latency, Method, Metric, Offered, Quick, Round, Slo, Steady, Step, StepKind,

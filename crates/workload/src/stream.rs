@@ -10,6 +10,7 @@ mod error;
 mod pareto;
 mod permutation;
 pub(crate) mod random;
+mod replay;
 mod zipf;
 
 use self::address::{Addresses, Slots};
@@ -17,7 +18,8 @@ use self::arrival::Arrivals;
 use self::cursors::SharedCursors;
 pub use self::error::StreamError;
 use self::random::{Purpose, Random, threshold};
-use crate::{Geometry, Job, Op, Part, Request};
+use self::replay::Replay;
+use crate::{Geometry, Job, Op, Part, Pattern, Request};
 
 /// Requests of one thread: a pure function of (job, geometry, seed, thread). Infinite; the driver
 /// applies [`crate::Until`]. Threads with a shared position are the exception: the order in which they ask decides who
@@ -29,6 +31,8 @@ pub struct RequestStream {
     addresses: Addresses,
     arrivals: Arrivals,
     flushes: Flushes,
+    /// A recorded trace, whose I/Os stand for drawn ones.
+    replay: Option<Replay>,
 }
 
 /// When a flush is due: after every `every` writes.
@@ -121,12 +125,16 @@ impl RequestStream {
             addresses,
             arrivals: Arrivals::new(&own.job.load, &own.job.pace.rates, seed, thread, own.thread),
             flushes: Flushes::new(own.job.flush_every),
+            replay: replay(own.job, geometry)?,
         })
     }
 
     /// Returns the next request. Allocates nothing.
     #[inline(always)]
     pub fn next_request(&mut self) -> Request {
+        if let Some(replay) = &mut self.replay {
+            return replay.next_request();
+        }
         if self.flushes.due() {
             return Flushes::REQUEST;
         }
@@ -161,8 +169,21 @@ impl RequestStream {
     /// Closed load: always 0.
     #[inline]
     pub fn next_arrival_ns(&mut self) -> u64 {
-        self.arrivals.next_ns()
+        match (&mut self.replay, self.arrivals.are_recorded()) {
+            (Some(replay), true) => replay.next_arrival_ns(),
+            _ => self.arrivals.next_ns(),
+        }
     }
+}
+
+/// Returns the trace that a job replays.
+fn replay(job: &Job, geometry: Geometry) -> Result<Option<Replay>, StreamError> {
+    let Pattern::Replay { file, offsets } = &job.pattern else {
+        return Ok(None);
+    };
+    let region = job.region.resolve(geometry)?;
+    let largest_bytes = job.largest_block_bytes();
+    Replay::open(file, *offsets, region, geometry, largest_bytes).map(Some)
 }
 
 /// Flattens the mix into one cumulative table over (operation, block size).

@@ -16,7 +16,7 @@ from fathom.cli.others import export_results, import_results
 from fathom.cli.predict import calibrate, choose, size, sweep, validate
 from fathom.cli.results import check, query, report, runs
 from fathom.cli.supervise import report_to_terminal
-from fathom.cli.traces import trace_app
+from fathom.cli.traces import characterise, trace_app
 from fathom.errors import DamageWarning, ExitCode, FathomError, UnverifiedWarning
 from fathom.output.printed import cleaned_streams
 from fathom.text_file import check_utf8
@@ -67,6 +67,7 @@ for function in (
     size,
     sweep,
     choose,
+    characterise,
     runs,
     query,
     check,

@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fathom.cli.options import (
+    Align,
     AsJson,
     Destroy,
+    Fill,
     Hosts,
+    Iodepth,
     LocalHosts,
     MethodName,
+    Offsets,
     Out,
     Power,
     PriceList,
@@ -27,12 +31,17 @@ from fathom.cli.options import (
     Seed,
     Shell,
     Size,
+    Speed,
     Targets,
+    Timing,
     Together,
+    TraceDevice,
+    TraceOption,
     UnknownData,
     size_bytes,
 )
 from fathom.cli.output import print_json, stderr, stdout
+from fathom.cli.replay import method_of
 from fathom.cli.supervise import outlive_terminal
 from fathom.fleet.initiators import initiator_of
 
@@ -91,15 +100,34 @@ def run(
         str | None, typer.Option(help="an earlier run of the drive alone, to compare with", metavar="RUN")
     ] = None,
     prices: PriceList = None,
+    trace: TraceOption = None,
+    trace_device: TraceDevice = None,
+    timing: Timing = "as-recorded",
+    speed: Speed = 1.0,
+    offsets: Offsets = "as-is",
+    fill: Fill = "reads",
+    iodepth: Iodepth = None,
+    align: Align = "512",
     as_json: AsJson = False,
 ) -> None:
     """Run a method on targets, from here or from many hosts at once."""
-    from fathom.method.method import load_method
     from fathom.plan.prepare import prepare
     from fathom.runs.home import find_run
     from fathom.sizing.files import read_prices
 
-    parsed, listed = load_method(method, quick=quick), read_prices(prices)
+    parsed = method_of(
+        method,
+        quick=quick,
+        trace=trace,
+        device=trace_device,
+        timing=timing,
+        speed=speed,
+        offsets=offsets,
+        fill=fill,
+        iodepth=iodepth,
+        align=align,
+    )
+    listed = read_prices(prices)
     beside = [find_run(baseline)] if baseline else []
     with initiator_of(hosts, shell, ray, local_hosts) as initiator:
         options = _options(seed, destroy, out, power, initiator, purge, unknown_data=unknown_data)
@@ -116,15 +144,33 @@ def plan(
     repeats: Repeats = 1,
     size: Size = None,
     purge: Purge = "trim",
+    trace: TraceOption = None,
+    trace_device: TraceDevice = None,
+    timing: Timing = "as-recorded",
+    speed: Speed = 1.0,
+    offsets: Offsets = "as-is",
+    fill: Fill = "reads",
+    iodepth: Iodepth = None,
+    align: Align = "512",
 ) -> None:
     """Show what a run would do: steps, bytes written, time. Touches no target."""
     from fathom.load.initiator import ThisMachine
-    from fathom.method.method import load_method
     from fathom.plan.plan import print_plan
     from fathom.plan.prepare import prepare
     from fathom.targets.purge import purge_of
 
-    parsed = load_method(method, quick=quick)
+    parsed = method_of(
+        method,
+        quick=quick,
+        trace=trace,
+        device=trace_device,
+        timing=timing,
+        speed=speed,
+        offsets=offsets,
+        fill=fill,
+        iodepth=iodepth,
+        align=align,
+    )
     chosen = prepare(parsed, targets, ThisMachine(), size_bytes(size), together=together)
     print_plan(stdout(), parsed, chosen, repeats, purge_of(purge))
 

@@ -1,4 +1,4 @@
-"""Commands on traces: convert."""
+"""Commands on traces: convert and characterise."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ import typer
 
 from fathom.cli.command import Command
 from fathom.cli.options import AsJson
-from fathom.cli.output import print_json
+from fathom.cli.output import print_json, stdout
 
 trace_app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Traces: the I/O that something else recorded."
@@ -76,6 +76,44 @@ def convert(
 
         span, each = duration(done.duration_ns / 1e9), done.size_bytes / done.ios
         print(f"{done.path}: {done.ios:,} I/Os over {span}, {each:.1f} bytes each")
+
+
+def characterise(
+    trace: TraceFile,
+    out: Annotated[
+        Path | None, typer.Option(help="the HTML file (default: NAME.html here)", metavar="FILE")
+    ] = None,
+    format: Format = None,
+    columns: Columns = None,
+    strict: Strict = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a trace is like: rates, mix, runs, hot spots, reuse, bursts, depth, latency; a page and a summary."""
+    from fathom.errors import UsageError
+    from fathom.output.output_file import check_output
+    from fathom.report.trace import print_profile, profile_json, write_page
+    from fathom.traces.convert import complaints, refuse_wrong
+    from fathom.traces.opening import open_trace
+    from fathom.traces.profile import characterise as sum_up
+
+    opened = open_trace(trace, format, columns)
+    if out is None and trace == Path("-"):
+        raise UsageError("a trace from standard input has no name for its page", "give --out FILE")
+    path = out or Path(f"{trace.name.split('.')[0] or trace.name}.html")
+    check_output(path)
+    with TraceProgress() as progress:
+        profile = sum_up(opened, progress.show)
+    if strict:
+        refuse_wrong(opened)
+    for text in complaints(opened, profile.ios):
+        print(f"fathom: {text}", file=sys.stderr)
+    write_page(profile, path)
+    if as_json:
+        print_json(profile_json(profile))
+    else:
+        console = stdout()
+        print_profile(console, profile)
+        console.print(f"page  {path}", highlight=False, soft_wrap=True)
 
 
 class TraceProgress:

@@ -76,6 +76,8 @@ class FioOptions:
         self._tell_left_out()
 
     def _check(self) -> None:
+        if self._kind == "replay":
+            raise NoCounterpartError("a recorded trace: `fathom trace convert` writes it as an iolog of fio")
         if not self._ops:
             raise NoCounterpartError("flushes alone: fio's follow writes")
         for op in self._ops:

@@ -1,5 +1,7 @@
 """Whether a step fits its target: what cannot be run there at all, and why."""
 
+from pathlib import Path
+
 from fathom import _core
 from fathom._core import Job
 from fathom.errors import UsageError
@@ -7,6 +9,7 @@ from fathom.method.job import of_parts
 from fathom.method.method import Method, Step
 from fathom.output.text import duration, size
 from fathom.targets.target import KIND_IN_WORDS, Kind, Target
+from fathom.traces.prepare import extent_of
 
 
 def check_fits(method: Method, target: Target) -> None:
@@ -74,6 +77,14 @@ def _check_takes(step: str, job: Job, target: Target) -> None:
             f"{target.name}: step {step} appends to zones, but this target accepts no zone appends",
             'use the NVMe generic device (/dev/ngXnY) of a zoned namespace, a zoned twin, or mix = "write"',
         )
+    if job.pattern.kind == "replay" and job.pattern.offsets == "as-is" and job.pattern.file is not None:
+        reach_bytes = extent_of(Path(job.pattern.file))
+        if reach_bytes is not None and reach_bytes > target.unit_capacity_bytes:
+            raise UsageError(
+                f"{target.name}: the trace reaches {size(reach_bytes)}, and the target has "
+                f"{size(target.unit_capacity_bytes)}",
+                "use --offsets wrap or scale, a larger target or --size",
+            )
     if job.pattern.kind == "zones" and without_zones:
         raise UsageError(
             f"{target.name}: step {step} has the pattern zones, but this target has no zones",

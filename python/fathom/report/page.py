@@ -97,11 +97,12 @@ def page(
     opening: Opening | None = None,
     targets: Sequence[tuple[str, str]] = (),
     source: str = "",
+    made_from: str | None = None,
 ) -> str:
     """Returns a page of sections; each of `headers` says of one run what the template shows of it.
 
     `targets` are the label and the short label of each, in the order of their colours, for the filter. `source` is
-    what a saved figure says of its origin.
+    what a saved figure says of its origin. `made_from` says what a page of no run is made from.
     """
     echarts = _asset("vendor", "echarts.common.min.js")
     script = "\n".join(_asset("assets", name) for name in SCRIPTS)
@@ -118,6 +119,7 @@ def page(
             targets=targets,
             source=source,
             shortened=shortened,
+            made_from=made_from,
             palette=list(zip(style.LIGHT, style.DARK, strict=True)),
             # Inside style and script elements browsers know no escapes. These files are ours and hold no untrusted
             # text.

@@ -53,14 +53,14 @@ def convert(
         with make(temporary) as writer:
             for batch in trace.batches():
                 if strict:
-                    _refuse_wrong(trace)
+                    refuse_wrong(trace)
                 writer.write(batch, trace.devices, trace.processes)
                 ios += len(batch)
                 last_ns = max(last_ns, int(batch.issue_ns[-1]))
                 if progress is not None:
                     progress(trace.share_read(), ios)
             if strict:
-                _refuse_wrong(trace)
+                refuse_wrong(trace)
             if not ios:
                 raise UsageError(f"{trace.name}: no I/O in it{_first(trace)}", "check --format and --columns")
             writer.finish(trace.name, trace.format, trace.findings)
@@ -83,7 +83,8 @@ def complaints(trace: Trace, ios: int) -> list[str]:
     return texts
 
 
-def _refuse_wrong(trace: Trace) -> None:
+def refuse_wrong(trace: Trace) -> None:
+    """Raises UsageError where a trace has a wrong line so far."""
     if trace.findings.wrong:
         raise UsageError(f"{trace.name}{_first(trace)}", "mend the file, or leave out --strict")
 

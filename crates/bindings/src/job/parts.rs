@@ -81,6 +81,8 @@ pub struct Pattern {
     write: Option<f64>,
     bands: Vec<(f64, f64)>,
     open: Option<u32>,
+    file: Option<String>,
+    offsets: Option<&'static str>,
 }
 
 #[pymethods]
@@ -108,6 +110,9 @@ impl From<&workload::Pattern> for Pattern {
                 own.bands = bands.iter().map(|band| (band.area, band.access)).collect();
             }
             workload::Pattern::Zones { open } => own.open = Some(open),
+            workload::Pattern::Replay { ref file, offsets } => {
+                (own.file, own.offsets) = (Some(file.clone()), Some(offsets.name()));
+            }
             workload::Pattern::Sequential
             | workload::Pattern::Backwards
             | workload::Pattern::Uniform

@@ -126,7 +126,7 @@ impl Addresses {
                     stride_bytes: *stride_bytes,
                 }
             }
-            Pattern::Uniform | Pattern::Zones { .. } => State::Uniform,
+            Pattern::Uniform | Pattern::Zones { .. } | Pattern::Replay { .. } => State::Uniform,
             Pattern::RandomOnce => {
                 let places = (region.size_bytes - u64::from(largest_bytes)) / unit_bytes + 1;
                 let walk = Walk::new(places, seed, thread, threads);

@@ -51,6 +51,12 @@ impl Arrivals {
         arrivals
     }
 
+    /// Returns whether arrivals are those of a trace.
+    #[inline]
+    pub(super) fn are_recorded(&self) -> bool {
+        self.arrival == Some(Arrival::Recorded)
+    }
+
     #[inline]
     pub(super) fn next_ns(&mut self) -> u64 {
         match self.arrival {
@@ -63,7 +69,8 @@ impl Arrivals {
                 let gaps = 2.0 * self.random.unit();
                 self.advance(gaps)
             }
-            Some(Arrival::Deterministic) => {
+            // Recorded ones come from the trace; without one they are evenly spaced.
+            Some(Arrival::Deterministic | Arrival::Recorded) => {
                 let now_ns = self.whole_ns;
                 self.advance(1.0);
                 now_ns

@@ -61,6 +61,14 @@ pub enum StreamError {
         /// Threads of the job.
         threads: u32,
     },
+    /// A prepared trace cannot be replayed on the target.
+    #[error("trace {file}: {reason}")]
+    Replay {
+        /// The prepared trace.
+        file: String,
+        /// Why not, and what to do.
+        reason: String,
+    },
     /// The mix has no operation, or an operation has no block size.
     #[error("the job's mix issues nothing: give it an operation with a block size")]
     EmptyMix,

@@ -4,6 +4,7 @@ mod arrivals;
 mod coverage;
 mod popularity;
 mod positions;
+mod replays;
 
 use super::*;
 use crate::{

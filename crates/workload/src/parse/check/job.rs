@@ -1,7 +1,7 @@
 //! Whether a job makes sense, of one workload or of several streams.
 
 use super::load::{load, pace};
-use super::pattern::{pattern, places, position};
+use super::pattern::{pattern, places, position, replay};
 use super::rules::{ALIGN_BYTES_MAX, Checked, ensure, name, percent, weight};
 use crate::{Block, Extent, Job, Op, Pattern, Stream, Until, Verify};
 
@@ -23,6 +23,7 @@ pub fn job(job: &Job) -> Checked {
     flushes(job)?;
     pattern(&job.pattern)?;
     places(job)?;
+    replay(job)?;
     position(job)?;
     region(job)?;
     let align_bytes = job.align_bytes.unwrap_or(1);

@@ -1,7 +1,7 @@
 //! Whether an address pattern makes sense, by itself and with the blocks of its job.
 
 use super::rules::{ALIGN_BYTES_MAX, Checked, ensure, weight};
-use crate::{Job, Pattern};
+use crate::{Arrival, Job, Load, Pattern};
 
 const BANDS_MAX: usize = 64;
 const ZONES_MAX: u32 = 65_536;
@@ -20,6 +20,9 @@ pub(super) fn pattern(pattern: &Pattern) -> Checked {
             "pattern.sequential",
             || format!("sequential is {streams}, expected 1 to {STREAMS_MAX} streams per thread"),
         ),
+        Pattern::Replay { file, .. } => ensure(!file.is_empty(), "pattern.replay", || {
+            "file is empty, expected a prepared trace".to_owned()
+        }),
         Pattern::Zones { open } => ensure((1..=ZONES_MAX).contains(open), "pattern.zones", || {
             format!("zones is {open}, expected 1 to {ZONES_MAX} open zones per thread")
         }),
@@ -88,6 +91,38 @@ pub(super) fn places(job: &Job) -> Checked {
         }
         _ => Ok(()),
     }
+}
+
+/// A trace is one order of I/Os: what draws, divides or checks them otherwise is left out.
+pub(super) fn replay(job: &Job) -> Checked {
+    let replays = matches!(job.pattern, Pattern::Replay { .. });
+    let arrival = match job.load {
+        Load::Open { arrival, .. } => Some(arrival),
+        Load::Closed { .. } => None,
+    };
+    ensure(
+        replays || arrival != Some(Arrival::Recorded),
+        "load.arrival",
+        || {
+            "recorded arrivals are those of a trace: use pattern = { replay = { file = \"FILE\" } }"
+                .to_owned()
+        },
+    )?;
+    if !replays {
+        return Ok(());
+    }
+    ensure(job.load.threads() == 1, "load.threads", || {
+        "one thread replays a trace: leave out threads".to_owned()
+    })?;
+    ensure(job.pace.rates.is_empty(), "load.rate", || {
+        "a trace has arrivals of its own: give one rate".to_owned()
+    })?;
+    let plain = job.flush_every == 0 && job.placement.is_empty() && job.align_bytes.is_none();
+    ensure(
+        plain && job.content.verify.is_none(),
+        "pattern.replay",
+        || "a replay has no flush_every, placement, align or verify: leave them out".to_owned(),
+    )
 }
 
 /// Positions are of patterns that go on from a place; not every such pattern goes on from those of other threads or

@@ -9,10 +9,11 @@ use crate::{Arrival, Load, Pace, RatePhase, Split};
 const LOAD_KEYS: [&str; 7] = [
     "threads", "iodepth", "rate", "arrival", "think", "reap", "split",
 ];
-const ARRIVALS: [(&str, Arrival); 3] = [
+const ARRIVALS: [(&str, Arrival); 4] = [
     ("exponential", Arrival::Exponential),
     ("uniform", Arrival::Uniform),
     ("deterministic", Arrival::Deterministic),
+    ("recorded", Arrival::Recorded),
 ];
 const FOREIGN_ARRIVALS: [(&str, &str); 3] = [
     ("poisson", "exponential"),

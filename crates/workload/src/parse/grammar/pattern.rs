@@ -4,7 +4,7 @@ use crate::parse::fields::Fields;
 use crate::parse::refusal::Result;
 use crate::parse::tree::{Entry, Node, Value};
 use crate::units::{parse_percent, parse_size_bytes};
-use crate::{HotBand, Pattern};
+use crate::{HotBand, Offsets, Pattern};
 
 const FOREIGN_PATTERNS: [(&str, &str); 12] = [
     ("norandommap", "uniform"),
@@ -22,7 +22,7 @@ const FOREIGN_PATTERNS: [(&str, &str); 12] = [
 ];
 
 pub(super) fn pattern(node: &Node) -> Result<Pattern> {
-    const TABLES: [(&str, &str); 7] = [
+    const TABLES: [(&str, &str); 8] = [
         ("zipf", "{ zipf = 0.99 }"),
         ("hot-spots", "{ hot-spots = [{ area = 10, access = 90 }] }"),
         ("random", "{ random = \"80%\" }"),
@@ -30,6 +30,7 @@ pub(super) fn pattern(node: &Node) -> Result<Pattern> {
         ("stride", "{ stride = \"1MiB\" }"),
         ("zones", "{ zones = 4 }"),
         ("pareto", "{ pareto = 0.2 }"),
+        ("replay", "{ replay = { file = \"FILE\" } }"),
     ];
     const FOREIGN_TABLES: [(&str, &str); 2] = [("mixed", "random"), ("strided", "stride")];
     if let Value::Table(entries) = &node.value {
@@ -51,6 +52,7 @@ pub(super) fn pattern(node: &Node) -> Result<Pattern> {
                 share: value.number(key)?,
             }),
             "hot-spots" => hot_spots(value),
+            "replay" => replay(value),
             "random" => mixed(value),
             "sequential" => Ok(Pattern::SequentialStreams {
                 streams: value.integer(key)?,
@@ -96,6 +98,17 @@ fn mixed(node: &Node) -> Result<Pattern> {
     Ok(Pattern::Mixed {
         read: share("read")?,
         write: share("write")?,
+    })
+}
+
+/// A prepared trace, and where its offsets go.
+fn replay(node: &Node) -> Result<Pattern> {
+    let fields = Fields::new(node, "replay", &["file", "offsets"])?;
+    let words = Offsets::ALL.map(|offsets| (offsets.name(), offsets));
+    let offsets = fields.get("offsets");
+    Ok(Pattern::Replay {
+        file: fields.text("file")?,
+        offsets: offsets.map_or(Ok(Offsets::AsIs), |node| node.word("offsets", &words, &[]))?,
     })
 }
 

@@ -1,0 +1,169 @@
+//! Requests and arrivals of a recorded trace, in place of drawn ones. The file is what `fathom run replay` prepares: all
+//! of it is in memory before the step begins, so that issuing waits for nothing.
+//!
+//! Layout, little-endian: [`MAGIC`], the count of I/Os, the bytes that the trace reaches, the time after which it starts
+//! again. Then 24 bytes for each I/O: arrival in ns, offset, size (4 bytes), the operation's number, 3 bytes of 0.
+
+use std::sync::Arc;
+
+use super::error::StreamError;
+use crate::{Geometry, Offsets, Op, Request, Span};
+
+/// The first bytes of a prepared trace.
+const MAGIC: &[u8; 8] = b"FTHRPL1\n";
+const HEADER_BYTES: usize = 32;
+const ROW_BYTES: usize = 24;
+/// An arrival that never comes: far enough for any sum with a start.
+const NEVER_NS: u64 = u64::MAX / 4;
+
+/// One recorded I/O, placed on the target.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    arrival_ns: u64,
+    request: Request,
+}
+
+/// The trace and how far each of requests and arrivals is in it. Behind its end it begins again.
+#[derive(Clone, Debug)]
+pub(super) struct Replay {
+    rows: Arc<[Row]>,
+    lap_ns: u64,
+    next: usize,
+    next_arrival: usize,
+    laps_ns: u64,
+}
+
+impl Replay {
+    /// Reads a prepared trace and places its I/Os in a region of the target.
+    pub(super) fn open(
+        file: &str,
+        offsets: Offsets,
+        region: Span,
+        geometry: Geometry,
+        largest_bytes: u32,
+    ) -> Result<Self, StreamError> {
+        let refuse = |reason: String| StreamError::Replay {
+            file: file.into(),
+            reason,
+        };
+        let bytes = std::fs::read(file).map_err(|error| refuse(error.to_string()))?;
+        let damaged = || refuse("it is no prepared trace, or a damaged one: run it anew".into());
+        let header = bytes.get(..HEADER_BYTES).ok_or_else(damaged)?;
+        let (count, extent_bytes, lap_ns) = (long(header, 8), long(header, 16), long(header, 24));
+        let rows = &bytes[HEADER_BYTES..];
+        let whole =
+            rows.len().is_multiple_of(ROW_BYTES) && rows.len() / ROW_BYTES == count as usize;
+        if &header[..8] != MAGIC || !whole || count == 0 || extent_bytes == 0 {
+            return Err(damaged());
+        }
+        if offsets == Offsets::AsIs && extent_bytes > region.size_bytes {
+            return Err(refuse(format!(
+                "it reaches {extent_bytes} bytes, and the target has {}: use offsets = \"wrap\" or \"scale\"",
+                region.size_bytes
+            )));
+        }
+        let place = Placement {
+            offsets,
+            region,
+            extent_bytes,
+            block_bytes: u64::from(geometry.block_bytes.max(1)),
+            largest_bytes: u64::from(largest_bytes),
+        };
+        let mut before_ns = 0;
+        let placed = rows.chunks_exact(ROW_BYTES).map(|row| {
+            let row = place.row(row).ok_or_else(damaged)?;
+            let ascends = row.arrival_ns >= before_ns && row.arrival_ns <= lap_ns;
+            before_ns = row.arrival_ns;
+            ascends.then_some(row).ok_or_else(damaged)
+        });
+        Ok(Self {
+            rows: placed.collect::<Result<_, _>>()?,
+            lap_ns,
+            next: 0,
+            next_arrival: 0,
+            laps_ns: 0,
+        })
+    }
+
+    #[inline]
+    pub(super) fn next_request(&mut self) -> Request {
+        let request = self.rows[self.next].request;
+        self.next += 1;
+        if self.next == self.rows.len() {
+            self.next = 0;
+        }
+        request
+    }
+
+    #[inline]
+    pub(super) fn next_arrival_ns(&mut self) -> u64 {
+        let arrival_ns = self.laps_ns + self.rows[self.next_arrival].arrival_ns;
+        self.next_arrival += 1;
+        if self.next_arrival == self.rows.len() {
+            self.next_arrival = 0;
+            self.laps_ns = (self.laps_ns + self.lap_ns).min(NEVER_NS);
+        }
+        arrival_ns.min(NEVER_NS)
+    }
+}
+
+/// Where I/Os go on the target.
+struct Placement {
+    offsets: Offsets,
+    region: Span,
+    extent_bytes: u64,
+    block_bytes: u64,
+    largest_bytes: u64,
+}
+
+impl Placement {
+    /// Returns an I/O on whole blocks inside the region; `None`: it is none, or larger than any of the job.
+    fn row(&self, bytes: &[u8]) -> Option<Row> {
+        let op = *Op::ALL.get(usize::from(bytes[20]))?;
+        let mut request = Request {
+            offset_bytes: 0,
+            size_bytes: 0,
+            placement: Request::NO_PLACEMENT,
+            op,
+        };
+        if op != Op::Flush {
+            let size_bytes = u64::from(word(bytes, 16)).next_multiple_of(self.block_bytes);
+            if size_bytes == 0 || size_bytes > self.largest_bytes {
+                return None;
+            }
+            request.offset_bytes =
+                self.region.start_bytes + self.offset_bytes(long(bytes, 8), size_bytes)?;
+            request.size_bytes = size_bytes as u32;
+        }
+        Some(Row {
+            arrival_ns: long(bytes, 0),
+            request,
+        })
+    }
+
+    fn offset_bytes(&self, recorded: u64, size_bytes: u64) -> Option<u64> {
+        let last = self.region.size_bytes.checked_sub(size_bytes)?;
+        let offset = match self.offsets {
+            Offsets::AsIs => recorded,
+            Offsets::Wrap => recorded % self.region.size_bytes,
+            Offsets::Scale => {
+                let scaled = u128::from(recorded) * u128::from(self.region.size_bytes);
+                (scaled / u128::from(self.extent_bytes)).min(u128::from(last)) as u64
+            }
+        };
+        let offset = offset.min(last);
+        Some(offset - offset % self.block_bytes)
+    }
+}
+
+fn long(bytes: &[u8], at: usize) -> u64 {
+    let mut eight = [0; 8];
+    eight.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(eight)
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    let mut four = [0; 4];
+    four.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(four)
+}

@@ -1,0 +1,130 @@
+//! A replay issues what was recorded, at its times, inside the region of its target.
+
+use super::*;
+
+const GEOMETRY: Geometry = Geometry {
+    capacity_bytes: 1 << 20,
+    block_bytes: 512,
+};
+
+/// Writes a prepared trace of (arrival, offset, size, operation) that reaches `extent_bytes`.
+fn prepared(name: &str, extent_bytes: u64, rows: &[(u64, u64, u32, Op)]) -> String {
+    let path = std::env::temp_dir().join(format!("fathom-{}-{name}", std::process::id()));
+    let lap_ns = rows.last().map_or(0, |row| row.0) + 10;
+    let mut bytes = b"FTHRPL1\n".to_vec();
+    for value in [rows.len() as u64, extent_bytes, lap_ns] {
+        bytes.extend(value.to_le_bytes());
+    }
+    for &(arrival_ns, offset_bytes, size_bytes, op) in rows {
+        bytes.extend(arrival_ns.to_le_bytes());
+        bytes.extend(offset_bytes.to_le_bytes());
+        bytes.extend(size_bytes.to_le_bytes());
+        bytes.extend([op as u8, 0, 0, 0]);
+    }
+    std::fs::write(&path, bytes).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn job(file: &str, offsets: &str, load: &str) -> Job {
+    let text = format!(
+        r#"
+mix = {{ read = 50, write = 50 }}
+block = [{{ size = "4KiB", share = 50 }}, {{ size = "8KiB", share = 50 }}]
+pattern = {{ replay = {{ file = "{file}", offsets = "{offsets}" }} }}
+load = {load}
+until = {{ count = 3 }}
+"#
+    );
+    Job::from_toml(&text, "job.toml").unwrap()
+}
+
+const CLOSED: &str = "{ iodepth = 4 }";
+const OPEN: &str = r#"{ rate = "100/s", arrival = "recorded", iodepth = 4 }"#;
+
+#[test]
+fn requests_and_arrivals_are_the_recorded_ones_and_begin_again_behind_the_end() {
+    let rows = [
+        (0, 8192, 4096, Op::Read),
+        (70, 0, 8192, Op::Write),
+        (70, 0, 0, Op::Flush),
+    ];
+    let file = prepared("order", 12_288, &rows);
+    let mut stream = RequestStream::new(&job(&file, "as-is", OPEN), GEOMETRY, 1, 0).unwrap();
+    let requests: Vec<_> = (0..6).map(|_| stream.next_request()).collect();
+    let seen = requests[..3]
+        .iter()
+        .map(|one| (one.offset_bytes, one.size_bytes, one.op));
+    let expected = [
+        (8192, 4096, Op::Read),
+        (0, 8192, Op::Write),
+        (0, 0, Op::Flush),
+    ];
+    assert_eq!(seen.collect::<Vec<_>>(), expected);
+    assert_eq!(requests[..3], requests[3..]);
+    let arrivals: Vec<_> = (0..5).map(|_| stream.next_arrival_ns()).collect();
+    assert_eq!(arrivals, [0, 70, 70, 80, 150]);
+}
+
+#[test]
+fn no_offset_goes_beyond_the_target_whether_wrapped_or_scaled() {
+    let rows: Vec<_> = (0..1000)
+        .map(|row| (row, row * 104_729 * 512, 4096, Op::Write))
+        .collect();
+    let extent_bytes = rows[999].1 + 4096;
+    let file = prepared("fit", extent_bytes, &rows);
+    for offsets in ["wrap", "scale"] {
+        let mut stream = RequestStream::new(&job(&file, offsets, CLOSED), GEOMETRY, 1, 0).unwrap();
+        let mut places = std::collections::BTreeSet::new();
+        for _ in 0..1000 {
+            let request = stream.next_request();
+            assert!(
+                request.offset_bytes + u64::from(request.size_bytes) <= GEOMETRY.capacity_bytes
+            );
+            assert_eq!(request.offset_bytes % 512, 0);
+            places.insert(request.offset_bytes);
+        }
+        assert!(places.len() > 500, "{offsets}: {}", places.len());
+    }
+    let refused = RequestStream::new(&job(&file, "as-is", CLOSED), GEOMETRY, 1, 0).unwrap_err();
+    assert!(refused.to_string().contains("wrap"), "{refused}");
+}
+
+#[test]
+fn a_file_that_is_no_prepared_trace_is_refused() {
+    let file = prepared("whole", 4096, &[(0, 0, 4096, Op::Read)]);
+    let whole = std::fs::read(&file).unwrap();
+    let with = |place: usize, byte: u8| {
+        let mut bytes = whole.clone();
+        bytes[place] = byte;
+        bytes
+    };
+    // No mark, a row too many, no operation, a size beyond the mix, a size of nothing.
+    let damaged = [
+        with(0, 0),
+        with(8, 2),
+        with(52, 99),
+        with(50, 1),
+        with(49, 0),
+    ];
+    for bytes in damaged
+        .iter()
+        .map(|bytes| &bytes[..])
+        .chain([&whole[..40], &[]])
+    {
+        std::fs::write(&file, bytes).unwrap();
+        let refused = RequestStream::new(&job(&file, "as-is", CLOSED), GEOMETRY, 1, 0);
+        assert!(matches!(refused, Err(StreamError::Replay { .. })));
+    }
+}
+
+#[test]
+fn recorded_arrivals_need_a_trace_and_a_trace_has_one_thread() {
+    let refusal = |text: &str| Job::from_toml(text, "job.toml").unwrap_err().to_string();
+    let common = "mix = \"read\"\nblock = \"4KiB\"\nuntil = { count = 1 }\n";
+    let uniform = format!("{common}pattern = \"uniform\"\nload = {OPEN}");
+    assert!(refusal(&uniform).contains("recorded arrivals"));
+    let threads = format!(
+        "{common}pattern = {{ replay = {{ file = \"x\" }} }}\nload = {{ threads = 2, iodepth = 1 }}"
+    );
+    assert!(refusal(&threads).contains("one thread"));
+}

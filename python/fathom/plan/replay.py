@@ -1,0 +1,140 @@
+"""The method that replays a trace: writes what it reads, then issues its I/Os as recorded or as fast as possible."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from fathom.errors import UsageError
+from fathom.method.method import Method, parse_method
+from fathom.output.text import duration
+from fathom.traces.opening import open_trace
+from fathom.traces.prepare import Prepared, most_frequent, prepare
+
+NAME = "replay"
+Timing = Literal["as-recorded", "as-fast-as-possible"]
+Offsets = Literal["as-is", "wrap", "scale"]
+Fill = Literal["reads", "all", "none"]
+RECORDED_DEPTH = 256
+"""Most I/Os in flight of a replay at recorded times; later ones wait in the backlog."""
+FASTEST_DEPTH = 32
+_SIZES = 64
+"""Most block sizes that a job states for an operation."""
+_PATIENCE = 2.0
+"""A replay at recorded times ends after this many times its length, whatever is left."""
+_NS_PER_S = 1e9
+
+
+@dataclass(frozen=True)
+class Replay:
+    """How a trace is replayed. `iodepth`: most I/Os in flight; None takes the timing's own."""
+
+    trace: Path
+    device: str | None = None
+    timing: Timing = "as-recorded"
+    speed: float = 1.0
+    offsets: Offsets = "as-is"
+    fill: Fill = "reads"
+    iodepth: int | None = None
+    align_bytes: int = 512
+
+
+def replay_method(replay: Replay) -> tuple[Method, list[str]]:
+    """Prepares a trace and returns the method that replays it, with what is to be known of it, a sentence each.
+
+    Raises UsageError for a trace or a choice that cannot be replayed.
+    """
+    fastest = replay.timing == "as-fast-as-possible"
+    if replay.speed <= 0 or replay.speed > 1e6:
+        raise UsageError(f"--speed is {replay.speed:g}", "give a factor above 0, such as 2")
+    if fastest and replay.speed != 1:
+        raise UsageError("--speed changes recorded times, which are not kept", "leave out --timing")
+    trace = open_trace(replay.trace)
+    prepared = prepare(trace, replay.device, speed=replay.speed, align_bytes=replay.align_bytes)
+    steps = [step for step in (_fill(prepared, replay), _measure(prepared, replay)) if step]
+    how = "as fast as possible" if fastest else "as recorded"
+    if replay.speed != 1:
+        how = f"{how}, {replay.speed:g} times as fast"
+    length = duration(prepared.last_ns / _NS_PER_S)
+    head = {
+        "schema": "fathom-method/1",
+        "name": NAME,
+        "title": f"Replay of {prepared.name}",
+        "summary": f"How would the load of {prepared.name} run on these targets, {how}?",
+        "source": f"the trace {prepared.name}: {prepared.ios:,} I/Os over {length}",
+    }
+    method = parse_method(json.dumps(head | {"steps": steps}), f"{NAME}.json")
+    notes = []
+    if prepared.left_out:
+        notes.append(
+            f"{prepared.name}: {prepared.left_out:,} discards, or I/Os without data or beyond 64 MiB, left out"
+        )
+    return method, notes
+
+
+def _measure(prepared: Prepared, replay: Replay) -> dict[str, object]:
+    used = {op: sizes for op, sizes in prepared.sizes.items() if sizes}
+    fastest = replay.timing == "as-fast-as-possible"
+    length_s = max(prepared.lap_ns, 1) / _NS_PER_S
+    depth = replay.iodepth or (FASTEST_DEPTH if fastest else RECORDED_DEPTH)
+    load: dict[str, object] = {"iodepth": depth}
+    until: dict[str, object] = {"count": prepared.ios}
+    if not fastest:
+        load |= {"rate": f"{prepared.ios / length_s:.6g}/s", "arrival": "recorded"}
+        until["time"] = f"{round(1e3 * (_PATIENCE * length_s + 10))}ms"
+    return {
+        "name": NAME,
+        "kind": "measure",
+        "workload": NAME,
+        "label": f"{prepared.name}, {'as fast as possible' if fastest else 'as recorded'}",
+        "job": {
+            "mix": {op: sum(sizes.values()) for op, sizes in used.items()},
+            "block": {
+                op: [{"size": size, "share": ios} for size, ios in most_frequent(sizes, _SIZES)]
+                for op, sizes in used.items()
+                if op != "flush"
+            },
+            "pattern": {"replay": {"file": str(prepared.path), "offsets": replay.offsets}},
+            "load": load,
+            "until": until,
+        },
+    }
+
+
+def _fill(prepared: Prepared, replay: Replay) -> dict[str, object] | None:
+    """Returns the step that writes what the trace reads; scaled offsets are everywhere, so it then writes it all."""
+    everything = replay.fill == "all" or (replay.fill == "reads" and replay.offsets == "scale")
+    if replay.fill == "none" or (prepared.fill is None and not everything):
+        return None
+    if everything:
+        job: dict[str, object] = {
+            "mix": "write",
+            "block": "128KiB",
+            "pattern": "sequential",
+            "load": {"iodepth": 32},
+            "until": {"written": "1x"},
+        }
+        return {
+            "name": "fill",
+            "kind": "fill",
+            "workload": "fill",
+            "label": "writes the whole target",
+            "job": job,
+        }
+    assert prepared.fill is not None
+    fill = prepared.fill
+    sizes = most_frequent(fill.sizes["write"], _SIZES)
+    job = {
+        "mix": "write",
+        "block": [{"size": size, "share": ios} for size, ios in sizes],
+        "pattern": {"replay": {"file": str(fill.path), "offsets": replay.offsets}},
+        "load": {"iodepth": 32},
+        "until": {"bytes": sum(size * ios for size, ios in fill.sizes["write"].items())},
+    }
+    return {
+        "name": "write-what-is-read",
+        "kind": "fill",
+        "workload": "write-what-is-read",
+        "label": "writes the space that the trace reads",
+        "job": job,
+    }

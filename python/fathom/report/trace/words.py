@@ -1,0 +1,200 @@
+"""The sentences of a trace's page, one for each figure: what the figure shows, in numbers."""
+
+from fathom._core import TRACE_OPERATIONS
+from fathom.output.text import duration, many_of, percent, size
+from fathom.report.style import bytes_10, compact
+from fathom.traces.profile import FOOTPRINT_ERROR, UNIT_BYTES, Profile
+
+READ, WRITE, FLUSH, DISCARD = (TRACE_OPERATIONS.index(name) for name in ("read", "write", "flush", "discard"))
+BURSTY = 2.0
+"""Indices of dispersion from here on are called bursts."""
+NS_PER_S = 1e9
+_FEW = 4.0
+"""Accesses to a unit of space below which chance decides which are hot."""
+_EVEN = 0.15
+"""The hottest tenth of space with a smaller share of the accesses is not called hot."""
+
+
+def time(ns: float) -> str:
+    """Returns a time from nanoseconds to hours: `850 ns`, `12.3 us`, `4.56 ms`, `2 min 30 s`."""
+    for unit, scale in (("ns", 1), ("us", 1e3), ("ms", 1e6)):
+        if ns < 999.5 * scale:
+            return f"{ns / scale:.3g} {unit}"
+    return duration(round(ns / NS_PER_S, 1))
+
+
+def rates(profile: Profile) -> str:
+    """Says how many I/Os a second there are, and how much more at most."""
+    line = profile.timeline
+    length_s = max(profile.duration_ns, 1) / NS_PER_S
+    mean = profile.ios / length_s
+    moved = sum(profile.mix.bytes[op] for op in (READ, WRITE)) / length_s
+    most = max(sum(window) for window in line.ios) / (line.width_ns / NS_PER_S)
+    text = f"{compact(mean)} IOPS and {bytes_10(moved)}/s in the mean over {time(profile.duration_ns)}"
+    if len(line.ios) < 3:
+        return f"{text}."
+    return f"{text}; the busiest {time(line.width_ns)} had {compact(most)} IOPS, {most / mean:.3g} times as many."
+
+
+def mix(profile: Profile) -> str:
+    """Says which share the operations have."""
+    ios = profile.mix.ios
+    shares = [
+        f"{percent(ios[op] / profile.ios, '.3g')} {many_of(name)}"
+        for op, name in enumerate(TRACE_OPERATIONS)
+        if ios[op]
+    ]
+    return f"The {profile.ios:,} I/Os are {', '.join(shares)}."
+
+
+def sizes(profile: Profile) -> str:
+    """Says which size is the most frequent."""
+    found = []
+    for op in (READ, WRITE):
+        if profile.mix.sizes[op]:
+            bytes_, ios = profile.mix.sizes[op][0]
+            share = percent(ios / profile.mix.ios[op])
+            found.append(f"{share} of the {many_of(TRACE_OPERATIONS[op])} have {size(bytes_)}")
+    return f"{' and '.join(found)}." if found else "No I/O moves data."
+
+
+def sequentiality(profile: Profile) -> str:
+    """Says how much goes on from where another I/O ended."""
+    runs = profile.runs
+    if not runs.ios:
+        return "No I/O moves data."
+    text = (
+        f"{percent(runs.followed / runs.ios)} of the reads and writes begin where one of the last 4,096 ended, "
+        f"{percent(runs.strictly / runs.ios)} where the one just before did."
+    )
+    if not runs.streams:
+        return f"{text} No run has eight I/Os."
+    share = percent(runs.stream_ios / runs.ios)
+    if runs.streams == 1:
+        return f"{text} One stream of {runs.stream_ios:,} carries {share}."
+    return f"{text} {runs.streams:,} streams of eight or more carry {share}; at most {runs.streams_most:,} ran at once."
+
+
+def heat(profile: Profile) -> str:
+    """Says how many accesses the hottest tenth gets."""
+    found = dict(profile.reuse.heat)
+    share = found.get(0.1)
+    if share is None:
+        return "Too little space is touched to find a hot part of it."
+    moved = sum(profile.mix.bytes[op] for op in (READ, WRITE)) / UNIT_BYTES
+    each = moved / max(1.0, profile.timeline.footprint_units[-1])
+    if each < _FEW:
+        hint = f"with {each:.2g} accesses to each 4 KiB, chance alone makes some hotter"
+    elif share < _EVEN:
+        hint = "accesses are even"
+    else:
+        hint = "a cache or a fast tier of that size would see them"
+    return f"The hottest tenth of the touched space gets {percent(share)} of the accesses; {hint}."
+
+
+def working_set(profile: Profile) -> str:
+    """Says how much space is touched, in all and in a window."""
+    line = profile.timeline
+    windows = sorted(line.working_set_units)
+    middle = windows[len(windows) // 2] * UNIT_BYTES
+    whole = line.footprint_units[-1] * UNIT_BYTES
+    return (
+        f"The trace touches {bytes_10(whole)}, and {bytes_10(middle)} in the median window of {time(line.width_ns)}, "
+        f"each with a standard error of {percent(FOOTPRINT_ERROR)}."
+    )
+
+
+def cache(profile: Profile) -> str:
+    """Says which LRU cache serves half of the accesses, with the error of the sample."""
+    hits = profile.reuse.hits
+    if not hits:
+        return "No space is touched."
+    basis = (
+        "counted exactly"
+        if profile.reuse.sampled >= 1
+        else f"from {percent(profile.reuse.sampled, '.2g')} of the space, chosen by hash (SHARDS)"
+    )
+    half = next(((units, share, error) for units, share, error in hits if share >= 0.5), None)
+    if half is None:
+        return f"No cache serves half of the accesses: {percent(1 - hits[-1][1])} touch space anew; {basis}."
+    units, share, error = half
+    spread = f" ± {100 * error:.1g}" if error else ""
+    return (
+        f"An LRU cache of {size(units * UNIT_BYTES)} serves {100 * share:.0f}{spread} % of the accesses, "
+        f"the largest useful one {percent(hits[-1][1])}; {basis}."
+    )
+
+
+def lives(profile: Profile) -> str:
+    """Says how long data lives until it is written over, which write amplification depends on."""
+    quantiles = profile.reuse.life_quantiles_ns
+    if quantiles is None:
+        return "Nothing that is written is written over within the trace."
+    low, middle, high = quantiles
+    return (
+        f"{percent(profile.reuse.overwritten)} of what is written is overwritten or discarded within the trace. "
+        f"Half of that lives {time(middle)} or less, a tenth {time(low)}, nine tenths {time(high)}."
+    )
+
+
+def arrivals(profile: Profile) -> str:
+    """Says whether arrivals come in bursts, and at which scale."""
+    bursts = profile.bursts
+    if not bursts.dispersion:
+        return "The trace is too short to say whether I/Os come in bursts."
+    width, most = max(bursts.dispersion, key=lambda one: one[1])
+    text = f"In windows of {time(width)} the variance of the arrivals is {compact(most)} times their mean"
+    if most < BURSTY:
+        return f"{text}: nearly those of a Poisson process, which has once."
+    return f"{text}, where a Poisson process has once: I/Os come in bursts."
+
+
+def depth(profile: Profile) -> str:
+    """Says how many I/Os are in flight."""
+    flight = profile.in_flight
+    if flight.mean is None or flight.busy is None:
+        return "The trace has no latencies, and so no depth."
+    return (
+        f"{flight.mean:.3g} I/Os are in flight in the mean, {flight.most:,} at most; "
+        f"something is in flight {percent(min(flight.busy, 1.0))} of the time."
+    )
+
+
+def latency(profile: Profile) -> str:
+    """Says what reads and writes took."""
+    found = []
+    for op in (READ, WRITE):
+        if own := profile.mix.latencies[op]:
+            within = time(own.quantiles_ns[2] or 0)
+            found.append(
+                f"{many_of(TRACE_OPERATIONS[op])} took {time(own.mean_ns)} in the mean, 99 % within {within}"
+            )
+    if not found:
+        return "The trace has no latencies."
+    text = "; ".join(found)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def alignment(profile: Profile) -> str:
+    """Says how much is aligned to 4 KiB, and how much asks to be durable."""
+    mix, ios = profile.mix, profile.ios
+    sync, fua = mix.flags[0], mix.flags[1]
+    if not mix.placed:
+        return "No I/O has an offset."
+    return (
+        f"{percent(mix.whole_blocks / mix.placed, '.3g')} of the I/Os begin and end on 4 KiB. Flushes are "
+        f"{percent(mix.ios[FLUSH] / ios, '.2g')}, forced unit access {percent(fua / ios, '.2g')}, "
+        f"marked sync {percent(sync / ios, '.2g')}."
+    )
+
+
+def owners(profile: Profile) -> str:
+    """Says who issues the most."""
+    known = [(number, counts) for number, counts in profile.mix.processes if number < len(profile.processes)]
+    if not known:
+        devices = len(profile.devices)
+        return f"The trace names no process; it has {devices:,} {'device' if devices == 1 else 'devices'}."
+    number, counts = known[0]
+    share, many = percent(sum(counts.ios) / profile.ios), len(profile.processes)
+    rank = "the only process" if many == 1 else f"the most of {many:,} processes"
+    return f"{profile.processes[number]} issues {share} of the I/Os, {rank}."

@@ -1,0 +1,209 @@
+"""Makes a trace ready for replay: a file of fixed records that the core reads whole before the step begins.
+
+`crates/workload/src/stream/replay.rs` states the layout and reads it.
+"""
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fathom._core import TRACE_OPERATIONS
+from fathom.errors import UsageError
+from fathom.traces.batch import Batch, Trace
+
+_MAGIC = b"FTHRPL1\n"
+_HEADER_BYTES = 32
+_ROW = np.dtype([("arrival_ns", "<u8"), ("offset", "<u8"), ("size", "<u4"), ("op", "u1"), ("zero", "u1", 3)])
+OPS = {"read": 0, "write": 1, "flush": 3}
+"""Number of each operation in the core's jobs. Discards are left out: their size has no bound."""
+CHUNK_BYTES = 1 << 20
+"""Space is written in pieces of this size before the trace reads it."""
+MOST_BYTES = 64 << 20
+"""The largest I/O that is replayed: every I/O in flight has a buffer of the largest size."""
+
+
+@dataclass
+class Prepared:
+    """A trace that is ready, and what it comes to."""
+
+    name: str
+    ios: int = 0
+    extent_bytes: int = 0
+    """End of the last byte that it reaches."""
+    last_ns: int = 0
+    sizes: dict[str, Counter[int]] = field(default_factory=lambda: {op: Counter() for op in OPS})
+    """I/Os of each operation by size in bytes."""
+    left_out: int = 0
+    """Discards, and I/Os of no byte or of more than `MOST_BYTES`."""
+    path: Path = Path()
+    fill: "Prepared | None" = None
+    """Writes of the space that the trace reads; None where it reads nothing."""
+
+    @property
+    def lap_ns(self) -> int:
+        """Returns when the trace would begin again: a mean gap behind its end."""
+        return self.last_ns + max(1, self.last_ns // max(1, self.ios - 1))
+
+
+def prepare(
+    trace: Trace, device: str | None = None, *, speed: float = 1.0, align_bytes: int = 512
+) -> Prepared:
+    """Writes a trace's records into the cache and returns what they come to.
+
+    Times are divided by `speed`; I/Os grow to whole blocks of `align_bytes`. Raises UsageError where the trace has
+    several devices and none is named, or nothing to replay.
+    """
+    done, reads = Prepared(trace.name), np.zeros(0, np.uint64)
+    folder = _folder()
+    path = folder / f"{os.getpid()}.part"
+    try:
+        with path.open("wb") as file:
+            file.write(bytes(_HEADER_BYTES))
+            for batch in trace.batches():
+                chosen = _of_device(trace, batch, device)
+                rows = _rows(batch, chosen, done, speed, align_bytes)
+                rows.tofile(file)
+                reads = np.union1d(reads, _chunks(rows))
+            _check(trace, done, device)
+            _write_header(file, done)
+        done.path = _kept(path)
+        if len(reads):
+            done.fill = _prepare_fill(done, reads, path)
+    finally:
+        with suppress(FileNotFoundError):
+            path.unlink()
+    return done
+
+
+def _of_device(trace: Trace, batch: Batch, device: str | None) -> NDArray[np.bool_]:
+    names = list(trace.devices)
+    if device is None:
+        if len(names) > 1:
+            shown = ", ".join(repr(name) for name in names[:5])
+            raise UsageError(f"{trace.name} has several devices: {shown}", "name one by --trace-device")
+        return np.ones(len(batch), bool)
+    return batch.device == (names.index(device) if device in names else len(names))
+
+
+def _rows(
+    batch: Batch, chosen: NDArray[np.bool_], done: Prepared, speed: float, align_bytes: int
+) -> NDArray[np.void]:
+    """Returns the records of a batch, and counts them."""
+    align = np.uint64(align_bytes)
+    offset = batch.offset_bytes // align * align
+    end = -(-(batch.offset_bytes + batch.size_bytes).astype(np.int64) // align_bytes) * align_bytes
+    size = end.astype(np.uint64) - offset
+    flush = batch.operation == TRACE_OPERATIONS.index("flush")
+    moved = (
+        (batch.operation < TRACE_OPERATIONS.index("flush")) & (batch.size_bytes > 0) & (size <= MOST_BYTES)
+    )
+    kept = chosen & (flush | moved)
+    done.left_out += int(np.count_nonzero(chosen & ~kept))
+    rows = np.zeros(np.count_nonzero(kept), _ROW)
+    if not len(rows):
+        return rows
+    arrival = (batch.issue_ns[kept] / speed).astype(np.uint64)
+    # What stands too late in the trace comes with the I/O before it.
+    arrival[0] = max(int(arrival[0]), done.last_ns)
+    rows["arrival_ns"] = np.maximum.accumulate(arrival)
+    rows["offset"] = np.where(flush[kept], 0, offset[kept])
+    rows["size"] = np.where(flush[kept], 0, size[kept])
+    numbers = np.array([OPS.get(name, 0) for name in TRACE_OPERATIONS], np.uint8)
+    rows["op"] = numbers[batch.operation[kept]]
+    done.ios += len(rows)
+    done.last_ns = int(rows["arrival_ns"][-1])
+    done.extent_bytes = max(done.extent_bytes, int((rows["offset"] + rows["size"]).max()))
+    for name, number in OPS.items():
+        sizes, counts = np.unique(rows["size"][rows["op"] == number], return_counts=True)
+        done.sizes[name].update(dict(zip(sizes.tolist(), counts.tolist(), strict=True)))
+    return rows
+
+
+def _chunks(rows: NDArray[np.void]) -> NDArray[np.uint64]:
+    """Returns the chunks that are read, each once."""
+    reads = rows[rows["op"] == OPS["read"]]
+    first = reads["offset"] // CHUNK_BYTES
+    last = (reads["offset"] + reads["size"] - np.uint64(1)) // CHUNK_BYTES
+    found = [np.unique(first)]
+    step = 1
+    while len(longer := first[last >= first + np.uint64(step)]):
+        found.append(np.unique(longer + np.uint64(step)))
+        step += 1
+    return np.unique(np.concatenate(found))
+
+
+def _prepare_fill(done: Prepared, chunks: NDArray[np.uint64], path: Path) -> Prepared:
+    """Writes the records that write every chunk once, in order."""
+    fill = Prepared(done.name, ios=len(chunks), extent_bytes=done.extent_bytes)
+    rows = np.zeros(len(chunks), _ROW)
+    rows["offset"] = chunks * np.uint64(CHUNK_BYTES)
+    rows["size"] = np.minimum(CHUNK_BYTES, np.uint64(done.extent_bytes) - rows["offset"])
+    rows["op"] = OPS["write"]
+    sizes, counts = np.unique(rows["size"], return_counts=True)
+    fill.sizes["write"].update(dict(zip(sizes.tolist(), counts.tolist(), strict=True)))
+    with path.open("wb") as file:
+        file.write(bytes(_HEADER_BYTES))
+        rows.tofile(file)
+        _write_header(file, fill)
+    fill.path = _kept(path)
+    return fill
+
+
+def _check(trace: Trace, done: Prepared, device: str | None) -> None:
+    if device is not None and device not in trace.devices:
+        raise UsageError(
+            f"{trace.name} has no device {device!r}", f"it has {', '.join(map(repr, trace.devices[:5]))}"
+        )
+    if not done.ios or not done.extent_bytes:
+        raise UsageError(f"{trace.name}: nothing to replay", "a replay needs reads or writes")
+
+
+def _write_header(file: BinaryIO, done: Prepared) -> None:
+    file.seek(0)
+    numbers = np.array([done.ios, done.extent_bytes, done.lap_ns], "<u8")
+    file.write(_MAGIC + numbers.tobytes())
+
+
+def _folder() -> Path:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = cache / "fathom" / "replays"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _kept(path: Path) -> Path:
+    """Gives a file the name of its content, so that the same trace is the same method."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    kept = path.with_name(f"{digest[:32]}.replay")
+    path.replace(kept)
+    return kept
+
+
+def extent_of(path: Path) -> int | None:
+    """Returns the end of the last byte that a prepared trace reaches; None where there is no such file."""
+    try:
+        with path.open("rb") as file:
+            header = file.read(_HEADER_BYTES)
+    except OSError:
+        return None
+    if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
+        return None
+    return int(np.frombuffer(header, "<u8")[2])
+
+
+def most_frequent(sizes: Counter[int], most: int) -> Sequence[tuple[int, int]]:
+    """Returns (size, I/Os) of at most that many sizes, the largest among them; the others count with the largest."""
+    largest = max(sizes)
+    kept = dict(sizes.most_common(most - 1))
+    kept[largest] = sizes[largest]
+    kept[largest] += sum(sizes.values()) - sum(kept.values())
+    return sorted(kept.items())

@@ -1,0 +1,132 @@
+"""A replay issues what the trace recorded, at its times or as fast as possible, and never beyond its target."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from test_convert import fathom
+
+import fathom as package
+from fathom.errors import UsageError
+from fathom.method.method import Method
+from fathom.plan.replay import Replay, replay_method
+from fathom.runs.reader import Run
+
+TWIN = "twin:samsung-pm9a3-7.68tb"
+ROWS = [
+    (500 * number, "RWRW"[number % 4] if number % 50 else "F", 8192 * (number * 7919 % 4096), 8192)
+    for number in range(1, 2001)
+]
+"""Two thousand I/Os at even gaps of 500 us, up to 32 MiB."""
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    path = tmp_path / "app.csv"
+    lines = "".join(f"{time * 1000},{op},{offset},{size},d\n" for time, op, offset, size in ROWS)
+    path.write_text(f"issue_ns,op,offset,size,device\n{lines}")
+    return path
+
+
+def run(method: Method, target: str, folder: Path, size_bytes: int | None = None) -> Run:
+    file = folder / "replay.json"
+    file.write_text(method.text)
+    return package.run(str(file), targets=[target], seed=1, out=folder / "runs", size_bytes=size_bytes)
+
+
+def counts(found: Run, step: str = "replay") -> dict[str, int]:
+    rows = found.table("points").to_pylist()
+    return {row["op"]: row["n"] for row in rows if row["step"] == step}
+
+
+EXPECTED = {
+    {"R": "read", "W": "write", "F": "flush"}[letter]: count
+    for letter, count in Counter(row[1] for row in ROWS).items()
+}
+
+
+@pytest.mark.parametrize("timing", ["as-recorded", "as-fast-as-possible"])
+def test_a_twin_replays_every_io_of_the_trace(timing: str, trace: Path, tmp_path: Path):
+    method, _ = replay_method(Replay(trace, timing=timing))  # pyright: ignore[reportArgumentType]
+    found = run(method, TWIN, tmp_path)
+    assert counts(found) == EXPECTED
+
+
+def test_recorded_times_are_kept_and_a_speed_divides_them(trace: Path, tmp_path: Path):
+    lengths = []
+    for speed in (1.0, 4.0):
+        method, _ = replay_method(Replay(trace, speed=speed))
+        found = run(method, TWIN, tmp_path)
+        lengths.append(
+            next(r["window_s"] for r in found.table("points").to_pylist() if r["step"] == "replay")
+        )
+    assert lengths[0] == pytest.approx(1.0, rel=0.01)
+    assert lengths[1] == pytest.approx(0.25, rel=0.02)
+
+
+def test_a_file_is_written_where_the_trace_reads_and_then_replayed(trace: Path, tmp_path: Path):
+    method, _ = replay_method(Replay(trace))
+    assert counts(run(method, f"file:{tmp_path / 'target'}", tmp_path, 32 << 20)) == EXPECTED
+    assert [step.name for step in method.steps] == ["write-what-is-read", "replay"]
+    content = (tmp_path / "target").read_bytes()
+    read = {row[2] for row in ROWS if row[1] == "R"}
+    assert read
+    assert all(content[offset : offset + 8192].count(0) < 256 for offset in read)
+
+
+def test_a_target_smaller_than_the_trace_needs_offsets_that_fit(trace: Path, tmp_path: Path):
+    target = f"file:{tmp_path / 'small'}"
+    done = fathom("run", "replay", "--trace", str(trace), target, "--size", "8MiB", cwd=tmp_path)
+    assert done.returncode == 2
+    [line] = done.stderr.decode().splitlines()
+    assert "reaches 30.91 MiB" in line
+    assert "--offsets" in line
+    for offsets in ("wrap", "scale"):
+        chosen = ["--offsets", offsets, "--timing", "as-fast-as-possible", "--out", f"runs-{offsets}"]
+        done = fathom("run", "replay", "--trace", str(trace), target, "--size", "8MiB", *chosen, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        # The file's own mark stands behind what is given to jobs.
+        assert (tmp_path / "small").stat().st_size == (8 << 20) + 4096
+
+
+def test_one_device_of_several_is_replayed_by_its_name(trace: Path):
+    trace.write_text(trace.read_text() + "1500000000,R,0,4096,other\n")
+    with pytest.raises(UsageError, match="several devices: 'd', 'other'"):
+        replay_method(Replay(trace))
+    method, _ = replay_method(Replay(trace, device="other"))
+    assert method.steps[-1].job.weights == {"read": 1.0}
+
+
+def test_the_same_trace_is_the_same_method(trace: Path):
+    assert replay_method(Replay(trace))[0].parsed == replay_method(Replay(trace))[0].parsed
+
+
+def test_discards_are_left_out_and_said(trace: Path, tmp_path: Path):
+    trace.write_text(trace.read_text() + "1500000000,D,0,4096,d\n")
+    done = fathom("plan", "replay", "--trace", str(trace), TWIN, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "1 discards" in done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["replay"], "needs a trace"),
+        (["four-corners", "--trace", "app.csv"], "belongs to the method replay"),
+        (["replay", "--trace", "app.csv", "--timing", "soon"], "--timing is 'soon'"),
+        (["replay", "--trace", "app.csv", "--offsets", "up"], "--offsets is 'up'"),
+        (["replay", "--trace", "app.csv", "--speed", "0"], "--speed is 0"),
+        (["replay", "--trace", "none.csv"], "no such file"),
+    ],
+)
+def test_a_wrong_choice_is_one_line(arguments: list[str], message: str, trace: Path, tmp_path: Path):
+    done = fathom("plan", *arguments, TWIN, cwd=tmp_path)
+    assert done.returncode == 2
+    [line] = done.stderr.decode().splitlines()
+    assert message in line
