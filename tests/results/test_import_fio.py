@@ -85,6 +85,17 @@ def test_what_fio_repeats_of_its_options_is_kept_and_what_it_does_not_record_is_
     assert check(run.path).whole
 
 
+def test_a_run_says_where_fio_used_the_page_cache(fio: FioFiles, tmp_path: Path):
+    def said(run: Run) -> list[str | None]:
+        return [note.step for note in run.notes if "page cache (direct=0)" in note.text]
+
+    assert said(imported(fio.json_plus)) == ["oltp", "randread"]
+    document = json.loads(fio.json_plus.read_text())
+    document["global options"]["direct"] = "1"
+    (tmp_path / "direct.json").write_text(json.dumps(document))
+    assert said(imported(tmp_path / "direct.json")) == []
+
+
 def test_json_without_bins_has_fios_own_percentiles_and_no_histogram(fio: FioFiles):
     run = imported(fio.json)
     theirs = stated(fio.json, "randread")["read"]["clat_ns"]["percentile"]

@@ -109,6 +109,8 @@ def _load(jobs: Sequence[Object], shared: Object, names: Names) -> tuple[Load, l
     title = str(first["jobname"])
     name = names.unique(title)
     remarks = list(_remarks(jobs, name))
+    if options and str(options.get("direct", 0)) == "0":
+        remarks.append(Remark(Doubt.BUFFERED, name))
     ops = [op for one in DIRECTIONS if (op := _op(one, jobs, options, name, remarks))]
     if sync := _sync(jobs):
         ops.append(sync)

@@ -97,6 +97,9 @@ class Doubt(Enum):
     FAILED = "{step}: the job ended with error {code}, so its window may be shorter than asked"
     SOME_FAILED = "{step}: {errors} I/Os failed"
     SHORT = "{step}: {many} I/Os moved fewer bytes than asked"
+    BUFFERED = (
+        "{step}: fio read and wrote through the page cache (direct=0), where Fathom goes past it by default"
+    )
     SPLIT = "{step}: rates of reads and writes follow from the total and the share of reads"
     ROUNDED = "counts of I/Os follow from rates times lengths, so each may be off by a few"
     WHOLE_PHASE = "rates are over the whole phase, to the end of the slowest thread"
