@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from others import Fathom
 
-from fathom.errors import UsageError
+from fathom.errors import FathomError, UsageError
 from fathom.results.formats import Format
 from fathom.results.import_files import import_results
 from fathom.runs.reader import Run
@@ -111,3 +111,16 @@ def test_a_table_of_several_runs_has_one_header_and_says_which_run_a_row_is_of(
     runs = fathom("import-results", tmp_path / "a.json", tmp_path / "b.json").out.split()
     lines = fathom("report", *runs, "--csv").out.splitlines()
     assert [line.split(",")[0] for line in lines] == ["run", *(Path(run).name for run in runs)]
+
+
+def test_a_run_that_cannot_be_written_whole_leaves_nothing_behind(
+    tmp_path: Path, runs_home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "a.json").write_text(fio_result(100.0))
+    monkeypatch.setattr("fathom.runs.whole.sync_files", full)
+    with pytest.raises(FathomError, match="No space left"):
+        import_results([tmp_path / "a.json"])
+    assert list(runs_home.iterdir()) == []

@@ -15,7 +15,7 @@ from fathom.columns.schema import TABLES
 from fathom.runs.compact import Row, write_table
 from fathom.runs.document import RunDocument
 from fathom.runs.event_log import append_event
-from fathom.runs.files import refusals_told
+from fathom.runs.files import refusals_told, sync_directory, sync_files
 from fathom.runs.manifest import Manifest
 
 
@@ -31,6 +31,7 @@ def write_whole(path: Path, document: RunDocument, rows: Mapping[str, Sequence[R
         try:
             _fill(building, document, rows)
             os.rename(building, path)  # noqa: PTH104 (`replace` would take the place of a run)
+            sync_directory(path.parent)
         except BaseException:
             with suppress(OSError):
                 shutil.rmtree(building)
@@ -41,6 +42,7 @@ def _fill(run: Path, document: RunDocument, rows: Mapping[str, Sequence[Row]]) -
     for name, schema in TABLES.items():
         own = [dict(row) for row in rows.get(name, ())]
         write_table(run / f"{name}.parquet", [pa.Table.from_pylist(own, schema=schema)], schema)
+    sync_files([run / f"{name}.parquet" for name in TABLES])
     append_event(run, {"time": document.created, "event": "run-import", "run": document.id})
     Manifest.of_run(run, document.id, document.text()).save(run)
     document.save(run)
