@@ -34,6 +34,8 @@ from fathom.runs.manifest import Manifest
 from fathom.sizing.files import read_needs, read_prices
 from fathom.sizing.needs import parse_need
 from fathom.targets.acknowledged import verify_journal
+from fathom.targets.capability_reader import Capabilities, read_capabilities
+from fathom.targets.capability_words import in_words
 from fathom.targets.media_logs import MediaReader
 from fathom.targets.parse import parse_target
 from fathom.targets.purge import _namespaces, erase_of
@@ -55,6 +57,10 @@ class Parser:
     def samples(self) -> list[bytes]:
         """Returns the catalogue's own files of this kind."""
         return [path.read_bytes() for path in sorted(CATALOG.glob(self.shipped))] if self.shipped else []
+
+
+def _words(found: Capabilities | None) -> object:
+    return found and in_words(found)
 
 
 def _of_text(parse: Callable[[str], object]) -> Callable[[bytes], object]:
@@ -137,6 +143,7 @@ PARSERS: dict[str, Parser] = {
     "host-answer": Parser(_answer),
     "host-call": Parser(_call),
     "purge": Parser(_purge),
+    "capabilities": Parser(lambda data: _words(read_capabilities(lambda *_, **__: data, 1))),
     "media-logs": Parser(lambda data: MediaReader(lambda *_: data, 1).read()),
     "interval": Parser(lambda data: _core.Interval.from_bytes(data, 0), (_core.BackendError, ValueError)),
     "recording": Parser(_core.Recording.from_bytes, (_core.BackendError, ValueError)),

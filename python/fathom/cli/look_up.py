@@ -17,13 +17,28 @@ catalog_app = typer.Typer(
 )
 
 
-def devices(as_json: AsJson = False) -> None:
+def devices(
+    device: Annotated[
+        str | None, typer.Argument(help="one device, with what it says that it can do", metavar="DEVICE")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """What is attached, and why each device is safe or refused."""
-    from fathom.targets.discover import devices_json, discover, print_devices
+    from fathom.targets.capability_words import capabilities_of
+    from fathom.targets.discover import (
+        devices_json,
+        discover,
+        examine,
+        print_device,
+        print_devices,
+    )
 
-    reports = discover()
+    reports = discover() if device is None else [examine(device)]
     if as_json:
-        print_json(devices_json(reports))
+        more = {"capabilities": capabilities_of(reports[0].target)} if device else {}
+        print_json(devices_json(reports) | more)
+    elif device is not None:
+        print_device(stdout(), reports[0])
     else:
         print_devices(stdout(), reports)
 

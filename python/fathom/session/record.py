@@ -3,14 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from fathom import __version__, _core
 from fathom.load.initiator import Initiator
 from fathom.method.method import Method
 from fathom.runs.document import MethodRecord, QuickFactors, RunDocument, TargetRecord
 from fathom.session.options import Options
+from fathom.targets.capability_words import capabilities_of
 from fathom.targets.environment import environment
 from fathom.targets.target import Target
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
 
 
 def new_document(run_id: str, method: Method, targets: Sequence[Target], options: Options) -> RunDocument:
@@ -40,6 +45,12 @@ def new_document(run_id: str, method: Method, targets: Sequence[Target], options
         | ({"purge": options.purge} if options.purge != "trim" else {}),
         versions={"fathom": __version__, "core": _core.__version__},
     )
+
+
+def _capabilities(target: Target) -> "dict[str, JsonValue]":
+    """Returns what an NVMe drive says that it can do; nothing of other targets."""
+    found = capabilities_of(target) if target.kind == "device" else None
+    return {"capabilities": dict(found)} if found else {}
 
 
 def _is_bare_drive(target: Target) -> bool:
@@ -73,7 +84,7 @@ def _record(target: Target) -> TargetRecord:
         capacity_bytes=target.capacity_bytes,
         bound=target.bound,
         catalog=target.catalog if _is_bare_drive(target) else None,
-        identity=dict(target.identity.to_json()),
+        identity=target.identity.to_json() | _capabilities(target),
     )
 
 

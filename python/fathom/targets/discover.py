@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from os import geteuid
+from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
@@ -12,6 +13,7 @@ from fathom.errors import UsageError
 from fathom.output.table import flush_table
 from fathom.output.text import capacity
 from fathom.targets import libblkid, sysfs
+from fathom.targets.capability_words import capabilities_of
 from fathom.targets.mounts import Usage, read_usage
 from fathom.targets.parse import device_target
 from fathom.targets.refusal import Refusal
@@ -46,6 +48,13 @@ class DeviceReport:
     def verdict(self) -> str:
         """`safe`, or `refused: reason, reason`."""
         return "safe" if self.safe else "refused: " + ", ".join(refusal.reason for refusal in self.refusals)
+
+
+def examine(device: str) -> DeviceReport:
+    """Examines one device by its path. Raises UsageError where there is none."""
+    target = device_target(Path(device))
+    refusals = tuple(check_device(Path(target.name), usage=read_usage(), stacks=Stacks()))
+    return DeviceReport(target, refusals, destroy_token(target.identity))
 
 
 def discover() -> list[DeviceReport]:
@@ -99,6 +108,16 @@ def _next_step(reports: Sequence[DeviceReport]) -> str:
     may_not_look = any(refusal.rule == "unreadable" for report in reports for refusal in report.refusals)
     as_root = "root may examine more of them; " if may_not_look and geteuid() else ""
     return f"none of them is safe to write; {as_root}{WITHOUT_DEVICE}"
+
+
+def print_device(console: Console, report: DeviceReport) -> None:
+    """Prints one device with what it says that it can do."""
+    print_devices(console, [report])
+    found = capabilities_of(report.target)
+    for name, text in (found or {}).items():
+        console.print(Text.assemble((f"{name}: ", "dim"), text))
+    if found is None:
+        console.print(Text("capabilities: not known; only NVMe drives state them, and only to root"))
 
 
 def devices_json(reports: Sequence[DeviceReport]) -> dict[str, object]:

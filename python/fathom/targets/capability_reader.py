@@ -1,0 +1,64 @@
+"""Reads what an NVMe drive can do, by commands that change nothing: Identify, Get Log Page, Security Receive."""
+
+from dataclasses import dataclass
+
+from fathom.targets.capabilities import (
+    Controller,
+    FdpConfiguration,
+    Namespace,
+    SelfEncryption,
+    parse_controller,
+    parse_discovery,
+    parse_fdp_configurations,
+    parse_namespace,
+    parse_namespace_list,
+)
+from fathom.targets.nvme_admin import GET_LOG_PAGE, IDENTIFY, Admin
+
+SECURITY_RECEIVE = 0x82
+ALL = 0xFFFFFFFF
+OF_NAMESPACE, OF_CONTROLLER, ACTIVE_NAMESPACES = 0, 1, 2
+FDP_CONFIGURATIONS = 0x20
+LEVEL_0 = 0x01 << 24 | 0x0001 << 8
+"""Security protocol 1 (TCG), ComID 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a drive said; None or empty where it refused to say, or has nothing of the kind."""
+
+    controller: Controller
+    namespace: Namespace | None
+    namespaces: tuple[int, ...]
+    fdp: tuple[FdpConfiguration, ...]
+    encryption: SelfEncryption | None
+
+
+def read_capabilities(admin: Admin, namespace: int) -> Capabilities | None:
+    """Returns what the drive of a namespace can do; None where it does not identify itself.
+
+    Raises OSError where it takes no NVMe commands from us.
+    """
+    controller = parse_controller(admin(IDENTIFY, 0, OF_CONTROLLER, 0, 4096))
+    if controller is None:
+        return None
+    own = parse_namespace(_said(admin, IDENTIFY, namespace, OF_NAMESPACE, 0, 4096))
+    group = own.endurance_group if own else 0
+    fdp = (FDP_CONFIGURATIONS | (4096 // 4 - 1) << 16, group << 16)
+    return Capabilities(
+        controller,
+        own,
+        parse_namespace_list(_said(admin, IDENTIFY, 0, ACTIVE_NAMESPACES, 0, 4096)),
+        parse_fdp_configurations(_said(admin, GET_LOG_PAGE, ALL, *fdp, 4096)) if controller.has_fdp else (),
+        parse_discovery(_said(admin, SECURITY_RECEIVE, 0, LEVEL_0, 512, 512))
+        if controller.takes_security_commands
+        else None,
+    )
+
+
+def _said(admin: Admin, opcode: int, namespace: int, cdw10: int, cdw11: int, size: int) -> bytes:
+    """Returns the answer; empty where the drive refuses the command."""
+    try:
+        return admin(opcode, namespace, cdw10, cdw11, size)
+    except OSError:
+        return b""
