@@ -42,6 +42,12 @@ def _unsettled(members: Sequence[OnTarget]) -> list[str]:
     return [f"{name} did not reach steady state: its figures are of the last rounds." for name in names]
 
 
+def _when(members: Sequence[OnTarget]) -> str:
+    """Returns what the means are of: steady state only where the standard's window was judged, and passed by all."""
+    steady = all(one.place.judged and one.steady for one in members)
+    return "In steady state" if steady else "Over its last rounds"
+
+
 def _bars(found: Found) -> KeyFigure | None:
     """Returns a bar for every tracked step and target; latency first where it is what counts."""
     first = next(iter(found.values()))
@@ -66,7 +72,7 @@ def _bars(found: Found) -> KeyFigure | None:
     what = "Mean latency" if metric == "latency" else "Bandwidth" if metric == "mbps" else "IOPS"
     chart = Chart(
         "key-rounds",
-        f"{what} in steady state",
+        f"{what}, {_when(first)[0].lower()}{_when(first)[1:]}",
         unit,
         option,
         f"{what} by workload and target; the table below has the figures.",
@@ -153,7 +159,7 @@ def _heat_map(members: Sequence[OnTarget]) -> KeyFigure:
         ((mean.value, step) for step in best.steps if (mean := best.mean(step))), key=lambda pair: pair[0]
     )
     sentence = (
-        f"In steady state {best.column.short} does {compact(ends[-1][0])} IOPS at most and "
+        f"{_when([best])} {best.column.short} does {compact(ends[-1][0])} IOPS at most and "
         f"{compact(ends[0][0])} at least, by block size and share of reads."
     )
     reasons = [f"Most: {_called(members, ends[-1][1])}.", f"Least: {_called(members, ends[0][1])}."]
@@ -232,6 +238,11 @@ def _demand_plot(members: Sequence[OnTarget]) -> KeyFigure:
     known = of[best.column.index]
     most = max(at.iops for at in known)
     enough = next(at for at in known if at.iops >= ENOUGH * most)
+    if enough is known[-1]:
+        sentence = (
+            f"{best.column.short} still gains at {enough.outstanding} I/Os in flight: {compact(most)} IOPS."
+        )
+        return KeyFigure(sentence, figure, _unsettled(members))
     sentence = (
         f"{best.column.short} gives its rate of {compact(most)} IOPS from {enough.outstanding} I/Os in flight on: "
         "more only add latency."

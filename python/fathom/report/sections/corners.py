@@ -15,7 +15,7 @@ from fathom.report.latencies import latency, percentile
 from fathom.report.power import power_item
 from fathom.report.published import caveat, error_item
 from fathom.report.reference import reason
-from fathom.report.style import MIN_TAIL, compact, grouped, seconds, slot
+from fathom.report.style import MIN_TAIL, compact, grouped, plain, seconds, slot
 from fathom.report.waf import NOTE, waf_item
 from fathom.statistics.percentiles import QUANTILES
 
@@ -167,7 +167,7 @@ def _lines(
         "Largest": lambda cell: _largest(cell.point),
         WAF: lambda cell: _waf(cell) or NONE,
         POWER: lambda cell: power_item(cell.column, cell.point) or NONE,
-        "Limited by": lambda cell: Item(cell.point.limited_by) if cell.point.limited_by else NONE,
+        "Limited by": _limit,
         "Errors": lambda cell: Item(grouped(cell.point.errors), tone="bad") if cell.point.errors else NONE,
         "Window, n": _window,
         "Steady before": _steady,
@@ -245,6 +245,14 @@ def _marked(item: Item, cell: Cell) -> Item:
         return Item("–", cell.failed, tone="bad", title="withheld: too much of its I/O failed")
     sub = " · ".join(part for part in (item.sub, cell.failed) if part)
     return replace(item, sub=sub, tone="bad")
+
+
+def _limit(cell: Cell) -> Item:
+    """Returns the name of the limit; how busy it and the next were is its title, and in the section on limits."""
+    point = cell.point
+    if point.limit:
+        return Item(plain(point.limit.name), title=point.limited_by or "")
+    return Item(point.limited_by) if point.limited_by else NONE
 
 
 def _waf(cell: Cell) -> Item | None:

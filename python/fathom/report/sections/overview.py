@@ -12,14 +12,14 @@ from fathom.report.sections.curves import Drawn, Workload, workloads_of
 from fathom.report.style import compact, grouped, slot
 
 ORDER = 29
-LEAST_WORKLOADS = 5
+LEAST_WORKLOADS = 6
 MOST_WORKLOADS = 16
 LABEL_PX = 44
 """Height of a name of three lines."""
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Returns the overview of five workloads with curves or more; fewer are seen at once in their own figure."""
+    """Returns the overview of six workloads with curves or more; the curves of fewer are seen at once."""
     workloads = workloads_of(comparison)
     if len(workloads) < LEAST_WORKLOADS:
         return None
