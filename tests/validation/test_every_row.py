@@ -94,3 +94,13 @@ def test_a_clusters_latency_is_held_against_the_nearest_of_the_others() -> None:
     assert reading.runs[0][0].name == "weka-6x-micron-9400-pro"
     assert {trial.label for _, trial in reading.runs} == {"4 KiB random write, 32 jobs x 16 per client"}
     assert reading.read([measured(1, 400.0), measured(1, 1000.0), measured(1, 800.0)]) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(("millions", "depth"), [((0.9, 1.1, 1.1, 1.1), 4), ((0.5, 0.9, 0.97, 1.0), 8)])
+def test_a_clusters_depth_of_the_maximum_is_the_least_that_gives_nearly_the_most(
+    millions: tuple[float, ...], depth: int
+) -> None:
+    [reading] = system_case("weka-6x-micron-7450-pro", "qd-scaling-4k-rand-write").readings
+    assert reading.published == 4
+    assert [trial.label[-12:] for _, trial in reading.runs] == [f"{one:>2} per client" for one in (1, 4, 8, 16)]
+    assert reading.read([measured(1e6 * one, 100.0) for one in millions]) == depth

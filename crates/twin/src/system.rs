@@ -43,6 +43,7 @@ struct Job {
     stage: u8,
     client: u16,
     server: u16,
+    core: u16,
     drive: u16,
     die: u16,
     submitted_ns: u64,
@@ -56,6 +57,23 @@ enum Location {
     Outside,
     Dies,
     Leaving,
+}
+
+/// The members of a group that serve a job: on how many machines, from which on, and on how many cores of each.
+struct Spread {
+    first: u16,
+    core: u16,
+    machines: u32,
+    cores: u32,
+    cores_per_machine: u32,
+}
+
+impl Spread {
+    /// Returns the number of a member; it may exceed the group's, which then begins again.
+    fn member(&self, machine: u32, part: u32) -> usize {
+        let core = (u32::from(self.core) + part) % self.cores_per_machine;
+        ((u32::from(self.first) + machine) * self.cores_per_machine + core) as usize
+    }
 }
 
 /// What hosts, ports or servers, and drives had of the load, in this order.
@@ -151,7 +169,6 @@ impl System {
             job.request.op,
             job.request.size_bytes,
         );
-        let (client, server) = (usize::from(job.client), usize::from(job.server));
         if job.location == Location::Leaving {
             self.drives_residence_ns += self.now_ns - job.entered_ns;
             self.jobs[index].location = Location::Outside;
@@ -180,23 +197,20 @@ impl System {
                 fixed_ps,
                 per_byte_ps,
             } => {
+                let spread = self.spread(pick, &self.jobs[index]);
+                let part_bytes = f64::from(bytes) / f64::from(spread.machines * spread.cores);
+                let (fixed_ps, part_ps) = (fixed_ps as u64, (per_byte_ps * part_bytes) as u64);
                 let group = &mut self.routes.groups[group];
                 let members = group.members.len();
-                let (first, parts) = match pick {
-                    Pick::Only => (0, 1),
-                    Pick::Client => (client, 1),
-                    Pick::Server => (server, 1),
-                    Pick::Peer => (server + 1, 1),
-                    Pick::Stripe(width) => (server, bytes.div_ceil(BLOCK_BYTES).clamp(1, width)),
-                };
-                let part_bytes = f64::from(bytes) / f64::from(parts);
-                let service_ps = (fixed_ps + per_byte_ps * part_bytes) as u64;
-                let end_ns = (0..parts as usize)
-                    .map(|part| {
-                        group.members[(first + part) % members].finish_ns(self.now_ns, service_ps)
-                    })
-                    .max()
-                    .unwrap_or(self.now_ns);
+                let mut end_ns = self.now_ns;
+                for machine in 0..spread.machines {
+                    for part in 0..spread.cores {
+                        let member = &mut group.members[spread.member(machine, part) % members];
+                        let service_ps = part_ps + if part == 0 { fixed_ps } else { 0 };
+                        end_ns = end_ns.max(member.finish_ns(self.now_ns, service_ps));
+                    }
+                }
+                let service_ps = fixed_ps + part_ps;
                 let spent_ns = end_ns - self.now_ns;
                 group.residence_ns += spent_ns;
                 group.waited_ns += spent_ns.saturating_sub(service_ps.div_ceil(1000));
@@ -205,6 +219,39 @@ impl System {
             Stage::Drive => self.enter_drive(index),
         }
         None
+    }
+
+    /// Returns which members of a group serve a job.
+    fn spread(&self, pick: Pick, job: &Job) -> Spread {
+        let blocks = job.request.size_bytes.div_ceil(BLOCK_BYTES);
+        let alone = |first| Spread {
+            first,
+            core: 0,
+            machines: 1,
+            cores: 1,
+            cores_per_machine: 1,
+        };
+        match pick {
+            Pick::Only => alone(0),
+            Pick::Client => alone(job.client),
+            Pick::Server => alone(job.server),
+            Pick::Peer => alone(job.server + 1),
+            Pick::Stripe(width) => Spread {
+                machines: blocks.clamp(1, width),
+                ..alone(job.server)
+            },
+            Pick::Cores(width) => {
+                let machines = blocks.clamp(1, width);
+                let cores = (blocks / machines).clamp(1, self.routes.server_cores);
+                Spread {
+                    core: job.core,
+                    machines,
+                    cores,
+                    cores_per_machine: self.routes.server_cores,
+                    ..alone(job.server)
+                }
+            }
+        }
     }
 
     fn enter_drive(&mut self, index: u32) {
@@ -316,6 +363,7 @@ impl Device for System {
         };
         let drive = (drive % self.drives.len() as u64) as u16;
         let random = self.rng.next_u64();
+        let (lower, servers) = (random & 0xffff_ffff, u64::from(self.routes.servers));
         let die = match u64::from(request.size_bytes) > PAGE_BYTES {
             true => stripe / self.drives.len() as u64,
             false => random >> 32,
@@ -325,7 +373,8 @@ impl Device for System {
             request,
             stage: 0,
             client: (thread % self.routes.clients) as u16,
-            server: ((random & 0xffff_ffff) % u64::from(self.routes.servers)) as u16,
+            server: (lower % servers) as u16,
+            core: (lower / servers % u64::from(self.routes.server_cores)) as u16,
             drive,
             die: die as u16,
             submitted_ns: at_ns.max(self.now_ns),

@@ -95,7 +95,7 @@ def _compared(
         case.excluded,
         case.remark,
         f"within the published bound ({case.row.bound})" if error_pct is None else None,
-        _by_depth(measured) if metric == "depth" else None,
+        _by_depth(measured) if metric == "depth" and measured.depths else None,
         None if measured.steady else f"not steady: {measured.grounds}",
         f"the other drive is not steady: {other.grounds}" if other and not other.steady else None,
         written,

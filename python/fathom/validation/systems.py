@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
+from fathom.analysis.depths import enough
 from fathom.catalog import device_names, load_device, load_published
 from fathom.catalog.models import Device, PublishedRow
 from fathom.method.method import Method, load_method
 from fathom.report.sections import added_latency, cluster
-from fathom.validation.cases import Case, Metric, Trial, cases_of
+from fathom.validation.cases import DEPTH, Case, Metric, Trial, cases_of
 from fathom.validation.trial import Measured
 
 TB = 1e12
@@ -28,6 +29,8 @@ PER_TB: dict[str, tuple[str, Metric, float]] = {
     "normalised-read-bandwidth-per-tb-raw": ("1m-seq-read", "mbps", 1e3),
 }
 """Rows per raw TB: their mix, the figure, and what the row's unit is of it."""
+QD_SCALING = "qd-scaling-"
+"""Rows about the job depth that gives the most begin so; their mix follows."""
 SLOWER = "latency-comparison-4k-rand-write-at-high-depth"
 """The row that relates the write latency of a cluster to that of the others."""
 Read = Callable[[Sequence[Measured]], float]
@@ -142,6 +145,9 @@ def _of_cluster(device: Device, row: PublishedRow) -> tuple[Reading, ...]:
             )
         ]
         return tuple(most)
+    if row.unit == DEPTH and row.value is not None:
+        runs = _at_depths(device, row.workload.removeprefix(QD_SCALING))
+        return (Reading("depth", row.value, runs, _depth_of_maximum),)
     if row.workload == SLOWER and row.value is not None:
         step = f"4k-rand-write-q{max(cluster.DEPTHS)}"
         others = [other for other in _clusters() if other.name != device.name]
@@ -155,6 +161,11 @@ def _of_cluster(device: Device, row: PublishedRow) -> tuple[Reading, ...]:
     if mix not in cluster.SMALL | cluster.LARGE:
         return ()
     return _plain(row, _at_depths(device, mix, row.iodepth))
+
+
+def _depth_of_maximum(found: Sequence[Measured]) -> float:
+    """Returns the least depth that gives nearly the greatest rate, see `enough`."""
+    return float(cluster.DEPTHS[enough([one.ops[None].iops for one in found])])
 
 
 def _at_depths(device: Device, mix: str, depth: int | None = None) -> tuple[tuple[Device, Trial], ...]:

@@ -20,6 +20,8 @@ pub enum Pick {
     Peer,
     /// Servers that hold data of its stripe, at most this number: each does its part.
     Stripe(u32),
+    /// On each server that holds data of its stripe, at most this number, the cores that its blocks belong to.
+    Cores(u32),
 }
 
 /// A part of the way.
@@ -68,6 +70,8 @@ pub struct Routes {
     pub client_name: &'static str,
     pub servers: u32,
     pub server_name: &'static str,
+    /// Cores of a server, with a queue each.
+    pub server_cores: u32,
     /// Bytes that reach drives per byte written.
     pub redundancy: f64,
 }
@@ -125,6 +129,7 @@ impl Routes {
                 client_name: "host",
                 servers: 1,
                 server_name: "port",
+                server_cores: 1,
                 redundancy: 1.0,
             },
             Between::Fabric(fabric) => Self::fabric(fabric),
@@ -180,6 +185,7 @@ impl Routes {
             client_name: "host",
             servers: p.ports,
             server_name: "port",
+            server_cores: 1,
             redundancy: 1.0,
         }
     }
@@ -194,7 +200,8 @@ impl Routes {
         let receive = b.group("client NICs (receive)", p.clients, 1);
         let server_in = b.group("server NICs (in)", p.servers, 1);
         let server_out = b.group("server NICs (out)", p.servers, 1);
-        let cores = b.group("server CPU", p.servers, p.server_cores);
+        // Each core polls a queue of its own: an I/O waits for its core while another is idle.
+        let cores = b.group("server CPU", p.servers * p.server_cores, 1);
         let network = b.delay("network", p.network_us);
         let stripe = Pick::Stripe(p.stripe_data);
         let cpu = |pick, us: f64, us_per_kib: f64| {
@@ -210,7 +217,11 @@ impl Routes {
             capsule(send, Pick::Client, nic_ps),
             network,
             capsule(server_in, stripe, server_nic_ps),
-            cpu(stripe, p.read_cpu_us, p.read_cpu_us_per_kib),
+            cpu(
+                Pick::Cores(p.stripe_data),
+                p.read_cpu_us,
+                p.read_cpu_us_per_kib,
+            ),
             Stage::Drive,
             data(server_out, stripe, server_nic_ps, 1.0),
             network,
@@ -221,7 +232,7 @@ impl Routes {
             data(send, Pick::Client, nic_ps, 1.0),
             network,
             data(server_in, Pick::Server, server_nic_ps, 1.0),
-            cpu(Pick::Server, p.write_cpu_us, p.write_cpu_us_per_kib),
+            cpu(Pick::Cores(1), p.write_cpu_us, p.write_cpu_us_per_kib),
             data(server_out, Pick::Server, server_nic_ps, redundancy),
             network,
             data(server_in, Pick::Peer, server_nic_ps, redundancy),
@@ -237,6 +248,7 @@ impl Routes {
             client_name: "client",
             servers: p.servers,
             server_name: "server",
+            server_cores: p.server_cores,
             redundancy,
         }
     }

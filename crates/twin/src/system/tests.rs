@@ -243,6 +243,30 @@ fn a_cluster_does_what_its_cores_allow() {
 }
 
 #[test]
+fn a_few_small_writes_leave_cores_of_a_cluster_idle() {
+    // A closed network of M equal exponential queues gives Q / (Q + M - 1) of what M cores can do (Lazowska et al.,
+    // Quantitative System Performance, 1984, chapter 6). Service of fixed length does better, by at most what its
+    // smaller variance takes off the waiting. A queue that all cores shared would give all of it.
+    let cores = 6.0 * 19.0;
+    for depth in [1, 2] {
+        let writes = measured(&mut system(CLUSTER, 48), "write", "4KiB", 384, depth);
+        let in_queues = f64::from(384 * depth) - iops(&writes) * 25e-6;
+        let exponential = in_queues / (in_queues + cores - 1.0);
+        let found = iops(&writes) / (cores / 108e-6);
+        assert!(
+            found > 0.97 * exponential && found < 0.51 + 0.5 * exponential,
+            "{depth}: {found} {exponential}"
+        );
+    }
+}
+
+#[test]
+fn a_large_write_spreads_over_the_cores_of_its_server() {
+    let writes = measured(&mut system(CLUSTER, 48), "write", "1MiB", 384, 1);
+    about(iops(&writes), 6.0 * 19.0 / (100e-6 + 1024.0 * 2e-6), 0.05);
+}
+
+#[test]
 fn a_large_read_costs_every_server_of_its_stripe() {
     let reads = measured(&mut system(CLUSTER, 48), "read", "128KiB", 384, 8);
     about(
