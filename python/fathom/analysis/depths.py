@@ -8,6 +8,6 @@ which depth is highest.
 """
 
 
-def enough(rates: Sequence[float]) -> int:
-    """Returns the index of the least depth that gives nearly the greatest rate; depths ascending, one rate at least."""
-    return next(index for index, rate in enumerate(rates) if rate >= FULL * max(rates))
+def enough(rates: Sequence[float], share: float = FULL) -> int:
+    """Returns the index of the least depth that gives `share` of the greatest rate; depths ascending, one at least."""
+    return next(index for index, rate in enumerate(rates) if rate >= share * max(rates))

@@ -4,6 +4,7 @@ A system is measured at several loads, so a row may be one load, the most over l
 Each becomes a case with the trials that it needs and how its figure is read from them. Runs nothing.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -146,8 +147,13 @@ def _of_cluster(device: Device, row: PublishedRow) -> tuple[Reading, ...]:
         ]
         return tuple(most)
     if row.unit == DEPTH and row.value is not None:
-        runs = _at_depths(device, row.workload.removeprefix(QD_SCALING))
-        return (Reading("depth", row.value, runs, _depth_of_maximum),)
+        mix = row.workload.removeprefix(QD_SCALING)
+        share = 1 - _printed_step(device, mix) / 2
+
+        def depth(found: Sequence[Measured]) -> float:
+            return float(cluster.DEPTHS[enough([one.ops[None].iops for one in found], share)])
+
+        return (Reading("depth", row.value, _at_depths(device, mix), depth),)
     if row.workload == SLOWER and row.value is not None:
         step = f"4k-rand-write-q{max(cluster.DEPTHS)}"
         others = [other for other in _clusters() if other.name != device.name]
@@ -163,9 +169,14 @@ def _of_cluster(device: Device, row: PublishedRow) -> tuple[Reading, ...]:
     return _plain(row, _at_depths(device, mix, row.iodepth))
 
 
-def _depth_of_maximum(found: Sequence[Measured]) -> float:
-    """Returns the least depth that gives nearly the greatest rate, see `enough`."""
-    return float(cluster.DEPTHS[enough([one.ops[None].iops for one in found])])
+def _printed_step(device: Device, mix: str) -> float:
+    """Returns the last of the two digits in which a mix's maximum is printed, as a share of it: 0.1 of 2.4 million.
+
+    Depths whose rates differ by less than half of it have the same printed rate.
+    """
+    rows = load_published(device.published).rows if device.published else ()
+    most = max(row.iops for row in rows if row.workload == f"fio-{mix}" and row.iops is not None)
+    return 10.0 ** (math.floor(math.log10(most)) - 1) / most
 
 
 def _at_depths(device: Device, mix: str, depth: int | None = None) -> tuple[tuple[Device, Trial], ...]:
