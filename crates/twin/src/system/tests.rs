@@ -244,8 +244,8 @@ fn a_cluster_does_what_its_cores_allow() {
 
 #[test]
 fn a_few_small_writes_leave_cores_of_a_cluster_idle() {
-    // A closed network of M equal exponential queues gives Q / (Q + M - 1) of what M cores can do (Lazowska et al.,
-    // Quantitative System Performance, 1984, chapter 6). Service of fixed length does better, by at most what its
+    // A closed network of M equal exponential queues gives Q / (Q + M - 1) of what M cores can do. Source: Lazowska
+    // et al., Quantitative System Performance, 1984, chapter 6. Service of fixed length does better, by at most what its
     // smaller variance takes off the waiting. A queue that all cores shared would give all of it.
     let cores = 6.0 * 19.0;
     for depth in [1, 2] {
