@@ -13,6 +13,7 @@ from fathom.report.style import compact, grouped, plain
 
 ORDER = 10
 MANY = {"read": "reads", "write": "writes"}
+CALIBRATION = "calibration"
 SHOWN = 6
 """Sentences and cards that are shown before the rest is folded away."""
 
@@ -83,16 +84,32 @@ def _reasons(told: Told, ranked: Sequence[Corner]) -> list[str]:
     """Returns where nobody leads, what limits the leaders, and how far published figures are."""
     level = [one.label for one in ranked if len(one.ranking) > 1 and one.level_with_best]
     limits = dict.fromkeys(one.ranking[0].point.limit.name for one in ranked if one.ranking[0].point.limit)
-    errors = [cell.error_pct for one in ranked for cell in one.cells if cell.error_pct is not None]
+    cells = [cell for one in ranked for cell in one.cells]
     reasons = [f"The best are level in {joined(level)}."] if level else []
     if limits:
         reasons.append(f"The best figures are limited by {joined([plain(name) for name in limits])}.")
-    if errors:
-        near = sum(abs(error) <= NEAR_PCT for error in errors)
-        reasons.append(
-            f"{near} of {len(errors)} published figures are met within ten percent: the ticks in the bars."
-        )
+    reasons += beside_published(cells)
     return reasons
+
+
+def beside_published(cells: Sequence[Cell]) -> list[str]:
+    """Returns how near predicted figures are to the published ones; fitted figures are named apart."""
+    known = [
+        (cell.published, cell.error_pct) for cell in cells if cell.published and cell.error_pct is not None
+    ]
+    fitted = [error for row, error in known if row.role.startswith(CALIBRATION)]
+    others = [error for row, error in known if not row.role.startswith(CALIBRATION)]
+    found = []
+    if others:
+        near = sum(abs(error) <= NEAR_PCT for error in others)
+        apart = ", fitted ones apart" if fitted else ""
+        found.append(
+            f"{near} of {len(others)} published figures are met within ten percent{apart}: the ticks in the bars."
+        )
+    if fitted:
+        figures = "1 published figure was" if len(fitted) == 1 else f"{len(fitted)} published figures were"
+        found.append(f"{figures} used to fit the twins, so being near them predicts nothing.")
+    return found
 
 
 def _prose(told: Told) -> list[Block]:

@@ -1,0 +1,29 @@
+"""What the opening of a page claims about published figures."""
+
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from fathom.report.comparison import Cell
+from fathom.report.published import Published
+from fathom.report.sections.summary import beside_published
+
+
+def cell(role: str, error_pct: float) -> Cell:
+    return cast(
+        Cell, SimpleNamespace(published=Published(100.0, role, "a source", False), error_pct=error_pct)
+    )
+
+
+def test_figures_that_a_twin_was_fitted_to_are_no_success() -> None:
+    [sentence] = beside_published([cell("calibration", 0.1), cell("calibration", -0.2)])
+    assert "predicts nothing" in sentence
+    assert "are met" not in sentence
+
+
+@pytest.mark.parametrize(("fitted", "apart"), [([], False), ([cell("calibration", 0.0)], True)])
+def test_predicted_figures_count_without_the_fitted_ones(fitted: list[Cell], apart: bool) -> None:
+    sentence = beside_published([cell("validation", 3.0), cell("validation", -20.0), *fitted])[0]
+    assert sentence.startswith("1 of 2 published figures are met within ten percent")
+    assert ("fitted ones apart" in sentence) == apart
