@@ -76,7 +76,15 @@ def test_every_figure_of_a_reference_is_in_the_catalogue_and_others_have_a_sourc
     assert [*shipped.rows[len(measured) :]] == borrowed
     for row in found_later:
         assert citations(row.source) - citations(path.read_text())
+    depths = [row for row in of_every_drive if row.workload.startswith("qd-scaling-")]
+    for row in depths:
+        mix = f"fio-{row.workload.removeprefix('qd-scaling-')}"
+        assert row.value in {
+            one.iodepth for one in of_this_drive if one.workload == mix and not one.uncertain
+        }
     for row in of_every_drive:
+        if row in depths:
+            continue
         assert row.subject == "all SSDs in the test"
         assert any(stands_in(other, row) for other in REFERENCES.glob("*.toml") if other != path)
     pairs: list[tuple[dict[str, Any], dict[str, Any]]] = [

@@ -11,7 +11,7 @@ from fathom.report.comparison import compare, margin_of
 from fathom.report.data import load
 from fathom.report.sections import amplification, placement
 
-SN861 = "twin:wd-ultrastar-dc-sn861-7.68tb"
+SN861 = "twin:wd-ultrastar-dc-sn861-e1s-7.68tb"
 STEP = """
 [[steps]]
 name = "%(name)s"

@@ -22,7 +22,7 @@ def import_file(
         typer.Option("--set", metavar="NAME=VALUE", help="what ${NAME} or $NAME of the file stands for"),
     ] = None,
 ) -> None:
-    """Print a fio job file or Vdbench parameter file as a method."""
+    """Print a file of fio or Vdbench as a method."""
     from fathom.imports import import_method
     from fathom.imports.variables import variables_of
 

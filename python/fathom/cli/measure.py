@@ -69,7 +69,7 @@ def review(
     power: Power = None,
     as_json: AsJson = False,
 ) -> None:
-    """The main job: review targets side by side and write one report."""
+    """Review targets side by side and write one report."""
     from fathom.load.initiator import ThisMachine
     from fathom.plan.review import review_method, review_targets
 
@@ -110,7 +110,7 @@ def run(
     align: Align = "512",
     as_json: AsJson = False,
 ) -> None:
-    """Run a method on targets, from here or from many hosts at once."""
+    """Run a method on targets, from one host or many."""
     from fathom.plan.prepare import prepare
     from fathom.runs.home import find_run
     from fathom.sizing.files import read_prices

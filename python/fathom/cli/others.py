@@ -92,7 +92,7 @@ def export_results(
         Path | None, typer.Option(help="the file (default: standard output, but for xlsx)", metavar="FILE")
     ] = None,
 ) -> None:
-    """Print a run as the results of fio, as a log of HdrHistogram, OpenMetrics, CSV or a workbook."""
+    """Print a run as results of fio, HdrHistogram or others."""
     from fathom.errors import UsageError
     from fathom.output.output_file import check_output, write_output
     from fathom.results.export import ExportFormat, export_format_named

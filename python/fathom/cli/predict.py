@@ -37,7 +37,7 @@ def validate(
     local_hosts: LocalHosts = None,
     as_json: AsJson = False,
 ) -> None:
-    """Simulate published results and print how far off twins are.
+    """Print how far twins are from published results.
 
     Errors of what was fitted and of what was predicted stand apart.
     """
@@ -74,7 +74,7 @@ def calibrate(
     ray: RayAddress = None,
     local_hosts: LocalHosts = None,
 ) -> None:
-    """Fit a twin's parameters to its calibration rows, and no others."""
+    """Fit a twin's parameters to its calibration rows alone."""
     from fathom.catalog import load_device
     from fathom.validation.calibrate import calibrate, write_values
     from fathom.validation.terminal import TrialProgress, print_calibration
@@ -104,7 +104,7 @@ def size(
     link: Annotated[str, typer.Option(help="the host's or GPU's PCIe link", metavar="GENxLANES")] = "5x16",
     as_json: AsJson = False,
 ) -> None:
-    """How many drives a need takes, what binds, does a link carry it."""
+    """How many drives a need takes, and what binds."""
     from fathom.errors import UsageError
     from fathom.runs.home import find_run
     from fathom.sizing.drive import rated_drive
@@ -148,7 +148,7 @@ def sweep(
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print the points as CSV instead")] = False,
 ) -> None:
-    """What if: simulate a method for every combination of values.
+    """Simulate a method for every combination of values.
 
     The same command goes on where it ended.
     """
@@ -216,7 +216,7 @@ def choose(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Which system answers the needs best, at what cost, and why."""
+    """Which system answers the needs best, and at what cost."""
     from fathom.output.output_file import check_output, write_output
     from fathom.report.choice_page import render
     from fathom.sizing.choice_terminal import choice_json, print_choice

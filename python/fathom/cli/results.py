@@ -92,7 +92,7 @@ def check(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say whether runs are whole: every file against its checksum."""
+    """Compare every file of runs with its checksum."""
     from fathom.errors import FathomError
     from fathom.runs.check import check as look
     from fathom.runs.check import in_words, to_json

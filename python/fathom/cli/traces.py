@@ -88,7 +88,10 @@ def characterise(
     strict: Strict = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a trace is like: rates, mix, runs, hot spots, reuse, bursts, depth, latency; a page and a summary."""
+    """Say what a trace is like, as a page and a summary.
+
+    Shows rates, mix, runs, hot spots, reuse, bursts, depth and latency.
+    """
     from fathom.errors import UsageError
     from fathom.output.output_file import check_output
     from fathom.report.trace import print_profile, profile_json, write_page

@@ -66,7 +66,7 @@ def _load(row: Row, names: Names) -> Load | None:
         return None
     threads, hosts = whole(row.get("threads")), whole(row.get("hosts"))
     depth, all_threads = whole(row.get("IO depth")), (threads or 0) * max(1, hosts or 1)
-    label = " ".join(filter(None, [row.get("label"), row["operation"].lower()]))
+    label = " ".join(filter(None, [row.get("label"), row.get("operation", "").lower()]))
     reads = next((op.iops for op in ops if op.op == "read"), None)
     total = sum(op.iops or 0.0 for op in ops)
     return Load(

@@ -85,7 +85,7 @@ def _loads(by_tag: Mapping[str, list[Second]], stem: str) -> list[Load]:
         op = OpRecord(
             tag.lower() if is_op else UNTAGGED,
             n=n,
-            iops=n / window_s,
+            iops=n / window_s if window_s > 0 else None,
             window_s=window_s,
             latency=Latency(_mean_us([one for second in seconds for one in second.latency.bins])),
             seconds=seconds,

@@ -112,7 +112,8 @@ def _groups(
 
     if alone:
         rows = [row(Item(line.corner.label, line.corner.unit), line) for line in lines]
-        return [Group("", rows)]
+        [column] = comparison.columns
+        return [Group(f"{column.label}: {column.kind}", rows)]
     return [
         Group(
             f"{corner.label}, {corner.unit}",
