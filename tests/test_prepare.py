@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+from dataclasses import fields
 from pathlib import Path
 from typing import get_type_hints
 
@@ -13,9 +14,11 @@ from fathom import _core
 from fathom.api import RunOptions
 from fathom.cli import app
 from fathom.cli import measure as commands
+from fathom.errors import UsageError
 from fathom.load.initiator import ThisMachine
 from fathom.method.method import load_method
 from fathom.plan.prepare import prepare
+from fathom.plan.replay import Replay
 from fathom.sweep import grid, study
 
 ROOT = Path(__file__).parents[1]
@@ -81,8 +84,12 @@ def test_python_takes_what_the_command_takes() -> None:
         "prices": "write_report",
         "size": "size_bytes",
     }
-    assert command - elsewhere.keys() <= RunOptions.__annotations__.keys()
-    assert "size_bytes" in RunOptions.__annotations__
+    of_a_trace = {"trace", "trace_device", "timing", "speed", "offsets", "fill", "iodepth", "align"}
+    assert of_a_trace <= {
+        {"device": "trace_device", "align_bytes": "align"}.get(f.name, f.name) for f in fields(Replay)
+    }
+    assert command - elsewhere.keys() - of_a_trace <= RunOptions.__annotations__.keys()
+    assert {"size_bytes", "replay"} <= RunOptions.__annotations__.keys()
     assert {"repeat_run", "write_report"} <= set(fathom.__all__)
 
 
@@ -120,3 +127,14 @@ def test_the_stub_and_the_extension_agree_and_a_difference_is_found() -> None:
         "start_twins: the stub has (text, devices, seeds, hold_every_ns, precision), "
         "the extension (job, devices, seeds, hold_every_ns, precision)"
     ]
+
+
+def test_python_replays_a_trace_as_the_command_does(tmp_path: Path) -> None:
+    trace = tmp_path / "one.csv"
+    trace.write_text(
+        "time_s,op,offset,length\n" + "".join(f"{n / 1000},R,{4096 * n},4096\n" for n in range(100))
+    )
+    with pytest.raises(UsageError, match="replay=Replay"):
+        fathom.plan_run("replay", "null:")
+    run = fathom.run("replay", "null:", out=tmp_path, replay=Replay(trace, timing="as-fast-as-possible"))
+    assert run.points.column("n").to_pylist()[-1] == 100

@@ -23,10 +23,12 @@ if TYPE_CHECKING:
         run,
         write_report,
     )
+    from fathom.plan.replay import Replay
     from fathom.runs.reader import Run
 
 __version__ = "0.1.0"
 __all__ = [
+    "Replay",
     "Run",
     "__version__",
     "compare_runs",
@@ -40,7 +42,7 @@ __all__ = [
     "run",
     "write_report",
 ]
-_FUNCTIONS = frozenset(__all__) - {"Run", "__version__"}
+_FUNCTIONS = frozenset(__all__) - {"Replay", "Run", "__version__"}
 
 
 def __getattr__(name: str) -> object:
@@ -49,6 +51,10 @@ def __getattr__(name: str) -> object:
         from fathom import api
 
         return getattr(api, name)
+    if name == "Replay":
+        from fathom.plan.replay import Replay
+
+        return Replay
     if name == "Run":
         from fathom.runs.reader import Run
 

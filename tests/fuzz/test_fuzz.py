@@ -24,8 +24,8 @@ SMALL = {
     *("trace-csv", "trace-cloudphysics", "trace-blktrace", "trace-blkparse", "trace-iolog", "trace-perf"),
     *("trace-biosnoop", "results-fio-log", "results-fio-latency-log", "results-fio-histogram-log"),
 }
-"""Parsers of a line or two or of one type, which a tenth of the time exhausts, and those of traces: they are Rust, whose
-branches this fuzzer cannot see, so more time finds little more.
+"""Parsers of a line or two or of one type, which a tenth of the time exhausts, and those of traces: they are Rust.
+This fuzzer cannot see branches there, so more time finds little more.
 """
 SLACK_S = 120
 
