@@ -14,7 +14,8 @@ TWINS = [name for name in device_names() if load_device(name).twin]
 REVIEWED = [
     name
     for name in TWINS
-    if any(
+    if not load_device(name).variant_of
+    and any(
         row.workload.startswith("vdbench-")
         for row in load_published(load_device(name).published or name).rows
     )
