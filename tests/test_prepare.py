@@ -138,3 +138,10 @@ def test_python_replays_a_trace_as_the_command_does(tmp_path: Path) -> None:
         fathom.plan_run("replay", "null:")
     run = fathom.run("replay", "null:", out=tmp_path, replay=Replay(trace, timing="as-fast-as-possible"))
     assert run.points.column("n").to_pylist()[-1] == 100
+
+
+def test_a_run_keeps_what_its_replay_leaves_out(tmp_path: Path) -> None:
+    trace = tmp_path / "two.csv"
+    trace.write_text("time_s,op,offset,size\n0.0,R,0,4096\n0.1,D,4096,4096\n")
+    run = fathom.run("replay", "null:", out=tmp_path, replay=Replay(trace, timing="as-fast-as-possible"))
+    assert "1 discards" in (run.path / "run.json").read_text()

@@ -56,20 +56,17 @@ def replay_method(replay: Replay) -> tuple[Method, list[str]]:
     if replay.speed != 1:
         how = f"{how}, {replay.speed:g} times as fast"
     length = duration(prepared.last_ns / _NS_PER_S)
+    left_out = f"{prepared.left_out:,} discards, or I/Os without data or beyond 64 MiB, left out"
+    source = f"the trace {prepared.name}: {prepared.ios:,} I/Os over {length}"
     head = {
         "schema": "fathom-method/1",
         "name": NAME,
         "title": f"Replay of {prepared.name}",
         "summary": f"How would the load of {prepared.name} run on these targets, {how}?",
-        "source": f"the trace {prepared.name}: {prepared.ios:,} I/Os over {length}",
+        "source": f"{source}; {left_out}" if prepared.left_out else source,
     }
     method = parse_method(json.dumps(head | {"steps": steps}), f"{NAME}.json")
-    notes = []
-    if prepared.left_out:
-        notes.append(
-            f"{prepared.name}: {prepared.left_out:,} discards, or I/Os without data or beyond 64 MiB, left out"
-        )
-    return method, notes
+    return method, [f"{prepared.name}: {left_out}"] if prepared.left_out else []
 
 
 def _measure(prepared: Prepared, replay: Replay) -> dict[str, object]:
