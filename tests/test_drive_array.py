@@ -22,7 +22,7 @@ from fathom.statistics.uncertainty import Comparison as Ratio
 CMR, SMR = "twin:wd-ultrastar-dc-hc560-20tb", "twin:wd-ultrastar-dc-hc650-20tb"
 KEPT = (
     *("fill", "64k-seq-read", "1m-seq-read", "1m-seq-write", "4k-rand-read", "64k-rand-read"),
-    *("1m-rand-read", "32m-rand-read", "4k-rand-read-8-readers"),
+    *("1m-rand-read", "32m-rand-read", "4k-rand-read-one-reader"),
     *("1m-rand-write", "1m-seq-read-scattered"),
 )
 PRICES = """schema = "fathom-prices/1"
@@ -82,12 +82,12 @@ def test_the_table_shows_every_block_size_beside_what_is_published(comparison: C
     assert published["Random write, IOPS"][1:3] == ["no figure", "no figure"]
 
 
-def test_one_reader_on_a_drive_stands_beside_what_is_published_and_eight_beside_that(
+def test_eight_readers_on_a_drive_stand_beside_what_is_published_and_one_beside_that(
     comparison: Comparison,
 ) -> None:
     cmr, _ = disks(comparison)
-    assert cmr.outstanding("4k-rand-read") == pytest.approx(1, rel=0.01)
-    assert cmr.outstanding("4k-rand-read-8-readers") == pytest.approx(8, rel=0.01)
+    assert cmr.outstanding("4k-rand-read") == pytest.approx(8, rel=0.01)
+    assert cmr.outstanding("4k-rand-read-one-reader") == pytest.approx(1, rel=0.01)
     assert "8 readers on each drive let it order their commands: HC560 (CMR) at 4 KiB" in str(
         block_sizes.build(comparison)
     )
@@ -100,7 +100,7 @@ def test_what_no_arm_can_do_is_called_memory_and_decides_nothing(comparison: Com
     text = str(block_sizes.build(comparison))
     assert "came out faster than arm and platters can be" in text
     assert "only at the write pointer of a zone" in text
-    assert "With one at a time there is nothing to re-order" in text
+    assert "Commands are re-ordered" in text
     assert "over the full stroke the figure is clearly lower, 85" in text
     assert "not judged: taken in memory" in str(disk_verdict.build(comparison))
 
@@ -119,11 +119,13 @@ def test_figures_of_writes_are_what_reached_the_medium_and_the_cache_stands_bene
     assert "with the cache" in str(block_sizes.build(comparison))
 
 
-def test_random_writes_have_the_sources_eight_threads_on_each_disk_and_its_file_is_in_gib() -> None:
+def test_every_workload_has_the_sources_eight_threads_on_each_disk_and_its_file_is_in_gib() -> None:
     steps = {step.name: step for step in load_method("drive-array-filesystem").steps}
-    writes = [step for name, step in steps.items() if name.endswith("-rand-write")]
-    assert {step.job.threads for step in writes} == {8}
-    assert len(writes) == 4
+    threads = {name: step.job.threads for name, step in steps.items() if step.kind != "fill"}
+    assert {name for name, count in threads.items() if count != 8} == {
+        "4k-rand-read-one-reader",
+        "64k-rand-read-one-reader",
+    }
     assert {step.job.region_on(10**13)[1] for step in steps.values()} == {50 << 30}
 
 
@@ -179,6 +181,6 @@ def test_limits_follow_their_closed_forms() -> None:
 
 def test_all_blocks_of_a_kind_are_named_at_once() -> None:
     steps = ["4k-seq-write", "64k-seq-write", "1m-seq-write", "32m-seq-write", "64k-rand-write"]
-    assert called("64k-rand-read-8-readers") == "64 KiB random read, 8 readers on each drive"
+    assert called("64k-rand-read-one-reader") == "64 KiB random read, one reader on each drive"
     assert called("1m-seq-read-scattered") == "1 MiB sequential read of the scattered file"
     assert called_together(steps) == "all sequential writes and 64 KiB random write"

@@ -62,7 +62,7 @@ def _own_files(job: FioJob, directory: str) -> Files:
     form = _text(job, "filename_format") or "$jobname.$jobnum.$filenum"
     named = (_name(form, job.name, number) for number in range(_jobs(job)))
     names = dict.fromkeys(_within(directory, name) for name in named)
-    if "$" in "".join(names):
+    if "$" in _name(form, "", 0):
         raise UsageError(
             f"{_place(job, 'filename_format')}: {form}: only $jobname, $jobnum and $filenum have a counterpart",
             "write what the others stand for",

@@ -30,9 +30,9 @@ KINDS = {
 }
 SCATTERED = "scattered"
 """Ends the names of sequential reads of the file that random writes have scattered."""
-READERS = "8-readers"
-"""Ends the names of random reads by eight readers on each drive, where the others have one."""
-ENDINGS = {SCATTERED: " of the scattered file", READERS: ", 8 readers on each drive"}
+ONE_READER = "one-reader"
+"""Ends the names of random reads by one reader on each drive, where the others have eight."""
+ENDINGS = {SCATTERED: " of the scattered file", ONE_READER: ", one reader on each drive"}
 IN_MEMORY = 1.25
 """A rate this many times the most that the medium allows is that of the host's memory: it decides nothing.
 

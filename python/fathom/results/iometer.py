@@ -17,8 +17,8 @@ HEADINGS = "'Target Type"
 ALL = "ALL"
 MIB = 1 << 20
 NS = {"us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-BIN = re.compile(r"(?P<low>[\d.]+) to (?P<high>[\d.]+) (?P<unit>us|ms|s)", re.IGNORECASE)
-LAST_BIN = re.compile(r">= (?P<low>[\d.]+) (?P<unit>us|ms|s)", re.IGNORECASE)
+BIN = re.compile(r"(?P<low>\d{1,9}(\.\d+)?) to (?P<high>\d{1,9}(\.\d+)?) (?P<unit>us|ms|s)", re.IGNORECASE)
+LAST_BIN = re.compile(r">= (?P<low>\d{1,9}(\.\d+)?) (?P<unit>us|ms|s)", re.IGNORECASE)
 OVERFLOW_NS = 1 << 47
 TIMES = ("%Y-%m-%d %H:%M:%S", "%m/%d/%Y %H:%M:%S")
 

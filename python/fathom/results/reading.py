@@ -1,8 +1,10 @@
 """Numbers, sizes, names and tables out of files that others wrote. Whatever is no sensible value is None."""
 
 import csv
+import itertools
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from enum import Enum
 
@@ -10,6 +12,7 @@ from fathom.errors import UsageError
 
 MOST = 1e18
 """No count, rate or time of a real measurement is larger."""
+LONGEST_NAME = 60
 MOST_SECONDS = 1_000_000
 """Samples of one operation that are kept: eleven days of seconds."""
 
@@ -67,8 +70,8 @@ def size_bytes(text: object) -> int | None:
 
 
 def name_of(text: str, fallback: str = "load") -> str:
-    """Returns text as the name of a step: lower case, digits and hyphens, 60 characters at most."""
-    slug = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60].strip("-")
+    """Returns text as the name of a step: lower case, digits and hyphens, at most `LONGEST_NAME` characters."""
+    slug = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:LONGEST_NAME].strip("-")
     return slug or fallback
 
 
@@ -76,14 +79,20 @@ class Names:
     """Gives each load a name of its own."""
 
     def __init__(self) -> None:
-        self._given: dict[str, int] = {}
+        self._given: set[str] = set()
+        self._asked: Counter[str] = Counter()
 
     def unique(self, text: str, fallback: str = "load") -> str:
         """Returns the name; with a number behind it where it is taken."""
-        name = name_of(text, fallback)
-        count = self._given.get(name, 0) + 1
-        self._given[name] = count
-        return name if count == 1 else self.unique(f"{name}-{count}")
+        name = first = name_of(text, fallback)
+        self._asked[first] += 1
+        for number in itertools.count(max(2, self._asked[first])):
+            if name not in self._given:
+                break
+            ending = f"-{number}"
+            name = first[: LONGEST_NAME - len(ending)] + ending
+        self._given.add(name)
+        return name
 
 
 def rows_of(lines: Iterable[str], file: str) -> Iterator[list[str]]:
