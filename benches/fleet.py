@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TypeVar, cast
 
 from fathom import _core
-from fathom.fleet.agent import HostAgent, News
+from fathom.fleet.agent import HostAgent, JobProgress
 from fathom.fleet.clocks import Offset
 from fathom.fleet.load import FleetLoad, Host
 from fathom.method.method import parse_method
@@ -52,7 +52,7 @@ class Answering:
 
     def submit(self, method: Callable[..., T], *arguments: object) -> "Future[T]":
         answer: Future[T] = Future()
-        answer.set_result(cast("T", News([self._second])))
+        answer.set_result(cast("T", JobProgress([self._second])))
         return answer
 
 

@@ -13,7 +13,7 @@ from fathom.report.comparison import Comparison, compare
 from fathom.report.data import load
 from fathom.report.drive_array import called, called_together, disks, ratio
 from fathom.report.sections import block_sizes, disk_verdict
-from fathom.report.sections.disk_verdict import Judged, Judgement
+from fathom.report.sections.disk_verdict import DiskVerdict, WorkloadVerdict
 from fathom.runs.document import TargetRecord
 from fathom.runs.reader import Run
 from fathom.sizing.files import read_prices
@@ -149,8 +149,8 @@ def test_a_use_is_answered_by_its_slowest_workload_and_five_percent_decide_nothi
         *(Ratio(1.5, 1.4, 1.6, "a"), Ratio(0.97, 0.96, 0.98, "b")),
         *(Ratio(0.8, 0.6, 1.1, "level"), Ratio(0.7, 0.6, 0.8, "b")),
     ]
-    judged = {step: Judged(step, found) for step, found in zip("abcd", ratios, strict=True)}
-    judgement = Judgement(smr, cmr, judged, [])
+    judged = {step: WorkloadVerdict(step, found) for step, found in zip("abcd", ratios, strict=True)}
+    judgement = DiskVerdict(smr, cmr, judged, [])
     assert judgement.answer(["b", "c"]) == "as fast"
     assert judgement.answer(["a", "b"]) == "as fast or faster"
     assert judgement.answer(["b", "d"]) == "slower"

@@ -14,7 +14,7 @@ from fathom.report import write_html
 from fathom.report.blocks import Answer
 from fathom.report.comparison import compare
 from fathom.report.data import load
-from fathom.report.findings import tell
+from fathom.report.findings import finding_texts
 from fathom.report.published import catalogue
 from fathom.report.sections import added_latency, balance, build_all, cluster
 from fathom.runs.reader import Run
@@ -124,7 +124,7 @@ def test_a_shelf_is_said_to_add_latency_to_its_drive_not_to_lead_it(shelf: Run) 
     assert f"{iops(shelf, SHELF, '4k-rand-read-6x32'):,.0f} IOPS of 4 KiB random read at 6 x 32" in most
     assert "the published share, at most 2 %, is of the controller alone" in added
     assert "the system adds most to 4 KiB random" in added
-    told = tell(comparison)
+    told = finding_texts(comparison)
     assert not told.overall
     assert all("leads" not in text and "SN640" not in text for text in told.outcomes)
 

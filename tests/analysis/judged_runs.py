@@ -13,7 +13,7 @@ from fathom.analysis.run_view import Remark, RunView
 from fathom.analysis.validity import Note, notes
 from fathom.columns.schema import TABLES
 from fathom.runs.document import MethodRecord, RunDocument, TargetRecord
-from fathom.targets.absent import Absent
+from fathom.targets.not_measured import NotMeasured
 
 Row = dict[str, object]
 DEVICE = "/dev/nvme0n1"
@@ -105,7 +105,7 @@ def run_view(
     job: Mapping[str, object] | None = None,
     step: Mapping[str, object] | None = None,
     remarks: Sequence[Remark] = (),
-    not_measured: Mapping[str, Sequence[Absent]] | None = None,
+    not_measured: Mapping[str, Sequence[NotMeasured]] | None = None,
     errors: int = 0,
     quick: bool = False,
     status: str = "complete",

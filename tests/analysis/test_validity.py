@@ -43,7 +43,7 @@ from fathom.runs.remarks import (
     Words,
     facts_of,
 )
-from fathom.targets.absent import Absent, Quantity
+from fathom.targets.not_measured import NotMeasured, Quantity
 
 
 def uneven(rates: Sequence[float]) -> list[float]:
@@ -501,11 +501,11 @@ def test_a_step_left_out_of_every_round_is_named_once_as_tables_name_it():
 
 
 def test_what_nobody_could_sample_is_said_once_for_a_target_with_its_reasons():
-    absent = [
-        Absent(Quantity.ENERGY, "the drive has no power sensor", DEVICE),
-        Absent(Quantity.CPU_ENERGY, "no RAPL"),
+    not_measured = [
+        NotMeasured(Quantity.ENERGY, "the drive has no power sensor", DEVICE),
+        NotMeasured(Quantity.CPU_ENERGY, "no RAPL"),
     ]
-    note = only(sound(not_measured={DEVICE: absent}))
+    note = only(sound(not_measured={DEVICE: not_measured}))
     assert (note.rule, note.level, note.target) == ("not-measured", "info", DEVICE)
     assert f"energy of {DEVICE} (the drive has no power sensor); CPU package energy (no RAPL)" in note.text
 

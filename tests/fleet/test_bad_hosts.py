@@ -13,18 +13,18 @@ from test_fleet import METHOD, fleet_of, hosts, pool
 
 from fathom import _core
 from fathom.errors import FathomError
-from fathom.fleet.agent import Ended, HostAgent, News
+from fathom.fleet.agent import Ended, HostAgent, JobProgress
 from fathom.method.method import parse_method
 
 __all__ = ["pool"]
 
 
-def repeated(number: int, news: News) -> News:
+def repeated(number: int, news: JobProgress) -> JobProgress:
     """Each second a thousand times."""
     return replace(news, intervals=[one for one in news.intervals for _ in range(1000)])
 
 
-def with_interval(number: int, news: News, alter: Callable[[dict[str, Any]], object]) -> News:
+def with_interval(number: int, news: JobProgress, alter: Callable[[dict[str, Any]], object]) -> JobProgress:
     """With the first second altered."""
     if not news.intervals:
         return news
@@ -33,13 +33,13 @@ def with_interval(number: int, news: News, alter: Callable[[dict[str, Any]], obj
     return replace(news, intervals=[json.dumps(first).encode(), *news.intervals[1:]])
 
 
-GARBAGE: dict[str, tuple[Callable[[int, News], object], str]] = {
+GARBAGE: dict[str, tuple[Callable[[int, JobProgress], object], str]] = {
     "seconds repeated": (repeated, "it sent second 0, second 1 was due"),
-    "bytes": (lambda number, news: News([b"\xff\x00garbage"]), "it sent an invalid second of a load"),
-    "empty bytes": (lambda number, news: News([b""]), "it sent an invalid second of a load"),
+    "bytes": (lambda number, news: JobProgress([b"\xff\x00garbage"]), "it sent an invalid second of a load"),
+    "empty bytes": (lambda number, news: JobProgress([b""]), "it sent an invalid second of a load"),
     "another type": (lambda number, news: "news", "wrong type|no attribute|does not return"),
     "nothing": (lambda number, news: None, "wrong type|no attribute|does not return"),
-    "numbers for seconds": (lambda number, news: News([1, 2]), "wrong type|does not return"),  # pyright: ignore
+    "numbers for seconds": (lambda number, news: JobProgress([1, 2]), "wrong type|does not return"),  # pyright: ignore
     "a start that is no time": (
         lambda number, news: replace(news, started_unix_ns="now"),
         "wrong type|does not return",

@@ -15,7 +15,7 @@ from fathom._core import Job
 from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.fleet import clocks, load, wire
 from fathom.fleet import fleet as fleet_module
-from fathom.fleet.agent import HostAgent, News
+from fathom.fleet.agent import HostAgent, JobProgress
 from fathom.fleet.fleet import Fleet
 from fathom.fleet.hosts import hosts_of_file
 from fathom.fleet.ray_cluster import RayHost, ray_connected
@@ -179,7 +179,7 @@ def test_hosts_read_addresses_of_their_own(pool: ThreadPoolExecutor, tmp_path: P
     seeds = []
     for remote in (host.remote for host in fleet.hosts):
         agent = remote.agent  # pyright: ignore[reportAttributeAccessIssue]
-        agent.start = lambda name, job, seed, step, at, pin: seeds.append(seed) or News()
+        agent.start = lambda name, job, seed, step, at, pin: seeds.append(seed) or JobProgress()
     with fleet.claim(target, writes=False):
         method = parse_method(METHOD, "shared.toml")
         backend.start(method.steps[1].job, 7)
@@ -205,7 +205,7 @@ def test_a_host_that_dies_is_named_and_the_others_finish(pool: ThreadPoolExecuto
     fleet = fleet_of(remotes)
     start = HostAgent.start
 
-    def start_and_die(name: str, job: Job, seed: int, step: str, at_ns: int, pin: bool) -> News:
+    def start_and_die(name: str, job: Job, seed: int, step: str, at_ns: int, pin: bool) -> JobProgress:
         news = start(remotes[2].agent, name, job, seed, step, at_ns, pin)
         if step == "read":
             remotes[2].die(after_s=1.5)

@@ -13,7 +13,7 @@ import pytest
 from test_fleet import METHOD, InProcess, fleet_of, pool
 
 from fathom.fleet import load
-from fathom.fleet.agent import Ended, HostAgent, News, Sampled
+from fathom.fleet.agent import Ended, HostAgent, JobProgress, Sampled
 from fathom.method.method import Method, parse_method
 from fathom.session import Options, start_run
 
@@ -108,7 +108,7 @@ class Player(InProcess):
         self._ended = recorded.ended
         self._chance = chance
         self.answers = {
-            HostAgent.start: lambda *_: News(started_unix_ns=time.time_ns()),
+            HostAgent.start: lambda *_: JobProgress(started_unix_ns=time.time_ns()),
             HostAgent.poll: self._poll,
             HostAgent.result: self._result,
         }
@@ -116,10 +116,10 @@ class Player(InProcess):
     def _maybe_garbled(self, sent: bytes) -> bytes:
         return garbled(sent, self._chance) if self._chance and self._chance.random() < 0.3 else sent
 
-    def _poll(self, timeout_s: float) -> News:
+    def _poll(self, timeout_s: float) -> JobProgress:
         count = self._chance.choice((1, 3)) if self._chance else 1
         some, self._left = self._left[:count], self._left[count:]
-        return News([self._maybe_garbled(one) for one in some], time.time_ns(), done=not self._left)
+        return JobProgress([self._maybe_garbled(one) for one in some], time.time_ns(), done=not self._left)
 
     def _result(self) -> Ended:
         rows = self._ended.telemetry

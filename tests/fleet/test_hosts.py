@@ -16,7 +16,7 @@ import pytest
 
 from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.fleet import process, serve, wire
-from fathom.fleet.agent import Ended, HostAgent, News, Sampled
+from fathom.fleet.agent import Ended, HostAgent, JobProgress, Sampled
 from fathom.fleet.hosts import HostName, hosts_of_file, local_hosts
 from fathom.fleet.process import HostProcess
 from fathom.fleet.workers import HostWorkers
@@ -207,7 +207,7 @@ def test_errors_of_a_host_keep_their_kind_and_are_cut() -> None:
 @pytest.mark.parametrize(
     ("function", "result"),
     [
-        (HostAgent.poll, News([b"\xff\x00", b""], 5, done=True)),
+        (HostAgent.poll, JobProgress([b"\xff\x00", b""], 5, done=True)),
         (HostAgent.result, Ended(b"\x80", [Sampled(None, "s", 0.0, 1.0, "n", 2.5, "W")])),
         (HostAgent.resolve, NULL),
         (HostAgent.release, None),
@@ -229,7 +229,14 @@ def test_results_come_over_the_wire_as_they_were(function: Callable[..., object]
 
 @pytest.mark.parametrize(
     "result",
-    [None, "x", News([1], None), News([b""], "soon"), News([b""], 1 << 80), News([b""], -1)],  # pyright: ignore
+    [
+        None,
+        "x",
+        JobProgress([1], None),  # pyright: ignore
+        JobProgress([b""], "soon"),  # pyright: ignore
+        JobProgress([b""], 1 << 80),
+        JobProgress([b""], -1),
+    ],  # pyright: ignore
 )
 def test_results_of_a_wrong_type_are_refused_whichever_way_they_come(result: object) -> None:
     with pytest.raises(wire.WireError):

@@ -83,13 +83,13 @@ def test_a_column_without_a_rule_for_pooling_is_an_error() -> None:
         Column("us", "a latency")  # pyright: ignore[reportCallIssue]
 
     @dataclass(frozen=True)
-    class Judged:
+    class WorkloadVerdict:
         verdict: Annotated[str | None, Column("", "what was found", Rule.COMPUTED, Rule.SAME, Rule.SAME)]
 
     with pytest.raises(KeyError, match="no rule for verdict"):
-        combined([Judged("good"), Judged("bad")], lambda column: column.repeats, {})
+        combined([WorkloadVerdict("good"), WorkloadVerdict("bad")], lambda column: column.repeats, {})
     with pytest.raises(KeyError, match="no rule for verdict"):
-        combined([Judged("good")], lambda column: column.operations, {"verdict": "good"})
+        combined([WorkloadVerdict("good")], lambda column: column.operations, {"verdict": "good"})
 
 
 def test_percentiles_and_their_bounds_are_columns() -> None:

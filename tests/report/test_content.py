@@ -21,7 +21,7 @@ from fathom.report import print_table, run_json, runs_csv, style, write_html
 from fathom.report.blocks import Table
 from fathom.report.comparison import Comparison, compare, shortened
 from fathom.report.data import load
-from fathom.report.findings import tell
+from fathom.report.findings import finding_texts
 from fathom.report.reference import reason
 from fathom.report.sections import corners
 from fathom.report.sections.timeline import MAX_BUCKETS
@@ -82,7 +82,7 @@ def test_cards_and_findings_agree_on_who_leads_and_who_is_level(comparison: Comp
     read, write = comparison.corners[0], comparison.corners[3]
     assert {cell.column.index for cell in read.level_with_best} == {2, 3}
     assert write.level_with_best == []
-    told = " ".join(tell(comparison).outcomes)
+    told = " ".join(finding_texts(comparison).outcomes)
     assert (
         "WD Ultrastar DC SN861, Samsung PM1743 and KIOXIA CM7-R are level in 256 KiB sequential read" in told
     )
@@ -111,7 +111,7 @@ def test_no_winner_is_declared_from_too_few_seconds(tmp_path: Path) -> None:
     comparison = compare([load(run)], lookup)
     for corner in comparison.corners:
         assert corner.level_with_best == corner.ranking[1:]
-    assert "too few seconds to separate them" in " ".join(tell(comparison).outcomes)
+    assert "too few seconds to separate them" in " ".join(finding_texts(comparison).outcomes)
 
 
 def test_the_interval_of_a_bandwidth_is_that_of_its_rate(comparison: Comparison) -> None:
@@ -126,7 +126,7 @@ def test_the_interval_of_a_bandwidth_is_that_of_its_rate(comparison: Comparison)
 def test_findings_say_who_leads_what_is_simulated_and_how_near_published_figures_are(
     comparison: Comparison,
 ) -> None:
-    told = tell(comparison)
+    told = finding_texts(comparison)
     assert told.overall == "Of 4 workloads WD Ultrastar DC SN861 is ahead in 3 and 1 is level."
     assert "4 of 5 targets are twins" in told.remarks[-1]
     assert "the median difference is" in told.agreement
@@ -140,7 +140,7 @@ def test_uncertain_published_figures_are_shown_but_not_counted(run: Path) -> Non
     cell = comparison.corners[0].cells[1]
     assert cell.published is not None
     assert cell.published.role == "calibration, uncertain"
-    told = tell(comparison)
+    told = finding_texts(comparison)
     assert "figures are left out because their sources are in doubt: the largest is off by" in told.agreement
     assert "median" not in told.agreement
     assert not any("published" in text for text in [*told.surprises, *told.remarks])
@@ -164,7 +164,7 @@ def test_a_twin_far_from_a_published_figure_says_why_or_that_nobody_knows(run: P
 def test_findings_compare_targets_of_different_runs(run: Path, tmp_path: Path) -> None:
     faster = replace(synthetic.TWINS[0], rates=[2 * rate for rate in synthetic.TWINS[0].rates])
     other = synthetic.make_run(tmp_path / "other", [faster], seed=2)
-    told = tell(compare([load(run), load(other)], lookup))
+    told = finding_texts(compare([load(run), load(other)], lookup))
     assert told.overall == "WD Ultrastar DC SN861 · B is ahead in all 4 workloads."
 
 

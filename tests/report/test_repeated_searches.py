@@ -16,7 +16,7 @@ from fathom.report.blocks import Table
 from fathom.report.capacity import Capacity, Search
 from fathom.report.comparison import Comparison, compare, margin_of
 from fathom.report.data import RunData, load
-from fathom.report.rounds import Repeated, Rounds, Series, axes, verdicts
+from fathom.report.rounds import RepeatedRounds, Rounds, Series, axes, verdicts
 from fathom.report.rounds import rounds_of as found_rounds
 from fathom.report.sections import curves, mixes
 from fathom.report.sections import repeats as section
@@ -58,10 +58,10 @@ def test_a_matrix_of_rounds_is_headed_by_the_labels_of_its_sweep(
 ) -> None:
     names = [(a, b) for a in (4, 8) for b in (65, 5)]
     series = [Series(f"rnd-{a}-{b}", labels.format(a=a, b=b), {}, FLAT) for a, b in names]
-    own = Repeated([replace(rounds(FLAT), series=series)])
+    own = RepeatedRounds([replace(rounds(FLAT), series=series)])
     assert [list(axis.values()) for axis in axes(own)] == [rows, columns]
     assert [list(axis) for axis in axes(own)] == [["rnd-4", "rnd-8"], ["65", "5"]]
-    assert axes(Repeated([replace(rounds(FLAT), series=series[:3])])) == ({}, {})
+    assert axes(RepeatedRounds([replace(rounds(FLAT), series=series[:3])])) == ({}, {})
 
 
 def scaled(values: list[float], share: float) -> list[float]:
@@ -80,7 +80,7 @@ def capacity(*searches: Search) -> Capacity:
 
 
 def test_a_mean_over_repeats_is_students_over_their_window_means() -> None:
-    repeats = Repeated([rounds(scaled(FLAT, share)) for share in (0.9, 1.0, 1.1)])
+    repeats = RepeatedRounds([rounds(scaled(FLAT, share)) for share in (0.9, 1.0, 1.1)])
     mean = repeats.mean("rnd")
     assert mean is not None
     assert mean.value == pytest.approx(100)
@@ -89,8 +89,8 @@ def test_a_mean_over_repeats_is_students_over_their_window_means() -> None:
 
 
 def test_a_mean_over_repeats_is_never_surer_than_the_rounds_inside_each() -> None:
-    alone = Repeated([rounds(FLAT)]).mean("rnd")
-    alike = Repeated([rounds(FLAT) for _ in range(3)]).mean("rnd")
+    alone = RepeatedRounds([rounds(FLAT)]).mean("rnd")
+    alike = RepeatedRounds([rounds(FLAT) for _ in range(3)]).mean("rnd")
     assert alone is not None
     assert alone.interval is not None
     assert alike is not None
@@ -101,7 +101,7 @@ def test_a_mean_over_repeats_is_never_surer_than_the_rounds_inside_each() -> Non
 
 
 def test_a_repeat_that_never_became_steady_is_shown_and_not_averaged() -> None:
-    repeats = Repeated([rounds(FLAT), rounds(FALLING), rounds(scaled(FLAT, 1.02))])
+    repeats = RepeatedRounds([rounds(FLAT), rounds(FALLING), rounds(scaled(FLAT, 1.02))])
     mean = repeats.mean("rnd")
     assert (len(repeats.steady), len(repeats.repeats)) == (2, 3)
     assert mean is not None
@@ -110,13 +110,13 @@ def test_a_repeat_that_never_became_steady_is_shown_and_not_averaged() -> None:
 
 
 def test_a_single_steady_repeat_has_a_mean_and_no_interval_over_repeats() -> None:
-    mean = Repeated([rounds(FLAT), rounds(FALLING)]).mean("rnd")
+    mean = RepeatedRounds([rounds(FLAT), rounds(FALLING)]).mean("rnd")
     assert mean is not None
     assert (mean.value, mean.interval) == (100, None)
 
 
 def test_where_no_repeat_became_steady_all_are_shown_as_such() -> None:
-    repeats = Repeated([rounds(FALLING), rounds(FALLING)])
+    repeats = RepeatedRounds([rounds(FALLING), rounds(FALLING)])
     mean = repeats.mean("rnd")
     assert not repeats.steady
     assert mean is not None

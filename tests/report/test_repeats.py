@@ -12,7 +12,7 @@ from fathom.report import runs_json, write_html
 from fathom.report.blocks import Table
 from fathom.report.comparison import Comparison, compare
 from fathom.report.data import load
-from fathom.report.findings import tell
+from fathom.report.findings import finding_texts
 from fathom.report.repeats import is_pooled
 from fathom.report.sections import repeats as section
 from fathom.statistics.percentiles import Histogram
@@ -94,7 +94,7 @@ def test_repeats_that_overlap_are_level_where_single_runs_would_name_a_winner(ma
     together = seen(*file, *other)
     assert [column.repeats for column in together.columns] == [3, 3]
     assert together.corners[3].level_with_best
-    assert "are level in 4 KiB random write" in " ".join(tell(together).outcomes)
+    assert "are level in 4 KiB random write" in " ".join(finding_texts(together).outcomes)
 
 
 def test_runs_that_no_one_called_repeats_stand_side_by_side_until_they_are_pooled(made: Made) -> None:

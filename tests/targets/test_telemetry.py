@@ -8,7 +8,7 @@ import pytest
 from loop_devices import Loops
 
 from fathom.columns.schema import TELEMETRY, Reading
-from fathom.targets.absent import Absent, Quantity
+from fathom.targets.not_measured import NotMeasured, Quantity
 from fathom.targets.parse import device_target
 from fathom.targets.target import Identity, Target
 from fathom.targets.telemetry import Telemetry
@@ -115,7 +115,7 @@ def test_every_source_gives_its_value_with_its_unit(machine: Path):
         (drive_name, "device_temperature", "degC"): pytest.approx(41.85),
         (drive_name, "joules", "J"): pytest.approx(12.5 * length_s),
     }
-    assert telemetry.absent == [Absent(Quantity.MEDIA_WRITES, "not an NVMe drive", "/dev/nvme0n1")]
+    assert telemetry.not_measured == [NotMeasured(Quantity.MEDIA_WRITES, "not an NVMe drive", "/dev/nvme0n1")]
 
 
 def test_a_process_that_is_moved_to_another_control_group_is_followed(machine: Path):
@@ -160,7 +160,7 @@ def test_absent_sources_are_named_and_give_no_rows(tmp_path: Path):
         "traffic, temperature, media writes and WAF of /dev/nvme0n1",
         "energy of /dev/nvme0n1",
     )
-    assert {one.subject for one in telemetry.absent} == set(subjects)
+    assert {one.subject for one in telemetry.not_measured} == set(subjects)
 
 
 def test_a_drive_that_goes_away_ends_its_rows_and_nothing_else(machine: Path):

@@ -11,7 +11,7 @@ const POLL_STEP: Duration = Duration::from_millis(20);
 
 /// What a job has finished since it was asked last.
 #[derive(Debug, Default)]
-pub struct News {
+pub struct JobProgress {
     /// Intervals with the number of their target, in order per target.
     pub intervals: Vec<(usize, Interval)>,
     /// Whether no further interval comes by itself: the job has ended, or waits for its reader.
@@ -22,7 +22,7 @@ pub struct News {
 pub trait Handle: Send + Sync {
     /// Returns the intervals that have been finished since the last call. A job that runs far ahead of the clock
     /// returns them by the dozen, unless `few` are enough.
-    fn take(&self, few: bool) -> News;
+    fn take(&self, few: bool) -> JobProgress;
 
     /// Waits until `take` may return something, for at most `time`.
     fn wait(&self, time: Duration);

@@ -13,6 +13,6 @@ mod twins;
 
 pub use device::{TwinDevice, ssd_parameters};
 pub use error::LoadError;
-pub use handle::{Handle, News};
+pub use handle::{Handle, JobProgress};
 pub use real::start_engine;
 pub use twins::start_twins;

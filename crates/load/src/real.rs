@@ -11,7 +11,7 @@ use workload::Job;
 
 use crate::{
     LoadError,
-    handle::{Handle, News},
+    handle::{Handle, JobProgress},
 };
 
 /// Starts a job on every target at once.
@@ -45,13 +45,13 @@ impl RealHandle {
 }
 
 impl Handle for RealHandle {
-    fn take(&self, _few: bool) -> News {
+    fn take(&self, _few: bool) -> JobProgress {
         match &mut *self.run() {
-            Some(run) => News {
+            Some(run) => JobProgress {
                 intervals: run.poll(),
                 is_over: run.is_done(),
             },
-            None => News {
+            None => JobProgress {
                 intervals: Vec::new(),
                 is_over: true,
             },

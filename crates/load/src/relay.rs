@@ -12,7 +12,7 @@ use std::{
 
 use recording::Interval;
 
-use crate::handle::News;
+use crate::handle::JobProgress;
 
 /// Intervals that twins may be ahead of their reader.
 const QUEUE_LIMIT: usize = 1024;
@@ -65,14 +65,14 @@ impl Relay {
     }
 
     /// Returns what is in the queue, unless it is `few` and more will come.
-    pub(crate) fn take(&self, few: bool) -> News {
+    pub(crate) fn take(&self, few: bool) -> JobProgress {
         let mut state = self.lock();
         if state.awaits_more() && !few {
-            return News::default();
+            return JobProgress::default();
         }
         let intervals = state.queue.drain(..).collect();
         self.changed.notify_all();
-        News {
+        JobProgress {
             intervals,
             is_over: state.running <= state.held,
         }

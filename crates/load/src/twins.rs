@@ -11,7 +11,7 @@ use workload::Job;
 
 use crate::{
     LoadError, TwinDevice,
-    handle::{Handle, News},
+    handle::{Handle, JobProgress},
     relay::{Relay, TwinSide},
 };
 
@@ -99,9 +99,9 @@ impl TwinsHandle {
 }
 
 impl Handle for TwinsHandle {
-    fn take(&self, few: bool) -> News {
+    fn take(&self, few: bool) -> JobProgress {
         if self.is_taken() {
-            return News {
+            return JobProgress {
                 intervals: Vec::new(),
                 is_over: true,
             };

@@ -30,7 +30,7 @@ use extents::Extents;
 pub use params::{FsParams, Placement};
 use ranges::Ranges;
 use readers::Readers;
-use reads::Fetch;
+use reads::DeviceRead;
 use space::{Groups, Space, Zones};
 use write_back::{Commit, WriteBack};
 
@@ -54,8 +54,8 @@ enum DeviceTag {
     Arrive(u32),
     /// A request is done, its data copied.
     Copied(u32),
-    /// A read, by its number in `fetches`.
-    Fetch(u32),
+    /// A read, by its number in `device_reads`.
+    Read(u32),
     /// Written-back data, by its number in `write_back.writes`.
     Data(u32),
     /// A write or reset of the commit, or its barrier.
@@ -93,9 +93,9 @@ pub struct FileSystem<D> {
     /// Pages on their way to the device.
     writing: Ranges,
     /// Pages that were read ahead and not used yet.
-    fetched: Ranges,
+    read_ahead: Ranges,
     readers: Readers,
-    fetches: Slab<Fetch>,
+    device_reads: Slab<DeviceRead>,
     /// By first block.
     fetching: BTreeMap<u64, u32>,
     reads: VecDeque<u32>,
@@ -148,9 +148,9 @@ impl<D: Device> FileSystem<D> {
             file_blocks: ((blocks - metadata) as f64 * (1.0 - RESERVE_SHARE)) as u64,
             dirty: Ranges::default(),
             writing: Ranges::default(),
-            fetched: Ranges::default(),
+            read_ahead: Ranges::default(),
             readers: Readers::default(),
-            fetches: Slab::default(),
+            device_reads: Slab::default(),
             fetching: BTreeMap::new(),
             reads: VecDeque::new(),
             write_back: WriteBack::new(params, device.scale()),
@@ -221,7 +221,7 @@ impl<D: Device> FileSystem<D> {
             Op::Flush => self.sync(slot),
             Op::Trim | Op::WriteZeroes => {
                 self.dirty.remove(start, end);
-                self.fetched.remove(start, end);
+                self.read_ahead.remove(start, end);
                 self.extents
                     .set(start, end - start, None, &mut self.commit.pinned);
                 self.commit.changes += 1;
@@ -268,7 +268,7 @@ impl<D: Device> FileSystem<D> {
             }
             DeviceTag::Arrive(slot) => self.arrive(slot),
             DeviceTag::Timer => self.look(),
-            DeviceTag::Fetch(number) => self.fetched(number, errno),
+            DeviceTag::Read(number) => self.finish_device_read(number, errno),
             DeviceTag::Data(number) => self.written(number, errno),
             DeviceTag::Commit => self.commit_written(errno),
             DeviceTag::Barrier => self.committed(),

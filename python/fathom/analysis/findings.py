@@ -210,7 +210,7 @@ def _published(
     """Yields contradictions one by one, the largest first; agreement in one sentence."""
     off: dict[str, list[float]] = {}
     far: list[tuple[float, Finding]] = []
-    for beside in (one for members in ranked for one in _beside(view, members, lookup, gate)):
+    for beside in (one for members in ranked for one in _against_published(view, members, lookup, gate)):
         figures, off_pct = beside.figures, 100 * (beside.measured / beside.published - 1)
         fitted = beside.role == "calibration" and _is_twin(view, figures)
         off.setdefault(FITTED if fitted else beside.role, []).append(off_pct)
@@ -233,7 +233,7 @@ def _published(
 
 
 @dataclass(frozen=True)
-class _Beside:
+class _AgainstPublished:
     """A measured figure and the published one for comparison."""
 
     figures: StepFigures
@@ -244,9 +244,9 @@ class _Beside:
     is_floor: bool
 
 
-def _beside(
+def _against_published(
     view: RunView, members: Sequence[StepFigures], lookup: PublishedLookup, gate: Mapping[Key, Unsettled]
-) -> list[_Beside]:
+) -> list[_AgainstPublished]:
     """Returns the settled figures of one step that are published too."""
     catalog = {target.name: target.catalog for target in view.document.targets}
     found = []
@@ -256,7 +256,9 @@ def _beside(
             continue
         value, role, source, is_floor = published
         own = floor_of(view.rates(figures)) if is_floor else None
-        found.append(_Beside(figures, own or figures.headline, value, role, source, own is not None))
+        found.append(
+            _AgainstPublished(figures, own or figures.headline, value, role, source, own is not None)
+        )
     return found
 
 
@@ -267,7 +269,9 @@ def _order(
     gate: Mapping[Key, Unsettled],
 ) -> Iterable[Finding]:
     """Yields in how many workloads the published leader is ahead, and in how many the whole order is as published."""
-    contests = [known for members in ranked if len(known := _beside(view, members, lookup, gate)) > 1]
+    contests = [
+        known for members in ranked if len(known := _against_published(view, members, lookup, gate)) > 1
+    ]
     if not contests:
         return
     others, ordered = [], 0
@@ -287,15 +291,15 @@ def _order(
     yield Finding("order", text, (), None, {"same_leader": float(same), "of": float(len(contests))})
 
 
-def _measured(one: _Beside) -> float:
+def _measured(one: _AgainstPublished) -> float:
     return one.measured
 
 
-def _published_value(one: _Beside) -> float:
+def _published_value(one: _AgainstPublished) -> float:
     return one.published
 
 
-def _in_order(known: Sequence[_Beside]) -> bool:
+def _in_order(known: Sequence[_AgainstPublished]) -> bool:
     """Returns whether the measured order is the published order."""
     values = [one.published for one in sorted(known, key=_measured)]
     return values == sorted(values)

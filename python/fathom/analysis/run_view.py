@@ -23,7 +23,7 @@ from fathom.runs.document import RunDocument, TargetRecord
 from fathom.runs.remarks import Fact
 from fathom.statistics.failed import failed_share, is_withheld
 from fathom.statistics.means import mean_by_count
-from fathom.targets.absent import Absent
+from fathom.targets.not_measured import NotMeasured
 from fathom.targets.target import REAL_KINDS
 
 Key = tuple[str, str]
@@ -138,7 +138,7 @@ class RunView:
     """Maps (target, workload) to the last verdict on its precondition, in words."""
     further: Sequence[pa.Table] = ()
     """Intervals of the other repeats, where `points` are pooled over several."""
-    not_measured: Mapping[str, Sequence[Absent]] = field(default_factory=dict)
+    not_measured: Mapping[str, Sequence[NotMeasured]] = field(default_factory=dict)
     """Maps each target to what could not be sampled."""
 
     @classmethod
@@ -147,7 +147,7 @@ class RunView:
         run: HasTables,
         remarks: Sequence[Remark] = (),
         verdicts: Mapping[Key, str] | None = None,
-        not_measured: Mapping[str, Sequence[Absent]] | None = None,
+        not_measured: Mapping[str, Sequence[NotMeasured]] | None = None,
     ) -> "RunView":
         """Returns the view of a run, with remarks of backends, verdicts on preconditions, and gaps in sampling."""
         return cls(

@@ -47,7 +47,7 @@ RatedOf = Callable[[str], Mapping[tuple[str, str | None], Rated]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Against:
+class _AgainstCeiling:
     """A measured figure against a ceiling, in the same unit."""
 
     figures: StepFigures
@@ -64,7 +64,7 @@ class _Against:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rated:
+class _AgainstDataSheet:
     """A target's best figure of a kind and what the data sheet states of it, in the same unit."""
 
     figures: StepFigures
@@ -103,10 +103,10 @@ def _little(view: RunView) -> Iterator[Finding]:
 
 def _ceilings(view: RunView, physics: PhysicsOf) -> Iterator[Finding]:
     """Yields one finding per rate above a ceiling, and one for all targets nearest to the same ceiling in a step."""
-    near: dict[tuple[str, str], list[_Against]] = {}
+    near: dict[tuple[str, str], list[_AgainstCeiling]] = {}
     for target in view.document.targets:
         known = physics(target)
-        nearest: dict[str, _Against] = {}
+        nearest: dict[str, _AgainstCeiling] = {}
         for figures in view.steps.values():
             if figures.target != target.name:
                 continue
@@ -121,26 +121,30 @@ def _ceilings(view: RunView, physics: PhysicsOf) -> Iterator[Finding]:
     yield from (_near(view, together) for together in near.values())
 
 
-def _against(view: RunView, figures: StepFigures, known: Physics) -> Iterable[_Against]:
+def _against(view: RunView, figures: StepFigures, known: Physics) -> Iterable[_AgainstCeiling]:
     """Yields data over the link each way; bytes that the media took; senses of random reads no larger than a page's
     unit.
     """
     for row in figures.rows:
         if known.link_mbps:
-            yield _Against(figures, row.mbps or 0.0, known.link_mbps, "MB/s", f"the raw rate of {known.link}")
+            yield _AgainstCeiling(
+                figures, row.mbps or 0.0, known.link_mbps, "MB/s", f"the raw rate of {known.link}"
+            )
         waf = row.waf
         if known.program_mbps and row.op == "write" and waf and waf == waf:
             media_mbps = (row.mbps or 0.0) * waf
-            yield _Against(
+            yield _AgainstCeiling(
                 figures, media_mbps, known.program_mbps, "MB/s", "what its dies can program", to_media=True
             )
         job = view.jobs.get(figures.step)
         small = row.block_bytes == SMALL_BYTES and job is not None and job.pattern.kind == "uniform"
         if known.senses_per_s and row.op == "read" and small:
-            yield _Against(figures, row.iops or 0.0, known.senses_per_s, "IOPS", "what its dies can sense")
+            yield _AgainstCeiling(
+                figures, row.iops or 0.0, known.senses_per_s, "IOPS", "what its dies can sense"
+            )
 
 
-def _impossible(view: RunView, one: _Against) -> Finding:
+def _impossible(view: RunView, one: _AgainstCeiling) -> Finding:
     text = (
         f"{view.label(one.figures.target)} in {one.figures.label}: {number(one.measured)} {one.unit} are "
         f"{100 * (one.ratio - 1):.0f} % above {one.what} ({number(one.ceiling)} {one.unit}), which cannot be. "
@@ -149,7 +153,7 @@ def _impossible(view: RunView, one: _Against) -> Finding:
     return Finding("surprise", text, (one.figures.target,), one.figures.step, _figures(one))
 
 
-def _near(view: RunView, together: Sequence[_Against]) -> Finding:
+def _near(view: RunView, together: Sequence[_AgainstCeiling]) -> Finding:
     one = together[0]
     if len(together) == 1:
         text = (
@@ -170,11 +174,11 @@ def _near(view: RunView, together: Sequence[_Against]) -> Finding:
     return Finding("bound", text, tuple(ratios), one.figures.step, ratios)
 
 
-def _media(one: _Against) -> str:
+def _media(one: _AgainstCeiling) -> str:
     return " to the media, cleaning included," if one.to_media else ""
 
 
-def _figures(one: _Against) -> dict[str, float]:
+def _figures(one: _AgainstCeiling) -> dict[str, float]:
     return {"measured": one.measured, "ceiling": one.ceiling}
 
 
@@ -194,9 +198,9 @@ def _data_sheet(view: RunView, rated: RatedOf) -> Iterator[Finding]:
             kind = _kind(view, figures)
             if kind and kind in sheet and (kind not in best or figures.headline > best[kind].headline):
                 best[kind] = figures
-        off: dict[str, list[_Rated]] = {}
+        off: dict[str, list[_AgainstDataSheet]] = {}
         for kind, figures in best.items():
-            one = _Rated(figures, sheet[kind].value / (1e6 if kind[0] == "bandwidth" else 1.0))
+            one = _AgainstDataSheet(figures, sheet[kind].value / (1e6 if kind[0] == "bandwidth" else 1.0))
             if abs(one.off_pct) < RATED_PCT:
                 near.append(one.off_pct)
             else:
@@ -234,7 +238,7 @@ def _kind(view: RunView, figures: StepFigures) -> tuple[str, str] | None:
     return ("iops", op) if small and deep else None
 
 
-def _off(view: RunView, together: Sequence[_Rated], source: str) -> Finding:
+def _off(view: RunView, together: Sequence[_AgainstDataSheet], source: str) -> Finding:
     """Returns one sentence on all differences from a data sheet, largest first, so that its source is named once."""
     ranked = sorted(together, key=lambda one: -abs(one.off_pct))
     target = ranked[0].figures.target
@@ -245,7 +249,7 @@ def _off(view: RunView, together: Sequence[_Rated], source: str) -> Finding:
     return Finding("surprise", text, (target,), ranked[0].figures.step, off_pct)
 
 
-def _off_text(one: _Rated) -> str:
+def _off_text(one: _AgainstDataSheet) -> str:
     limit = one.figures.rows[0].limit
     return (
         f"{one.figures.label} {rate_text(one.figures)}, {abs(one.off_pct):.0f} % "

@@ -122,7 +122,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class _Half:
+class _MetricPair:
     """What is known of a metric before the number of comparisons is. `names` are those by which it was asked for."""
 
     workload: str
@@ -147,32 +147,32 @@ def compare_sides(
     Raises UsageError for targets that have no counterpart.
     """
     names = tuple(dict.fromkeys((*metrics, *(gate.metric for gate in gates))))
-    found = [(match, *_halves(base, new, match, names)) for match in matches(base, new)]
-    count = sum(half.estimates is not None for _, halves, _ in found for half in halves)
+    found = [(match, *_pairs(base, new, match, names)) for match in matches(base, new)]
+    count = sum(pair.estimates is not None for _, pairs, _ in found for pair in pairs)
     confidence = confidence_of_each(count)
     pairs = [
         Compared(
             match.new.label,
             f"{match.base.label} of {base.name}" if base and match.base else "what is published",
-            [_row(half, confidence, level_pct, gates) for half in halves],
+            [_row(pair, confidence, level_pct, gates) for pair in pairs],
             missing,
-            list(dict.fromkeys(f"{half.workload}: {half.unsettled}" for half in halves if half.unsettled)),
+            list(dict.fromkeys(f"{pair.workload}: {pair.unsettled}" for pair in pairs if pair.unsettled)),
         )
-        for match, halves, missing in found
+        for match, pairs, missing in found
     ]
     return Result(base.name if base else "published", new.name, pairs, confidence, level_pct, gates)
 
 
-def _halves(
+def _pairs(
     base: Side | None, new: Side, match: Match, names: Sequence[str]
-) -> tuple[list[_Half], list[Missing]]:
-    halves: list[_Half] = []
+) -> tuple[list[_MetricPair], list[Missing]]:
+    pairs: list[_MetricPair] = []
     missing: list[Missing] = []
     for corner, theirs, own in cells(base, new, match):
         if own is None:
             missing.append(Missing(corner.label, f"not measured in {new.name}"))
         elif base is None:
-            halves += _beside_published(corner.label, own, new, names)
+            pairs += _beside_published(corner.label, own, new, names)
         elif theirs is None:
             missing.append(Missing(corner.label, f"not measured in {base.name}"))
         elif failed := [cell.failed for cell in (theirs, own) if cell.failed]:
@@ -183,10 +183,10 @@ def _halves(
             for name in names:
                 chosen.setdefault(metric_of(name, in_bandwidth=own.metric == "mbps").name, []).append(name)
             each = (
-                _half(corner.label, METRICS[key], asked, theirs, own, why) for key, asked in chosen.items()
+                _pair(corner.label, METRICS[key], asked, theirs, own, why) for key, asked in chosen.items()
             )
-            halves += [half for half in each if half]
-    return halves, missing
+            pairs += [pair for pair in each if pair]
+    return pairs, missing
 
 
 def _unsettled(base: Side, theirs: Cell, new: Side, own: Cell) -> str:
@@ -199,9 +199,9 @@ def _unsettled(base: Side, theirs: Cell, new: Side, own: Cell) -> str:
     return "; ".join(found)
 
 
-def _half(
+def _pair(
     workload: str, metric: Metric, names: Sequence[str], theirs: Cell, own: Cell, unsettled: str
-) -> _Half | None:
+) -> _MetricPair | None:
     """Returns the estimates of both sides, or why there are none; None for a metric that neither side has."""
     base, new = metric.value(theirs.point), metric.value(own.point)
     if base is None and new is None:
@@ -216,7 +216,7 @@ def _half(
         why = f"not in {'base' if base is None else 'new'}"
     elif known is None:
         why = NO_INTERVAL
-    return _Half(workload, metric, names, base, new, known, why, unsettled)
+    return _MetricPair(workload, metric, names, base, new, known, why, unsettled)
 
 
 def _is_lower_bound(point: Point, metric: Metric) -> bool:
@@ -246,7 +246,7 @@ def _of_repeats(cell: Cell) -> list[Point]:
     return [one for own in found for one in own if one.op == point.op]
 
 
-def _beside_published(workload: str, own: Cell, new: Side, names: Sequence[str]) -> list[_Half]:
+def _beside_published(workload: str, own: Cell, new: Side, names: Sequence[str]) -> list[_MetricPair]:
     """Returns the headline beside the published figure, which is taken as it stands."""
     if own.published is None or own.value is None or RATE not in names:
         return []
@@ -257,21 +257,21 @@ def _beside_published(workload: str, own: Cell, new: Side, names: Sequence[str])
     words = NOT_SETTLED if why else "" if found else NO_INTERVAL
     unsettled = f"new, {why.value}" if why else ""
     names = (RATE, metric.name)
-    return [_Half(workload, metric, names, own.published.value, own.value, estimates, words, unsettled)]
+    return [_MetricPair(workload, metric, names, own.published.value, own.value, estimates, words, unsettled)]
 
 
-def _row(half: _Half, confidence: float, level_pct: float, gates: Sequence[Gate]) -> Row:
+def _row(pair: _MetricPair, confidence: float, level_pct: float, gates: Sequence[Gate]) -> Row:
     found, said, needed = None, Verdict.UNKNOWN, None
-    if half.estimates:
-        base, new = half.estimates
+    if pair.estimates:
+        base, new = pair.estimates
         found = difference(new, base, confidence)
-        if not half.unsettled:
-            said = verdict(found, level_pct, higher_is_better=half.metric.higher_is_better)
+        if not pair.unsettled:
+            said = verdict(found, level_pct, higher_is_better=pair.metric.higher_is_better)
             unknown = said is Verdict.UNKNOWN
             needed = repeats_to_detect(new, base, confidence, level_pct) if unknown else None
     outcomes = [
-        (gate, gate.outcome(found, may_be_claimed=not half.unsettled))
+        (gate, gate.outcome(found, may_be_claimed=not pair.unsettled))
         for gate in gates
-        if gate.metric in half.names
+        if gate.metric in pair.names
     ]
-    return Row(half.workload, half.metric, half.base, half.new, found, said, half.why, needed, outcomes)
+    return Row(pair.workload, pair.metric, pair.base, pair.new, found, said, pair.why, needed, outcomes)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from fathom._core import Job
 from fathom.errors import UsageError
-from fathom.exports.fio_job import MOST_JOBS, FioOptions, OfAnother
+from fathom.exports.fio_job import MOST_JOBS, FioOptions, RateFromSection
 from fathom.exports.units import NoCounterpartError, Place, time_text
 from fathom.method.curve import open_job
 from fathom.method.method import Method, Step
@@ -146,16 +146,16 @@ class FioFile:
                 blank=other is not None,
             )
 
-    def _job(self, step: Step) -> tuple[Job, str, OfAnother | None]:
+    def _job(self, step: Step) -> tuple[Job, str, RateFromSection | None]:
         """Returns the job, the stream whose rate depends on another section, and how. Raises NoCounterpartError."""
         job, stream, other = step.job, "", None
         if step.place and (first := self._steps[step.place.curve]).curve:
             job = open_job(job, first.curve, 1.0)
-            other = OfAnother(_section(first.name), step.place.share or 0.0)
+            other = RateFromSection(_section(first.name), step.place.share or 0.0)
         elif step.offered:
             job = offered_job(job, step.offered, 1.0)
             stream = step.offered.stream or ""
-            other = OfAnother(_section(step.offered.of), step.offered.share)
+            other = RateFromSection(_section(step.offered.of), step.offered.share)
         if other and other.section in map(_section, self._left_out):
             raise NoCounterpartError(
                 f"its rate is a share of what {other.section} reaches, which is left out"

@@ -28,7 +28,7 @@ _DIVIDED = frozenset(("sequential", "sequential-streams", "backwards", "strided"
 
 
 @dataclass(frozen=True)
-class OfAnother:
+class RateFromSection:
     """A rate that is known only after another section has run: this share of its IOPS, over all operations."""
 
     section: str
@@ -47,7 +47,7 @@ class FioOptions:
         whole: Job,
         place: Place,
         note: Callable[[str], None],
-        of_another: OfAnother | None = None,
+        of_another: RateFromSection | None = None,
     ) -> None:
         """Converts it. Raises NoCounterpartError."""
         self._job = job
@@ -313,7 +313,7 @@ class FioOptions:
             self._note(f"rates are whole numbers: {rounded} of {rate_iops:.6g} I/O per second of each job")
         return rounded
 
-    def _letters(self, shares: Sequence[float], other: OfAnother) -> list[str]:
+    def _letters(self, shares: Sequence[float], other: RateFromSection) -> list[str]:
         """Returns a letter for each rate, and the remark that says what it is."""
         letters = ["R", "W"] if len(shares) > 1 else ["R"]
         terms = [

@@ -21,8 +21,8 @@ from fathom import __version__, _core
 from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.load.backend import engine_target, ensure_writable, pins
 from fathom.method.job import SentJob
-from fathom.targets.absent import Absent
 from fathom.targets.claim import Claimed, check_target, claim, recheck
+from fathom.targets.not_measured import NotMeasured
 from fathom.targets.parse import parse_targets
 from fathom.targets.target import Target
 from fathom.targets.telemetry import Telemetry
@@ -65,7 +65,7 @@ class HostFacts:
 
 
 @dataclass(frozen=True)
-class News:
+class JobProgress:
     """What has happened on a host since the last poll. `intervals` are as `Interval.to_bytes` gives them."""
 
     intervals: list[bytes] = field(default_factory=list)
@@ -177,9 +177,9 @@ class HostAgent:
         """Passes when the target of that name is still what was held. Raises RefusedError or FathomError."""
         recheck(self._held_one(name).target, writes=writes)
 
-    def absent(self, name: str) -> list[Absent]:
+    def not_measured(self, name: str) -> list[NotMeasured]:
         """Returns what is not sampled here for the target of that name."""
-        return self._held_one(name).telemetry.absent
+        return self._held_one(name).telemetry.not_measured
 
     def release(self, name: str) -> None:
         """Lets the target of that name go; what still loads it is stopped first."""
@@ -194,7 +194,9 @@ class HostAgent:
         for name in [*self._held]:
             self.release(name)
 
-    def start(self, name: str, job: SentJob, seed: int, step: str, start_at_unix_ns: int, pin: bool) -> News:
+    def start(
+        self, name: str, job: SentJob, seed: int, step: str, start_at_unix_ns: int, pin: bool
+    ) -> JobProgress:
         """Starts a step on the target of that name at that time of this host's clock; returns once it has begun.
 
         `pin` gives each load thread a core of its own, where the target's queues allow (`fathom.load.backend.pins`).
@@ -215,9 +217,9 @@ class HostAgent:
             )
         except _core.BackendError as error:
             raise FathomError(str(error)) from error
-        return News(started_unix_ns=self._handle.started_unix_ns)
+        return JobProgress(started_unix_ns=self._handle.started_unix_ns)
 
-    def poll(self, timeout_s: float) -> News:
+    def poll(self, timeout_s: float) -> JobProgress:
         """Returns what is new; waits up to `timeout_s` for it. Renews the lease.
 
         Raises FathomError behind the last news of a load that the lease has ended.
@@ -225,13 +227,13 @@ class HostAgent:
         self.renew()
         handle = self._handle
         if handle is None:
-            return News(done=True)
+            return JobProgress(done=True)
         started = handle.started_unix_ns
         intervals = [interval.to_bytes() for interval in handle.poll(timeout_s)]
         self.renew()
         if self._expired and handle.done() and not intervals:
             raise FathomError(f"its load was stopped: the coordinator was silent for {self._lease_s:.0f} s")
-        return News(intervals, started, handle.done() and not self._expired)
+        return JobProgress(intervals, started, handle.done() and not self._expired)
 
     def renew(self) -> None:
         """Renews the lease: the coordinator is there, whether it has time to ask for news or not."""

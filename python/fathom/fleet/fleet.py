@@ -22,8 +22,8 @@ from fathom.fleet.load import POLL_S, FleetLoad, Host, Remote, reason
 from fathom.load.seeds import step_seed
 from fathom.method.job import of_parts
 from fathom.runs.document import LOST_HOST, NoteRecord
-from fathom.targets.absent import Absent
 from fathom.targets.array import PREFIX
+from fathom.targets.not_measured import NotMeasured
 from fathom.targets.parse import is_file_set
 from fathom.targets.safety import ensure_same
 from fathom.targets.target import FILE_KINDS, REAL_KINDS, Identity, Target
@@ -159,10 +159,10 @@ class Fleet:
             identity = replace(one.identity, file_uuid=then.file_uuid)
             own[host] = replace(one, made=one.kind in FILE_KINDS, identity=identity)
 
-    def absent(self, target: Target) -> list[Absent]:
+    def not_measured(self, target: Target) -> list[NotMeasured]:
         """Returns what the hosts cannot sample, each once with the hosts."""
         own = self._targets[target.name]
-        said = self._on_all(target, lambda host, own: host.remote.submit(HostAgent.absent, own.name))
+        said = self._on_all(target, lambda host, own: host.remote.submit(HostAgent.not_measured, own.name))
         return _once(
             {
                 host: [replace(one, of=target.name) if one.of == own[host].name else one for one in found]
@@ -342,9 +342,9 @@ class FleetBackend:
         return list(self._fleet.parts(self._target))
 
     @property
-    def absent(self) -> Sequence[Absent]:
+    def not_measured(self) -> Sequence[NotMeasured]:
         """What the hosts that hold the target cannot sample."""
-        return self._fleet.absent(self._target)
+        return self._fleet.not_measured(self._target)
 
     def step(self, name: str) -> None:
         """Names the step that comes next, for the hosts' telemetry."""
@@ -397,9 +397,9 @@ class FleetBackend:
         return self._load
 
 
-def _once(said: Mapping[str, Sequence[Absent]]) -> list[Absent]:
+def _once(said: Mapping[str, Sequence[NotMeasured]]) -> list[NotMeasured]:
     """Returns what the hosts lack, each once with the hosts that lack it."""
-    by_what: dict[Absent, list[str]] = {}
+    by_what: dict[NotMeasured, list[str]] = {}
     for host, found in said.items():
         for one in found:
             by_what.setdefault(one, []).append(host)

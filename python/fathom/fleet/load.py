@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 
 from fathom import _core
 from fathom.errors import FathomError
-from fathom.fleet.agent import Ended, HostAgent, News, Sampled
+from fathom.fleet.agent import Ended, HostAgent, JobProgress, Sampled
 from fathom.fleet.clocks import Offset
 from fathom.fleet.wire import MOST_WORDS
 from fathom.load.parts import Totals
@@ -65,7 +65,7 @@ class _Member:
     """One host's part of a running step."""
 
     host: Host
-    news: "Future[News] | None" = None
+    news: "Future[JobProgress] | None" = None
     asked_s: float = 0.0
     patience_s: float = START_S
     started_unix_ns: int | None = None
@@ -95,7 +95,7 @@ class FleetLoad:
     def __init__(
         self,
         hosts: Sequence[Host],
-        starts: "Mapping[str, Future[News]]",
+        starts: "Mapping[str, Future[JobProgress]]",
         on_end: Callable[[int | None, Sequence[Host]], None],
     ) -> None:
         self._ordered_s = time.monotonic()
@@ -180,7 +180,7 @@ class FleetLoad:
                 member.news = member.host.remote.submit(HostAgent.poll, POLL_S)
                 member.asked_s, member.patience_s = time.monotonic(), member.host.silence_s + POLL_S
 
-    def _take(self, member: _Member, future: "Future[News]") -> list[_core.Interval]:
+    def _take(self, member: _Member, future: "Future[JobProgress]") -> list[_core.Interval]:
         member.news = None
         try:
             news = future.result()

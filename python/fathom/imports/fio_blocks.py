@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from fathom.imports.draft import Value
-from fathom.imports.fio_given import Given
+from fathom.imports.fio_given import GivenOptions
 from fathom.imports.units import size_text
 
 _OPS: dict[str, tuple[str, ...]] = {
@@ -26,7 +26,7 @@ Sizes = list[tuple[int, float]]
 class Blocks:
     """What is issued, in which sizes: `sizes` of each operation in bytes with their shares."""
 
-    def __init__(self, given: Given) -> None:
+    def __init__(self, given: GivenOptions) -> None:
         """Raises UsageError."""
         self._given = given
         self.rw, _, self.modifier = given.text("rw", "read").partition(":")

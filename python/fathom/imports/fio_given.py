@@ -12,7 +12,7 @@ _NUMBER = re.compile(r"\d{1,15}(\.\d{1,15})?%?")
 _ORDER = ("read", "write", "trim")
 
 
-class Given:
+class GivenOptions:
     """The options of a job as they are asked for. Applied ones that nobody asked for are an internal fault."""
 
     def __init__(self, job: FioJob, draft: Draft) -> None:

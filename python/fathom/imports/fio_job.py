@@ -3,7 +3,7 @@
 from fathom.imports.draft import Draft, Value
 from fathom.imports.fio_blocks import Blocks
 from fathom.imports.fio_file import FioJob
-from fathom.imports.fio_given import Given
+from fathom.imports.fio_given import GivenOptions
 from fathom.imports.fio_place import Place
 from fathom.imports.units import duration_text, size_text
 
@@ -41,7 +41,7 @@ class Conversion:
         """Converts it; notes go to the draft. Raises UsageError."""
         self.job = job
         self._draft = draft
-        self._given = Given(job, draft)
+        self._given = GivenOptions(job, draft)
         for key in (
             *("name", "description", "filename", "filename_format", "directory", "stonewall", "overwrite"),
         ):

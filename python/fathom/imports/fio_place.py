@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from fathom.imports.draft import Value
 from fathom.imports.fio_blocks import Blocks
-from fathom.imports.fio_given import Given
+from fathom.imports.fio_given import GivenOptions
 from fathom.imports.units import size_text
 
 #: A place or a length: bytes, or percent of the target.
@@ -14,7 +14,7 @@ Extent = tuple[str, float]
 class Place:
     """Pattern, position, region and alignment of a job, and of each of its parts where they divide a region."""
 
-    def __init__(self, given: Given, blocks: Blocks, jobs: int, *, own_files: bool) -> None:
+    def __init__(self, given: GivenOptions, blocks: Blocks, jobs: int, *, own_files: bool) -> None:
         """Places a job that runs `numjobs` times, each with a file of its own or all on one.
 
         Raises UsageError.

@@ -11,7 +11,7 @@ from fathom.imports.draft import Draft, DraftStep, Value, name_of
 from fathom.imports.fio_options import Use
 from fathom.imports.units import size_text
 from fathom.imports.variables import Variables
-from fathom.imports.vdbench_file import Definition, Given, definitions
+from fathom.imports.vdbench_file import Definition, GivenKey, definitions
 from fathom.imports.vdbench_keys import REPORTS, Section
 from fathom.imports.vdbench_place import Storage
 from fathom.imports.vdbench_run import File, Run
@@ -58,7 +58,7 @@ def from_vdbench(text: str, file: str, variables: Variables) -> Draft:
     return draft
 
 
-def _judge(given: Given, draft: Draft) -> None:
+def _judge(given: GivenKey, draft: Draft) -> None:
     """Refuses a key that would make it another test, and notes one that is left out."""
     key = given.key
     if key.use is Use.APPLIED or given.written.lower() in key.neutral:

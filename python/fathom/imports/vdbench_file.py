@@ -32,7 +32,7 @@ _UNQUOTED = str.maketrans({value: chr(key) for key, value in _QUOTED.items()})
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenKey:
     """A key as the file gives it, with its values."""
 
     key: VdbenchKey
@@ -119,14 +119,14 @@ class Definition:
     section: Section
     name: str
     place: str
-    keys: dict[str, Given] = field(default_factory=dict)
+    keys: dict[str, GivenKey] = field(default_factory=dict)
 
-    def set(self, given: Given) -> None:
+    def set(self, given: GivenKey) -> None:
         """Takes a key; one that was there goes to the end, as Vdbench's loops do."""
         self.keys.pop(given.key.name, None)
         self.keys[given.key.name] = given
 
-    def get(self, *names: str) -> Given | None:
+    def get(self, *names: str) -> GivenKey | None:
         """Returns the last given of these keys."""
         return next((one for one in reversed(self.keys.values()) if one.key.name in names), None)
 
@@ -136,7 +136,7 @@ class Definition:
         return given.number() if given else otherwise
 
 
-def definitions(text: str, file: str, fill: Fill) -> Iterator[tuple[Definition | None, Given | None]]:
+def definitions(text: str, file: str, fill: Fill) -> Iterator[tuple[Definition | None, GivenKey | None]]:
     """Definitions as they begin, and their keys as they come (a key after its definition). `fill` puts values of
     variables into a line at a place. Raises UsageError.
     """
@@ -164,7 +164,7 @@ def definitions(text: str, file: str, fill: Fill) -> Iterator[tuple[Definition |
                 "see docs/reference/import-vdbench.md",
             )
         values, listed = _values(value)
-        given = Given(key, word, values, place, listed)
+        given = GivenKey(key, word, values, place, listed)
         if current:
             current.set(given)
         yield current, given

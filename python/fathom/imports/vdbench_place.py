@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fathom.errors import UsageError
 from fathom.imports.draft import Value
 from fathom.imports.units import size_text
-from fathom.imports.vdbench_file import Definition, Given
+from fathom.imports.vdbench_file import Definition, GivenKey
 
 #: More bytes than any device has: all there is from a start on.
 _ALL_THERE_IS = "up to 1024PiB"
@@ -52,7 +52,7 @@ class Storage:
         return (self.is_device, *(one and one.values for one in given))
 
 
-def divided(given: Given) -> float:
+def divided(given: GivenKey) -> float:
     """Returns a value over its divisor, if it has one: `size=(100g,4)` is a quarter of 100g."""
     if len(given.values) > 2:
         raise given.error("more than two values", "a value, and what divides it")

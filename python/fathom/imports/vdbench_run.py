@@ -9,7 +9,7 @@ from typing import TypeVar
 from fathom.errors import UsageError
 from fathom.imports.draft import Draft, DraftStep, Value, name_of
 from fathom.imports.units import duration_text, size_text
-from fathom.imports.vdbench_file import MOST_VALUES, Definition, Given
+from fathom.imports.vdbench_file import MOST_VALUES, Definition, GivenKey
 from fathom.imports.vdbench_place import Range, Storage, range_of, region_of, same_kind
 from fathom.imports.vdbench_workload import Chosen, Workload, mix_of
 
@@ -239,7 +239,7 @@ class Run:
             raise UsageError(f"{self.run.place}: openflags differ between its storage", "give all the same")
         return found.pop()
 
-    def _is_direct(self, storage: Storage, given: Given | None) -> bool:
+    def _is_direct(self, storage: Storage, given: GivenKey | None) -> bool:
         """By its flags; without any a device is. Raises UsageError for flags that change the I/O."""
         if given is None:
             if storage.is_device:
@@ -450,7 +450,7 @@ class Combination:
         return {"bytes": bounds["size"] if isinstance(bounds, dict) else bounds or "0"}
 
 
-def _matching(named: Given, among: Mapping[str, _Named]) -> list[_Named]:
+def _matching(named: GivenKey, among: Mapping[str, _Named]) -> list[_Named]:
     """Returns those that a key names, ranges and stars at the end included. Raises UsageError where there is none of a
     name.
     """

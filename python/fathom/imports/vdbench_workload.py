@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from fathom.imports.draft import Value
 from fathom.imports.units import size_text
-from fathom.imports.vdbench_file import Definition, Given
+from fathom.imports.vdbench_file import Definition, GivenKey
 
 #: Block sizes with their shares.
 Sizes: TypeAlias = tuple[tuple[int, float], ...]
@@ -92,7 +92,7 @@ def _percent(value: float, definition: Definition, name: str) -> float:
     return min(value, 100.0)
 
 
-def sizes_of(given: Given) -> Sizes:
+def sizes_of(given: GivenKey) -> Sizes:
     """Returns sizes of `xfersize=`: one, pairs with percent, or all multiples from a least to a most. Raises
     UsageError.
     """
@@ -119,7 +119,7 @@ def sizes_of(given: Given) -> Sizes:
     )
 
 
-def _multiples(given: Given, least: int, most: int, step: int) -> Sizes:
+def _multiples(given: GivenKey, least: int, most: int, step: int) -> Sizes:
     """Returns every size from the least to the most by a step, equally often."""
     if least >= most or step <= 0 or step % 512:
         raise given.error("expected (least,most,step), the step a multiple of 512", "such as (4k,64k,4k)")
@@ -129,7 +129,7 @@ def _multiples(given: Given, least: int, most: int, step: int) -> Sizes:
     return tuple((least + number * step, 100.0 / count) for number in range(count))
 
 
-def seeks_of(given: Given) -> float:
+def seeks_of(given: GivenKey) -> float:
     """Returns the percentage of `seekpct=`. Raises UsageError."""
     if len(given.values) > 1:
         raise given.error("a distribution of its own", "use seekpct=random")

@@ -9,8 +9,8 @@ from fathom.errors import naming
 from fathom.load.array import EngineArray
 from fathom.load.backend import Backend, EngineBackend
 from fathom.load.resolve import resolve_targets
-from fathom.targets.absent import Absent
 from fathom.targets.claim import Claimed, check_target, claim, claimed, recheck
+from fathom.targets.not_measured import NotMeasured
 from fathom.targets.target import Identity, Target
 from fathom.targets.telemetry import Telemetry
 
@@ -24,7 +24,7 @@ class Sampler(Protocol):
     """Samples the machines and devices while a target runs."""
 
     @property
-    def absent(self) -> Sequence[Absent]:
+    def not_measured(self) -> Sequence[NotMeasured]:
         """What cannot be sampled here."""
         ...
 

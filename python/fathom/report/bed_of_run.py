@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from fathom.output.text import size
 from fathom.report.comparison import Column, is_drive, part_name
 from fathom.report.style import bytes_10, plain
-from fathom.report.test_bed import Bed, Piece
+from fathom.report.test_bed import Component, TestBed
 from fathom.runs.document import RunDocument, TargetRecord
 
 GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
@@ -29,14 +29,14 @@ NOTHING = {"null": "Nothing behind it: Fathom's own floor", "nop": "The kernel's
 Identity = Mapping[str, JsonValue]
 
 
-def bed_of_run(column: Column) -> Bed:
+def bed_of_run(column: Column) -> TestBed:
     """Returns the machine of the column's run with the devices of its target."""
     document, target = column.run.document, column.target
     parts = [one for one in document.targets if one.part_of == target.name]
     drives = [one for one in parts if is_drive(one, target)]
     hosts = [one for one in parts if not is_drive(one, target)]
     stages = (tuple(_hosts(document, target, hosts)), *_between(drives or [target]))
-    return Bed(
+    return TestBed(
         "The machine of this run" if len(hosts) < 2 else "The hosts of this run",
         "read by Fathom when the run began",
         (*stages, tuple(_alike([_drive(drive) for drive in drives or [target]]))),
@@ -44,20 +44,20 @@ def bed_of_run(column: Column) -> Bed:
     )
 
 
-def _alike(pieces: list[Piece]) -> Iterator[Piece]:
+def _alike(pieces: list[Component]) -> Iterator[Component]:
     """Yields each piece once, with the number of those that are like it."""
     for piece, count in Counter(pieces).items():
         yield replace(piece, count=count)
 
 
-def _hosts(document: RunDocument, target: TargetRecord, hosts: list[TargetRecord]) -> Iterator[Piece]:
+def _hosts(document: RunDocument, target: TargetRecord, hosts: list[TargetRecord]) -> Iterator[Component]:
     facts = tuple(_machine(document))
     if hosts:
         note = ("note", "the facts are those of the host that led the run")
         for host in hosts:
-            yield Piece("host", plain(part_name(host, target)), 1, (*facts, note))
+            yield Component("host", plain(part_name(host, target)), 1, (*facts, note))
     else:
-        yield Piece("host", _host_title(document.environment), 1, facts)
+        yield Component("host", _host_title(document.environment), 1, facts)
 
 
 def _host_title(environment: Identity) -> str:
@@ -84,17 +84,17 @@ def _machine(document: RunDocument) -> Iterator[tuple[str, str]]:
     yield "tool", f"Fathom {plain(version)}".strip()
 
 
-def _between(drives: list[TargetRecord]) -> Iterator[tuple[Piece, ...]]:
+def _between(drives: list[TargetRecord]) -> Iterator[tuple[Component, ...]]:
     """Yields a fabric and a file system where the drives are reached through one."""
     fabrics = dict.fromkeys(
-        Piece("switch", FABRICS[transport])
+        Component("switch", FABRICS[transport])
         for drive in drives
         if (transport := str(drive.identity.get("transport"))) in FABRICS
     )
     if fabrics:
         yield tuple(fabrics)
     systems = dict.fromkeys(
-        Piece("software", f"{plain(str(name))} file system", 1, tuple(_mount(drive.identity)))
+        Component("software", f"{plain(str(name))} file system", 1, tuple(_mount(drive.identity)))
         for drive in drives
         if (name := drive.identity.get("file_system"))
     )
@@ -107,11 +107,11 @@ def _mount(identity: Identity) -> Iterator[tuple[str, str]]:
         yield "software", f"mounted {plain(str(options))}"
 
 
-def _drive(target: TargetRecord) -> Piece:
+def _drive(target: TargetRecord) -> Component:
     identity = target.identity
     known = identity.get("model") or identity.get("device") or target.label or target.name
     title = NOTHING.get(target.kind) or plain(str(known))
-    return Piece("drive", title, 1, tuple(_drive_facts(target)), uplink=_link(identity))
+    return Component("drive", title, 1, tuple(_drive_facts(target)), uplink=_link(identity))
 
 
 def _drive_facts(target: TargetRecord) -> Iterator[tuple[str, str]]:

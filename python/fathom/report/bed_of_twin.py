@@ -9,7 +9,7 @@ from fathom.catalog.models import Device, Machine, System
 from fathom.errors import FathomError
 from fathom.report.comparison import Column
 from fathom.report.style import bytes_10
-from fathom.report.test_bed import Bed, Piece
+from fathom.report.test_bed import Component, TestBed
 
 FACTS = {
     "cpu": "processor",
@@ -24,20 +24,20 @@ FACTS = {
 """Key of a catalogue's machine and name in the table."""
 
 
-def bed_of_twin(column: Column) -> Bed:
+def bed_of_twin(column: Column) -> TestBed:
     """Returns the bench and the drives of a twin; of one that this catalogue does not know, only that it is a twin."""
     try:
         device = load_device(_entry(column))
         drives = tuple(_drives(column, device))
     except FathomError:
         title = "A twin that this version's catalogue does not know"
-        return Bed(title, "", ((Piece("drive", column.label),),), simulated=True)
+        return TestBed(title, "", ((Component("drive", column.label),),), simulated=True)
     benches = list(_benches(column, device))
     machines = [*(benches[0].machines if benches else ()), *device.machines]
     tools = dict.fromkeys(machine.tool for bench in benches for machine in bench.machines if machine.tool)
     title = " and ".join(dict.fromkeys(bench.label for bench in benches))
     source = "; ".join(dict.fromkeys(bench.source for bench in benches))
-    return Bed(title, source, (*_stages(machines, list(tools)), drives), simulated=True)
+    return TestBed(title, source, (*_stages(machines, list(tools)), drives), simulated=True)
 
 
 def _entry(column: Column) -> str:
@@ -58,21 +58,23 @@ def _benches(column: Column, device: Device) -> Iterator[System]:
             continue
 
 
-def _stages(machines: Sequence[Machine], tools: Sequence[str]) -> Iterator[tuple[Piece, ...]]:
+def _stages(machines: Sequence[Machine], tools: Sequence[str]) -> Iterator[tuple[Component, ...]]:
     """Yields the machines of each role, in the order of the path."""
     for role in dict.fromkeys(machine.role for machine in machines):
         yield tuple(_machine(machine, tools) for machine in machines if machine.role == role)
 
 
-def _machine(machine: Machine, tools: Sequence[str]) -> Piece:
+def _machine(machine: Machine, tools: Sequence[str]) -> Component:
     stated = {name: text for key, name in FACTS.items() if (text := getattr(machine, key))}
     if machine.tool:
         stated["tool"] = ", ".join(tools)
     facts = tuple(stated.items())
-    return Piece(machine.role, machine.model, machine.count, facts, machine.link or "", machine.uplink or "")
+    return Component(
+        machine.role, machine.model, machine.count, facts, machine.link or "", machine.uplink or ""
+    )
 
 
-def _drives(column: Column, device: Device) -> Iterator[Piece]:
+def _drives(column: Column, device: Device) -> Iterator[Component]:
     """Yields the drives of a simulated system, or the simulated drive as often as the target has it."""
     members = device.twin.members if device.twin else {}
     if not members:
@@ -83,7 +85,7 @@ def _drives(column: Column, device: Device) -> Iterator[Piece]:
         yield _drive(member.identity.label, member, count)
 
 
-def _drive(label: str, device: Device, count: int) -> Piece:
+def _drive(label: str, device: Device, count: int) -> Component:
     identity = device.identity
     facts = [("capacity", bytes_10(device.capacity_bytes))]
     if identity.form_factor:
@@ -92,4 +94,4 @@ def _drive(label: str, device: Device, count: int) -> Piece:
         published = load_published(device.published)
         facts += ratings([row for row in published.ratings if is_about(row, device)]).items()
         facts += data_sheet(published.identity).items()
-    return Piece("drive", label, count, tuple(facts), uplink=(identity.interface or "").split(",")[0])
+    return Component("drive", label, count, tuple(facts), uplink=(identity.interface or "").split(",")[0])

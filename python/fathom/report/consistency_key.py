@@ -9,12 +9,12 @@ from fathom.report.legend import legend_of
 from fathom.report.style import compact, grouped, seconds, slot
 
 if TYPE_CHECKING:
-    from fathom.report.sections.consistency import Long
+    from fathom.report.sections.consistency import LongStep
 
 MOST_DOTS = 3600
 
 
-def key_figure(longs: "Sequence[Long]", settled: "Sequence[Long]", window: str) -> KeyFigure:
+def key_figure(longs: "Sequence[LongStep]", settled: "Sequence[LongStep]", window: str) -> KeyFigure:
     """Returns the scatter over the whole step, and bars of rate, consistency and efficiency over its end."""
     columns = list({long.column.index: long.column for long in longs}.values())
     figure = Figure(
@@ -32,21 +32,21 @@ def key_figure(longs: "Sequence[Long]", settled: "Sequence[Long]", window: str) 
     return KeyFigure(_held(ranked[0], window), figure, [_also(long) for long in ranked[1:]] + _watts(ranked))
 
 
-def _held(long: "Long", window: str) -> str:
+def _held(long: "LongStep", window: str) -> str:
     verb = "did" if long.column.run.document.quick else "holds"
     return (
         f"{long.column.short} {verb} {grouped(long.figures.mean)} IOPS over the last {window} of its writes."
     )
 
 
-def _also(long: "Long") -> str:
+def _also(long: "LongStep") -> str:
     worst = 100 * long.figures.worst / long.figures.mean
     return (
         f"{long.column.short}: {grouped(long.figures.mean)} IOPS, its worst second at {worst:.0f} % of that."
     )
 
 
-def _watts(ranked: "Sequence[Long]") -> list[str]:
+def _watts(ranked: "Sequence[LongStep]") -> list[str]:
     known = [long for long in ranked if long.iops_per_watt]
     best = max(known, key=lambda long: long.iops_per_watt or 0.0, default=None)
     if best is None:
@@ -55,7 +55,7 @@ def _watts(ranked: "Sequence[Long]") -> list[str]:
     return [f"{best.column.short} does {compact(best.iops_per_watt or 0)} IOPS per watt{most}."]
 
 
-def _scatter(longs: "Sequence[Long]") -> Chart:
+def _scatter(longs: "Sequence[LongStep]") -> Chart:
     from fathom.report.sections.consistency import thinned
 
     every = max(-(-len(long.seconds) // MOST_DOTS) for long in longs)
@@ -85,7 +85,7 @@ def _scatter(longs: "Sequence[Long]") -> Chart:
     return Chart("key-dots", longs[0].label, "IOPS, second by second", option, summary, 290, wide=True)
 
 
-def _bars(longs: "Sequence[Long]") -> list[Chart]:
+def _bars(longs: "Sequence[LongStep]") -> list[Chart]:
     """Returns a panel for each figure that any target has."""
     names = [long.column.short for long in longs]
     charts = []
@@ -106,14 +106,14 @@ def _bars(longs: "Sequence[Long]") -> list[Chart]:
     return charts
 
 
-MEASURES: "Sequence[tuple[str, str, str, Callable[[Long], float | None]]]" = (
+MEASURES: "Sequence[tuple[str, str, str, Callable[[LongStep], float | None]]]" = (
     ("rate", "Rate", "mean IOPS", lambda long: long.figures.mean),
     ("steadiness", "Consistency", "mean / deviation", lambda long: long.figures.steadiness),
     ("watts", "Efficiency", "IOPS per watt", lambda long: long.iops_per_watt),
 )
 
 
-def _table(longs: "Sequence[Long]") -> Table:
+def _table(longs: "Sequence[LongStep]") -> Table:
     head = [Item(title, sub) for _, title, sub, _ in MEASURES]
     rows = [
         Row(

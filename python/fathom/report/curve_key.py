@@ -13,7 +13,7 @@ from fathom.report.legend import legend_of
 from fathom.report.style import compact, grouped, slot
 
 if TYPE_CHECKING:
-    from fathom.report.sections.curves import Dot, Drawn, Workload
+    from fathom.report.sections.curves import Dot, TargetCurve, Workload
 
 MOST_PANELS = 4
 ALONE_PX, BESIDE_PX = 400, 320
@@ -23,7 +23,7 @@ VIEWS: tuple[tuple[Latency, str], ...] = (("service", "Service"), ("response", "
 
 
 def key_figure(
-    workloads: "Sequence[Workload]", unsettled: "Sequence[tuple[Workload, Drawn]]"
+    workloads: "Sequence[Workload]", unsettled: "Sequence[tuple[Workload, TargetCurve]]"
 ) -> KeyFigure | None:
     """Returns the key figure of curves that have points; None where none has. `unsettled` are those without a claim."""
     drawn = [workload for workload in workloads if any(one.dots for one in workload.drawn)]
@@ -55,7 +55,7 @@ def key_figure(
     return KeyFigure(_sentence(first, ranked), figure, reasons)
 
 
-def _sentence(workload: "Workload", ranked: "Sequence[Drawn]") -> str:
+def _sentence(workload: "Workload", ranked: "Sequence[TargetCurve]") -> str:
     best = ranked[0]
     verb = "sustains the most" if len(ranked) > 1 else "sustains"
     rate, half = _most(best).figures.iops, _half(best)
@@ -63,20 +63,20 @@ def _sentence(workload: "Workload", ranked: "Sequence[Drawn]") -> str:
     return f"{text}; at half of that it answers in {compact(half)} us." if half else f"{text}."
 
 
-def _held(one: "Drawn") -> str:
+def _held(one: "TargetCurve") -> str:
     rate, half = _most(one).figures.iops, _half(one)
     return f"{one.column.short} sustains {compact(rate)} IOPS" + (
         f", and answers in {compact(half)} us at half." if half else "."
     )
 
 
-def _most(one: "Drawn") -> "Dot":
+def _most(one: "TargetCurve") -> "Dot":
     """Returns the sustained point of the greatest rate; the maximum where none is."""
     sustained = [dot for dot in one.dots if dot.figures.sustained]
     return max(sustained, key=lambda dot: dot.figures.iops, default=one.top)
 
 
-def _half(one: "Drawn") -> float | None:
+def _half(one: "TargetCurve") -> float | None:
     """Returns the mean latency, us, of the point next to half the greatest sustained rate."""
     most = _most(one).figures.iops
     known = [dot.figures for dot in one.dots if dot.figures.sustained and dot.figures.mean_us]
@@ -120,7 +120,7 @@ def _option(workload: "Workload", latency: Latency) -> Option:
     return scatter_chart(Axis("IOPS", "count", low=0), y, lines, crosses, limit) | switch.option()
 
 
-def _line(one: "Drawn", latency: Latency) -> Line:
+def _line(one: "TargetCurve", latency: Latency) -> Line:
     dots = [dot for dot in one.dots if dot.figures.mean(latency) is not None]
     bend = one.knee
     at = bend.figures.mean(latency) if bend else None

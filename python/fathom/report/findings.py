@@ -24,7 +24,7 @@ from fathom.sizing.drive import rated_drive
 
 
 @dataclass(frozen=True)
-class Told:
+class FindingTexts:
     """Findings in words: the outcome in a sentence, workload by workload, how it compares, surprises, what to mind.
 
     What limits each target is in a section of its own.
@@ -37,7 +37,7 @@ class Told:
     remarks: Sequence[str]
 
 
-def tell(comparison: Comparison) -> Told:
+def finding_texts(comparison: Comparison) -> FindingTexts:
     """Returns the findings on all columns."""
     found = findings(one_view(comparison), counted(comparison.lookup), physics_of, _rated)
 
@@ -49,7 +49,7 @@ def tell(comparison: Comparison) -> Told:
         " ".join(texts("consistency")),
         " ".join(caveats(comparison)),
     ]
-    return Told(
+    return FindingTexts(
         " ".join(texts("overall")),
         [*texts("leader", "single"), *texts("level", "no-winner"), *texts("unsettled")],
         " ".join(texts("agreement", "order")),

@@ -80,7 +80,7 @@ class Mean:
 
 
 @dataclass(frozen=True)
-class Repeated:
+class RepeatedRounds:
     """Rounds of one name on one target, of every repeat; of a single run they are its own."""
 
     repeats: Sequence[Rounds]
@@ -139,7 +139,7 @@ class Repeated:
 
 
 @dataclass(frozen=True)
-class OnTarget(Repeated):
+class TargetRounds(RepeatedRounds):
     """Rounds as a column of a report has them."""
 
     column: Column
@@ -152,22 +152,22 @@ class OnTarget(Repeated):
         return [(f"{self.column.short}, run {letters[id(one.run)]}", one) for one in self.repeats]
 
 
-def rounds_of(comparison: Comparison) -> dict[str, list[OnTarget]]:
+def rounds_of(comparison: Comparison) -> dict[str, list[TargetRounds]]:
     """Returns every rounds by name, on each target that ran them."""
-    found: dict[str, list[OnTarget]] = {}
+    found: dict[str, list[TargetRounds]] = {}
     for column in comparison.columns:
         for name, one in repeated_rounds(column.run, column.target.name).items():
-            found.setdefault(name, []).append(OnTarget(one.repeats, column))
+            found.setdefault(name, []).append(TargetRounds(one.repeats, column))
     return found
 
 
-def repeated_rounds(run: RunData, target: str) -> dict[str, Repeated]:
+def repeated_rounds(run: RunData, target: str) -> dict[str, RepeatedRounds]:
     """Returns every rounds of a target by name, over the run's repeats."""
     found: dict[str, list[Rounds]] = {}
     for one in run.repeats:
         for rounds in _rounds(one, target):
             found.setdefault(rounds.place.of, []).append(rounds)
-    return {name: Repeated(repeats) for name, repeats in found.items()}
+    return {name: RepeatedRounds(repeats) for name, repeats in found.items()}
 
 
 def _rounds(run: RunData, target: str) -> list[Rounds]:
@@ -194,7 +194,7 @@ def _series(run: RunData, place: Round, step: str, points: dict[int, list[Point]
     return Series(step, label, points, [value for value in found if value is not None])
 
 
-def axes(rounds: Repeated) -> tuple[dict[str, str], dict[str, str]]:
+def axes(rounds: RepeatedRounds) -> tuple[dict[str, str], dict[str, str]]:
     """Returns steps `a-b` of a matrix as rows a and columns b, each with its part of their labels, `..., A, B`; empty
     where they are none.
     """
@@ -212,12 +212,12 @@ def axes(rounds: Repeated) -> tuple[dict[str, str], dict[str, str]]:
     )
 
 
-def verdicts(found: dict[str, list[OnTarget]]) -> list[str]:
+def verdicts(found: dict[str, list[TargetRounds]]) -> list[str]:
     """Returns what became of the rounds, and by how much they still moved and strayed."""
     return [_verdict(name, one) for name, members in found.items() for one in members]
 
 
-def _verdict(name: str, one: OnTarget) -> str:
+def _verdict(name: str, one: TargetRounds) -> str:
     label = f"{one.column.label}, {name}"
     if len(one.repeats) > 1:
         return f"{label}: {_over_repeats(one)}"
@@ -235,7 +235,7 @@ def _verdict(name: str, one: OnTarget) -> str:
     )
 
 
-def _over_repeats(one: OnTarget) -> str:
+def _over_repeats(one: TargetRounds) -> str:
     """In how many repeats the window passes, after how many rounds, and which of them the figures are of."""
     place, many = one.place, len(one.repeats)
     if not place.judged:

@@ -13,7 +13,7 @@ from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Tab
 from fathom.report.charts import Axis, Line, bar_chart, scatter_chart
 from fathom.report.comparison import Comparison
 from fathom.report.legend import legend_of
-from fathom.report.rounds import Mean, OnTarget, axes
+from fathom.report.rounds import Mean, TargetRounds, axes
 from fathom.report.style import compact, grouped, plain, slot
 from fathom.report.sweeps import PATTERNS
 
@@ -21,7 +21,7 @@ IDLE = "snia-hir"
 MOST_BARS = 12
 LEVEL_SHARE = 0.02
 """A smaller difference is none."""
-Found = Mapping[str, Sequence[OnTarget]]
+Found = Mapping[str, Sequence[TargetRounds]]
 
 
 def key_figure(found: Found, comparison: Comparison) -> KeyFigure | None:
@@ -36,13 +36,13 @@ def key_figure(found: Found, comparison: Comparison) -> KeyFigure | None:
     return _bars(found)
 
 
-def _unsettled(members: Sequence[OnTarget]) -> list[str]:
+def _unsettled(members: Sequence[TargetRounds]) -> list[str]:
     """Returns which targets did not pass the standard's window."""
     names = [one.column.short for one in members if one.place.judged and not one.steady]
     return [f"{name} did not reach steady state: its figures are of the last rounds." for name in names]
 
 
-def _when(members: Sequence[OnTarget]) -> str:
+def _when(members: Sequence[TargetRounds]) -> str:
     """Returns what the means are of: steady state only where the standard's window was judged, and passed by all."""
     steady = all(one.place.judged and one.steady for one in members)
     return "In steady state" if steady else "Over its last rounds"
@@ -60,7 +60,7 @@ def _bars(found: Found) -> KeyFigure | None:
     columns = list({one.column.index: one.column for members, _ in rows for one in members}.values())
     labels = [_called(members, step) for members, step in rows]
 
-    def value(index: int, members: Sequence[OnTarget], step: str) -> Mean | None:
+    def value(index: int, members: Sequence[TargetRounds], step: str) -> Mean | None:
         return next((one.mean(step) for one in members if one.column.index == index), None)
 
     bars = [
@@ -111,7 +111,7 @@ def _bars(found: Found) -> KeyFigure | None:
     return KeyFigure(sentence, figure, [*reasons, *_unsettled(members)])
 
 
-def _called(members: Sequence[OnTarget], step: str) -> str:
+def _called(members: Sequence[TargetRounds], step: str) -> str:
     """Returns `4 KiB random reads` by what the step issues; its label where its job says less."""
     one = next(one for one in members if step in one.steps)
     points = next(series.points for series in one.repeats[0].series if series.step == step)
@@ -132,7 +132,7 @@ def _item(mean: Mean | None) -> Item:
     return Item("–", tone="quiet") if mean is None else Item(grouped(mean.value))
 
 
-def _heat_map(members: Sequence[OnTarget]) -> KeyFigure:
+def _heat_map(members: Sequence[TargetRounds]) -> KeyFigure:
     """Returns the matrix of the standard's means, the darker the more IOPS, each target's own."""
     rows, columns = axes(members[0])
     most = max(mean.value for one in members for step in one.steps if (mean := one.mean(step)))
@@ -181,7 +181,7 @@ class _Demand:
     mean_us: float
 
 
-def _demand(one: OnTarget) -> list[_Demand]:
+def _demand(one: TargetRounds) -> list[_Demand]:
     """Returns the steps by growing I/Os in flight; none where the rounds do not vary them."""
     found: dict[int, _Demand] = {}
     for step in one.steps:
@@ -196,7 +196,7 @@ def _demand(one: OnTarget) -> list[_Demand]:
     return [found[depth] for depth in sorted(found)] if len(found) > 3 else []
 
 
-def _demand_plot(members: Sequence[OnTarget]) -> KeyFigure:
+def _demand_plot(members: Sequence[TargetRounds]) -> KeyFigure:
     """Returns latency over IOPS as the I/Os in flight grow."""
     of = {one.column.index: _demand(one) for one in members}
     lines = [

@@ -15,7 +15,7 @@ from fathom.output.text import size
 from fathom.report.blocks import Item
 from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.data import RunData
-from fathom.report.rounds import Repeated, repeated_rounds
+from fathom.report.rounds import RepeatedRounds, repeated_rounds
 from fathom.report.rows import as_shown
 from fathom.report.style import compact, plain, seconds
 from fathom.report.totals import TOTAL, total
@@ -41,7 +41,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Swept:
+class SweptStep:
     """One step on one target: `halves` are its operations, `whole` all of them together. `rounds`: of how many repeats'
     last rounds they are means, None of a step that is no round.
     """
@@ -50,7 +50,7 @@ class Swept:
     shape: Shape
     halves: Sequence[Point]
     whole: Point
-    rounds: Repeated | None = None
+    rounds: RepeatedRounds | None = None
 
     @property
     def waf(self) -> Item | None:
@@ -121,14 +121,14 @@ def rate_margin(point: Point) -> str:
     return margin_of(point.iops, point.iops_low, point.iops_high)
 
 
-def swept(comparison: Comparison) -> list[Swept]:
+def swept(comparison: Comparison) -> list[SweptStep]:
     """Returns every closed-loop step of all columns that was measured; a mean over rounds counts as one."""
     return [one for column in comparison.columns for one in _of_column(column)]
 
 
 def claimed(
-    steps: Sequence[Swept], out: Mapping[tuple[str, str], Unsettled], least: int, named: str
-) -> tuple[Sequence[Swept], str]:
+    steps: Sequence[SweptStep], out: Mapping[tuple[str, str], Unsettled], least: int, named: str
+) -> tuple[Sequence[SweptStep], str]:
     """Returns the steps whose rate a sentence may claim, and a text that names the others; `out` is the report's gate.
 
     Fewer than `least` show no trend, so none is left. `named` is the target with its workload; the text is empty where
@@ -145,20 +145,23 @@ def claimed(
     return left, f"{named}: the target had not settled{which} ({why}), so {unclaimed}."
 
 
-def _unsettled(one: Swept, out: Mapping[tuple[str, str], Unsettled]) -> Unsettled | None:
+def _unsettled(one: SweptStep, out: Mapping[tuple[str, str], Unsettled]) -> Unsettled | None:
     """Returns why a step is not one of a settled target; means over rounds are judged by their rounds."""
     not_steady = Unsettled.NOT_STEADY if one.halves[0].steady is False else None
     return out.get((one.column.short, one.halves[0].step)) or not_steady
 
 
 def series(
-    steps: Sequence[Swept], same: Callable[[Swept], Hashable], over: Callable[[Swept], float], least: int
-) -> list[list[list[Swept]]]:
+    steps: Sequence[SweptStep],
+    same: Callable[[SweptStep], Hashable],
+    over: Callable[[SweptStep], float],
+    least: int,
+) -> list[list[list[SweptStep]]]:
     """Returns steps that are the `same` but for `over`: by kind and target, ascending.
 
     Only of targets with `least` values or more. Of steps that agree in both, the last that was measured counts.
     """
-    found: dict[Hashable, dict[int, dict[float, Swept]]] = {}
+    found: dict[Hashable, dict[int, dict[float, SweptStep]]] = {}
     for one in steps:
         found.setdefault(same(one), {}).setdefault(one.column.index, {})[over(one)] = one
     kinds = [
@@ -172,12 +175,12 @@ def series(
     return [kind for kind in kinds if kind]
 
 
-def intervals_of(steps: Sequence[Swept]) -> list[str]:
+def intervals_of(steps: Sequence[SweptStep]) -> list[str]:
     """Returns what the intervals of the steps hold, in sentences."""
     return ["± is half the 95 % interval of the rate; a latency's own stands beneath it.", *of_rounds(steps)]
 
 
-def of_rounds(steps: Sequence[Swept]) -> list[str]:
+def of_rounds(steps: Sequence[SweptStep]) -> list[str]:
     """Returns sentences that say over which rounds and repeats the means are; none for steps without rounds."""
     rounds = list({id(one.rounds): (one.column, one.rounds) for one in steps if one.rounds}.values())
     if not rounds:
@@ -200,7 +203,7 @@ def of_rounds(steps: Sequence[Swept]) -> list[str]:
     return said
 
 
-def window_of(steps: Sequence[Swept]) -> str:
+def window_of(steps: Sequence[SweptStep]) -> str:
     """Returns `3 s per step, n = 12k to 3.2M I/Os`."""
     windows = sorted(one.halves[0].window_s or 0.0 for one in steps)
     counts = sorted(sum(half.n or 0 for half in one.halves) for one in steps)
@@ -210,13 +213,13 @@ def window_of(steps: Sequence[Swept]) -> str:
     return f"window {' to '.join(lengths)} per step{together}, n = {' to '.join(ns)} I/Os"
 
 
-def _of_column(column: Column) -> list[Swept]:
+def _of_column(column: Column) -> list[SweptStep]:
     run, target = column.run, column.target.name
     measured: dict[str, list[Point]] = {}
     for point in run.points:
         if point.target == target and run.round_of(point.step) is None and _closed(run, point):
             measured.setdefault(point.step, []).append(point)
-    found: list[tuple[Sequence[Point], Point, Repeated | None]] = [
+    found: list[tuple[Sequence[Point], Point, RepeatedRounds | None]] = [
         (halves, total(run, halves), None) for halves in measured.values()
     ]
     for rounds in repeated_rounds(run, target).values():
@@ -228,7 +231,7 @@ def _of_column(column: Column) -> list[Swept]:
                 for halves, whole in [means]
             ]
     return [
-        Swept(column, shape, halves, whole, rounds)
+        SweptStep(column, shape, halves, whole, rounds)
         for halves, whole, rounds in found
         if (shape := _shape(run, halves[0].step))
     ]
@@ -241,7 +244,7 @@ def _closed(run: RunData, point: Point) -> bool:
     )
 
 
-def _means(rounds: Repeated, step: str) -> tuple[list[Point], Point] | None:
+def _means(rounds: RepeatedRounds, step: str) -> tuple[list[Point], Point] | None:
     """Returns a step's operations, each by itself and all together, as means over the last rounds of every repeat
     pooled.
     """
@@ -280,7 +283,7 @@ def _mean_us(points: Sequence[Point]) -> float:
     return sum((point.n or 0) * (point.mean_us or 0.0) for point in points) / n
 
 
-def _mean(rounds: Repeated, windows: Sequence[Sequence[Point]]) -> Point:
+def _mean(rounds: RepeatedRounds, windows: Sequence[Sequence[Point]]) -> Point:
     """Returns one operation over rounds by repeat: means with their intervals, no percentiles."""
     points = [point for window in windows for point in window]
     iops, rate = rounds.over([[point.iops or 0.0 for point in window] for window in windows])

@@ -19,7 +19,7 @@ from fathom.output.text import signed_pct
 from fathom.report.comparison import Cell, Column, Comparison, Corner, compare, margin_of
 from fathom.report.data import load
 from fathom.report.published import Lookup, catalogue
-from fathom.report.rounds import Mean, OnTarget, axes, rounds_of
+from fathom.report.rounds import Mean, TargetRounds, axes, rounds_of
 from fathom.report.sections import answers, build_all
 from fathom.report.style import grouped, plain
 
@@ -111,7 +111,7 @@ def _print_answers(console: Console, texts: Sequence[str]) -> None:
         console.print()
 
 
-def _print_rounds(console: Console, rounds: OnTarget) -> None:
+def _print_rounds(console: Console, rounds: TargetRounds) -> None:
     """Means over the window of one target's rounds: a matrix where its steps are one, else a row a step."""
     place = rounds.place
     means = {step: rounds.mean(step) for step in rounds.steps}
@@ -132,7 +132,7 @@ def _print_rounds(console: Console, rounds: OnTarget) -> None:
     console.print()
 
 
-def _rounds_text(rounds: OnTarget) -> str:
+def _rounds_text(rounds: TargetRounds) -> str:
     """Returns how many rounds there were, what they came to, and over which of them the means are."""
     place, repeats = rounds.place, rounds.repeats
     counts = [one.count for one in repeats]

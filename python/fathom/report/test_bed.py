@@ -13,7 +13,7 @@ Facts = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
-class Piece:
+class Component:
     """A machine or a drive, or several that are alike. `link` leads on from it, `uplink` to it."""
 
     role: Role
@@ -31,18 +31,18 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Bed:
+class TestBed:
     """One test bed. Each piece of a stage is joined to each piece of the next; the last stage holds the drives."""
 
     title: str
     source: str
-    stages: tuple[tuple[Piece, ...], ...]
+    stages: tuple[tuple[Component, ...], ...]
     simulated: bool
 
 
-def shared(beds: Sequence[Bed]) -> list[Bed]:
+def shared(beds: Sequence[TestBed]) -> list[TestBed]:
     """Returns the beds, those that differ in their drives alone as one with all these drives."""
-    found: list[Bed] = []
+    found: list[TestBed] = []
     for bed in beds:
         same = next(
             (place for place, other in enumerate(found) if _but_drives(other) == _but_drives(bed)), None
@@ -56,5 +56,5 @@ def shared(beds: Sequence[Bed]) -> list[Bed]:
     return found
 
 
-def _but_drives(bed: Bed) -> Bed:
+def _but_drives(bed: TestBed) -> TestBed:
     return replace(bed, stages=bed.stages[:-1])

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from fathom.errors import UsageError
 from fathom.results.reading import Names, number, rows_of, scaled, whole
-from fathom.results.records import Doubt, Latency, Load, OpRecord, Remark, Results
+from fathom.results.records import Caveat, Latency, Load, OpRecord, Remark, Results
 
 MIB = 1 << 20
 MOST_ROWS = 100_000
@@ -56,7 +56,7 @@ def parse(text: str, file: str) -> Results:
         version=next((row["version"] for row in found if row.get("version")), None),
         measured=_time(found[-1].get(MARKS[0], "")),
         options={load.name: _options(row) for load, row in zip(loads, found, strict=True)},
-        remarks=[Remark(Doubt.WHOLE_PHASE)],
+        remarks=[Remark(Caveat.WHOLE_PHASE)],
     )
 
 

@@ -17,7 +17,7 @@ from pydantic import JsonValue
 from fathom.errors import UsageError
 from fathom.results.fio_bins import bin_of
 from fathom.results.reading import Names, number, scaled, size_bytes, whole
-from fathom.results.records import Bin, Doubt, Latency, Load, OpRecord, Reading, Remark, Results
+from fathom.results.records import Bin, Caveat, Latency, Load, OpRecord, Reading, Remark, Results
 from fathom.statistics.means import mean_by_count
 from fathom.statistics.percentiles import QUANTILES
 
@@ -58,7 +58,7 @@ def parse(text: str, file: str) -> Results:
     if not loads:
         raise UsageError(f"{file}: none of its jobs did any I/O", "there is nothing to import")
     remarks += [
-        Remark(Doubt.AT_ONCE, values={"steps": ", ".join(several)})
+        Remark(Caveat.AT_ONCE, values={"steps": ", ".join(several)})
         for several in together.values()
         if len(several) > 1
     ]
@@ -110,7 +110,7 @@ def _load(jobs: Sequence[Object], shared: Object, names: Names) -> tuple[Load, l
     name = names.unique(title)
     remarks = list(_remarks(jobs, name))
     if options and str(options.get("direct", 0)) == "0":
-        remarks.append(Remark(Doubt.BUFFERED, name))
+        remarks.append(Remark(Caveat.BUFFERED, name))
     ops = [op for one in DIRECTIONS if (op := _op(one, jobs, options, name, remarks))]
     if sync := _sync(jobs):
         ops.append(sync)
@@ -131,11 +131,11 @@ def _load(jobs: Sequence[Object], shared: Object, names: Names) -> tuple[Load, l
 
 def _remarks(jobs: Sequence[Object], step: str) -> Iterator[Remark]:
     if len(jobs) > 1:
-        yield Remark(Doubt.MERGED, step, {"many": len(jobs)})
+        yield Remark(Caveat.MERGED, step, {"many": len(jobs)})
     for code in sorted({code for job in jobs if (code := whole(job.get("error")))}):
-        yield Remark(Doubt.FAILED, step, {"code": code})
+        yield Remark(Caveat.FAILED, step, {"code": code})
     if errors := sum(whole(job.get("total_err")) or 0 for job in jobs):
-        yield Remark(Doubt.SOME_FAILED, step, {"errors": errors})
+        yield Remark(Caveat.SOME_FAILED, step, {"errors": errors})
     short = sum(
         whole(_object(job.get(op)).get(name)) or 0
         for job in jobs
@@ -143,7 +143,7 @@ def _remarks(jobs: Sequence[Object], step: str) -> Iterator[Remark]:
         for name in _COUNTS[1:]
     )
     if short:
-        yield Remark(Doubt.SHORT, step, {"many": short})
+        yield Remark(Caveat.SHORT, step, {"many": short})
 
 
 def _op(
@@ -155,11 +155,11 @@ def _op(
         return None
     latencies = [_latency(part) for part in parts]
     if any(is_from_submission for _, is_from_submission in latencies):
-        remarks.append(Remark(Doubt.FROM_SUBMISSION, step))
+        remarks.append(Remark(Caveat.FROM_SUBMISSION, step))
     counts = [whole(part.get("total_ios")) for part in parts]
     latency = _merged([found for found, _ in latencies], counts)
     if len(parts) > 1 and not latency.bins:
-        remarks.append(Remark(Doubt.NO_MERGED_PERCENTILES, step))
+        remarks.append(Remark(Caveat.NO_MERGED_PERCENTILES, step))
     clean = all(whole(job.get("error")) == 0 and not whole(job.get("total_err")) for job in jobs)
     return OpRecord(
         direction,

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from fathom.errors import UsageError
 from fathom.results.fio_bins import BINS, bin_at, bin_of
 from fathom.results.reading import MOST_SECONDS, Unit, name_of, whole
-from fathom.results.records import Bin, Doubt, Latency, Load, OpRecord, Reading, Remark, Results, Second
+from fathom.results.records import Bin, Caveat, Latency, Load, OpRecord, Reading, Remark, Results, Second
 from fathom.statistics.means import mean_by_count
 
 NAME = re.compile(r"(?P<series>.+)_(?P<kind>bw|iops|slat|clat|lat|clat_hist)(?:\.(?P<job>\d+))?\.log")
@@ -110,9 +110,9 @@ def parse(files: Sequence[tuple[str, str]], unit: Unit) -> Results:
     loads = [load for load in loads if load.ops or load.readings]
     if not loads:
         raise UsageError(f"{files[0][0]}: the log has no line", HINT)
-    remarks = [Remark(Doubt.UNIT, values={"unit": unit.words})]
+    remarks = [Remark(Caveat.UNIT, values={"unit": unit.words})]
     if any(Kind.IOPS in own and Kind.HISTOGRAM not in own for own in logs.values()):
-        remarks.append(Remark(Doubt.ROUNDED))
+        remarks.append(Remark(Caveat.ROUNDED))
     return Results("fio", loads, remarks=remarks)
 
 

@@ -14,7 +14,7 @@ from pathlib import PurePath
 from fathom.errors import UsageError
 from fathom.results.hdr_codec import CodecError, decode
 from fathom.results.reading import MOST_SECONDS, Names, Unit, number
-from fathom.results.records import Bin, Doubt, Latency, Load, OpRecord, Remark, Results, Second
+from fathom.results.records import Bin, Caveat, Latency, Load, OpRecord, Remark, Results, Second
 from fathom.statistics.percentiles import Histogram
 
 HINT = "give a log of HdrHistogram, version 1.2 or 1.3"
@@ -50,7 +50,7 @@ def parse(text: str, file: str, unit: Unit) -> Results:
     if not loads:
         raise UsageError(f"{file}: no interval with a value", HINT)
     return Results(
-        "HdrHistogram", loads, measured=measured, remarks=[Remark(Doubt.UNIT, values={"unit": unit.words})]
+        "HdrHistogram", loads, measured=measured, remarks=[Remark(Caveat.UNIT, values={"unit": unit.words})]
     )
 
 

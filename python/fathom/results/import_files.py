@@ -31,7 +31,7 @@ class Duplicate:
 
 
 @dataclass(frozen=True)
-class Bad:
+class FailedFile:
     """A file that could not be imported. `why` names the file and what to do."""
 
     file: Path
@@ -39,7 +39,7 @@ class Bad:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ReadOptions:
     """How files are read: as a format, or each by its contents; and the unit of latencies that have none."""
 
     format: Format | None
@@ -52,7 +52,7 @@ class Outcome:
 
     runs: list[Path] = field(default_factory=list)
     duplicates: list[Duplicate] = field(default_factory=list)
-    bad: list[Bad] = field(default_factory=list)
+    bad: list[FailedFile] = field(default_factory=list)
 
 
 def import_results(
@@ -75,14 +75,14 @@ def import_results(
     outcome = Outcome()
     for done, group in enumerate(groups):
         progress(done, len(groups))
-        _take(group, Chosen(format, unit), home, known, outcome)
+        _take(group, ReadOptions(format, unit), home, known, outcome)
     progress(len(groups), len(groups))
     return outcome
 
 
 def _take(
     group: Sequence[Path],
-    chosen: Chosen,
+    chosen: ReadOptions,
     home: Path,
     known: dict[frozenset[str], str],
     outcome: Outcome,
@@ -98,7 +98,7 @@ def _take(
         results = READERS[name].parse(texts, chosen.unit)
         run = write_run(results, Source(name, [origin for _, origin in read]), home)
     except UsageError as error:
-        outcome.bad.append(Bad(group[0], str(error)))
+        outcome.bad.append(FailedFile(group[0], str(error)))
         return
     known[key] = run.name
     outcome.runs.append(run)

@@ -82,7 +82,7 @@ class Load:
     readings: Sequence[Reading] = ()
 
 
-class Doubt(Enum):
+class Caveat(Enum):
     """What a reader of imported figures must know. The value is the sentence, with `{names}` to fill in."""
 
     UNIT = "the file does not say the unit of its latencies; they are taken for {unit}"
@@ -109,7 +109,7 @@ class Doubt(Enum):
 class Remark:
     """A doubt with its values; `step` is the load that it is about."""
 
-    doubt: Doubt
+    doubt: Caveat
     step: str | None = None
     values: Mapping[str, object] = field(default_factory=dict)
 

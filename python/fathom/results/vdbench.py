@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from fathom.errors import UsageError
 from fathom.results.reading import MOST_SECONDS, Names, number, scaled, size_bytes, whole
-from fathom.results.records import Doubt, Latency, Load, OpRecord, Reading, Remark, Results, Second
+from fathom.results.records import Caveat, Latency, Load, OpRecord, Reading, Remark, Results, Second
 
 MIB = 1 << 20
 HINT = "give flatfile.html, summary.html or totals.html of Vdbench's output folder"
@@ -79,7 +79,7 @@ class Run:
 
 
 @dataclass
-class Found:
+class FlatFile:
     """What a file has."""
 
     runs: list[Run] = field(default_factory=list)
@@ -99,7 +99,7 @@ def is_table(head: str) -> bool:
 
 def parse_flat(text: str, file: str) -> Results:
     """Returns what `flatfile.html` says. Raises UsageError where it has no line of a run."""
-    found = Found()
+    found = FlatFile()
     columns: list[str] = []
     for line in text.splitlines():
         cells = TAG.sub(" ", line).split()
@@ -114,7 +114,7 @@ def _is_heading(cells: Sequence[str]) -> bool:
     return all(name in cells for name in FLAT_COLUMNS)
 
 
-def _take_row(row: Mapping[str, str], found: Found) -> None:
+def _take_row(row: Mapping[str, str], found: FlatFile) -> None:
     """Takes in a line. One run follows another where its name changes, or its intervals begin again."""
     last = found.runs[-1] if found.runs else None
     if last is None or last.name != row["Run"] or last.mean is not None:
@@ -183,7 +183,7 @@ LEAST_KEYWORD = 999_977
 
 def parse_table(text: str, file: str) -> Results:
     """Returns what `summary.html` or `totals.html` says. Raises UsageError where it has no line of a run."""
-    found = Found()
+    found = FlatFile()
     names: Sequence[str] = ()
     upper: list[str] = []
     day, clock = "", ""
@@ -249,7 +249,7 @@ def _small(text: object) -> int | None:
     return found if found is not None and found < 1 << 31 else None
 
 
-def _results(found: Found, file: str) -> Results:
+def _results(found: FlatFile, file: str) -> Results:
     names = Names()
     loads, remarks = [], []
     for run in found.runs:
@@ -257,8 +257,8 @@ def _results(found: Found, file: str) -> Results:
             load = _load(run, names)
             loads.append(load)
             if len(load.ops) > 1:
-                remarks.append(Remark(Doubt.SPLIT, load.name))
-    remarks.append(Remark(Doubt.ROUNDED))
+                remarks.append(Remark(Caveat.SPLIT, load.name))
+    remarks.append(Remark(Caveat.ROUNDED))
     if not any(load.ops for load in loads):
         raise UsageError(f"{file}: no run with a rate and a share of reads in it", HINT)
     return Results(
@@ -275,7 +275,7 @@ def _version(text: str | None) -> str | None:
     return text.removeprefix("vdbench") or None if text and text != "n/a" else None
 
 
-def _environment(found: Found) -> dict[str, JsonValue]:
+def _environment(found: FlatFile) -> dict[str, JsonValue]:
     return {"time zone": "not recorded; times are local"} if found.measured else {}
 
 

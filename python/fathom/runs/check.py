@@ -6,7 +6,7 @@ from pathlib import Path
 from fathom.columns.schema import TABLES
 from fathom.errors import FathomError, UsageError
 from fathom.runs.compact import compact
-from fathom.runs.damage import Damage, Fault, Instead, first_of_each_file
+from fathom.runs.damage import Damage, Fault, Substitute, first_of_each_file
 from fathom.runs.document import FROM_A_COPY, RunDocument, Status
 from fathom.runs.files import refusals_told
 from fathom.runs.layout import MANIFEST, RUN, STEPS
@@ -16,7 +16,7 @@ from fathom.runs.writer import writing_run
 
 
 @dataclass(frozen=True)
-class Wholeness:
+class CheckResult:
     """The result of a check. `verified`: the run has checksums. `sealed`: it has a manifest, so a missing file is
     noticed.
     """
@@ -36,7 +36,7 @@ class Wholeness:
         return not self.damage
 
 
-def check(run: Path) -> Wholeness:
+def check(run: Path) -> CheckResult:
     """Reads every file of a run."""
     try:
         document, error = RunDocument.load(run), None
@@ -52,17 +52,17 @@ def check(run: Path) -> Wholeness:
     tables.check_steps()
     own_are_whole = sealed and not any(f"{name}.parquet" in before for name in TABLES)
     found = [
-        Damage(one.file, one.fault, Instead.FROM_TABLES)
+        Damage(one.file, one.fault, Substitute.FROM_TABLES)
         if own_are_whole and one.file.startswith(f"{STEPS}/")
         else one
         for one in tables.damage
     ]
     if error is not None:
         fault = Fault.CHANGED if (run / RUN).exists() else Fault.MISSING
-        found.insert(0, Damage(RUN, fault, Instead.RUN_LEFT_OUT))
+        found.insert(0, Damage(RUN, fault, Substitute.RUN_LEFT_OUT))
     if sealed and isinstance(manifest, Manifest):
         found += _others(run, manifest)
-    return Wholeness(
+    return CheckResult(
         run=run,
         status=document.status if document else None,
         verified=document.has_sums if document else sealed,
@@ -113,10 +113,10 @@ def _others(run: Path, manifest: Manifest) -> list[Damage]:
     """Damage of files that hold no table: the seconds of attempts that were interrupted."""
     listed = {name: one for name, one in manifest.files.items() if name.endswith(".jsonl") and "/" in name}
     faults = {name: manifest.fault(run, name) for name in listed}
-    return [Damage(name, fault, Instead.LEFT_OUT) for name, fault in faults.items() if fault]
+    return [Damage(name, fault, Substitute.LEFT_OUT) for name, fault in faults.items() if fault]
 
 
-def in_words(found: Wholeness) -> list[str]:
+def in_words(found: CheckResult) -> list[str]:
     """Returns the result of a check in lines: the verdict, then each damaged file."""
     name = found.run.name
     if not found.whole:
@@ -130,7 +130,7 @@ def in_words(found: Wholeness) -> list[str]:
     return [f"run {name}: whole: its {found.files} files match their checksums"]
 
 
-def to_json(found: Wholeness) -> dict[str, object]:
+def to_json(found: CheckResult) -> dict[str, object]:
     """Returns the result of a check as JSON."""
     return {
         "run": found.run.name,

@@ -18,7 +18,7 @@ class Fault(Enum):
     UNREADABLE = "cannot be read"
 
 
-class Instead(Enum):
+class Substitute(Enum):
     """How readers go on without the damaged file."""
 
     FROM_STEPS = "its rows are read from the folders of the steps"
@@ -36,7 +36,7 @@ class Damage:
 
     file: str
     fault: Fault
-    instead: Instead
+    instead: Substitute
 
     def __str__(self) -> str:
         """Return `points.parquet is missing; its rows are read from the folders of the steps`."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from fathom.runs.checksums import OWN, is_sound, signed
-from fathom.runs.damage import Damage, Fault, Instead
+from fathom.runs.damage import Damage, Fault, Substitute
 from fathom.runs.files import append_line
 from fathom.runs.layout import JOURNAL
 
@@ -45,7 +45,7 @@ def scan_events(run: Path) -> tuple[list[Event], list[Damage]]:
     for number, line in _lines(run / JOURNAL):
         event = _parsed(line)
         if event is None or not _is_whole(event) or ((has_sums or OWN in event) and not is_sound(event)):
-            damaged.append(Damage(f"{JOURNAL}:{number}", Fault.CHANGED, Instead.LEFT_OUT))
+            damaged.append(Damage(f"{JOURNAL}:{number}", Fault.CHANGED, Substitute.LEFT_OUT))
             continue
         has_sums = OWN in event
         events.append({name: value for name, value in event.items() if name != OWN})

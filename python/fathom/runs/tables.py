@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from fathom.columns.schema import SPARSE, TABLES
 from fathom.runs.checksums import fault_of
-from fathom.runs.damage import Damage, DamagedFileError, Fault, Instead, first_of_each_file
+from fathom.runs.damage import Damage, DamagedFileError, Fault, Substitute, first_of_each_file
 from fathom.runs.document import RunDocument
 from fathom.runs.event_log import Event, scan_events
 from fathom.runs.layout import JOURNAL, MANIFEST, STEP, STEPS, step_folders
@@ -74,13 +74,13 @@ class Tables:
         try:
             events, damaged = scan_events(self._run)
         except OSError:
-            self._found.append(Damage(JOURNAL, Fault.UNREADABLE, Instead.LEFT_OUT))
+            self._found.append(Damage(JOURNAL, Fault.UNREADABLE, Substitute.LEFT_OUT))
             return []
         if isinstance(self._manifest, Manifest) and not damaged:
-            damaged = self._listed(JOURNAL, Instead.LINES_READ)
+            damaged = self._listed(JOURNAL, Substitute.LINES_READ)
         first = events[0] if events else {}
         if not damaged and self._document and first.get("run", self._document.id) != self._document.id:
-            damaged = [Damage(JOURNAL, Fault.FOREIGN, Instead.LINES_READ)]
+            damaged = [Damage(JOURNAL, Fault.FOREIGN, Substitute.LINES_READ)]
         self._found += damaged
         return events
 
@@ -93,7 +93,7 @@ class Tables:
             manifest = Fault.FOREIGN
         if isinstance(manifest, Fault):
             if document is not None:
-                self._found.append(Damage(MANIFEST, manifest, Instead.UNVERIFIED))
+                self._found.append(Damage(MANIFEST, manifest, Substitute.UNVERIFIED))
             return None
         return manifest
 
@@ -114,13 +114,13 @@ class Tables:
             return [path]
         if not self._has_own_tables or not (path.exists() or self._manifest):
             return []
-        instead = Instead.FROM_STEPS if step_folders(self._run) else Instead.LEFT_OUT
+        instead = Substitute.FROM_STEPS if step_folders(self._run) else Substitute.LEFT_OUT
         fault = self._manifest.fault(self._run, path.name) if self._manifest else unreadable(path)
         if fault:
             self._found.append(Damage(path.name, fault, instead))
         return [] if fault else [path]
 
-    def _listed(self, name: str, instead: Instead) -> list[Damage]:
+    def _listed(self, name: str, instead: Substitute) -> list[Damage]:
         fault = self._manifest.fault(self._run, name) if self._manifest else None
         return [Damage(name, fault, instead)] if fault else []
 
@@ -134,7 +134,7 @@ class Tables:
                 continue
             fault = fault_of(path, listed) if listed else unreadable(path)
             if fault:
-                self._found.append(Damage(f"{STEPS}/{folder}/{path.name}", fault, Instead.LEFT_OUT))
+                self._found.append(Damage(f"{STEPS}/{folder}/{path.name}", fault, Substitute.LEFT_OUT))
             else:
                 found.append(path)
         return found
@@ -151,7 +151,7 @@ class Tables:
                 if isinstance(record, StepRecord) and not fault:
                     self._records[name] = record
                 elif fault:
-                    self._found.append(Damage(f"{STEPS}/{name}/{STEP}", fault, Instead.STEP_LEFT_OUT))
+                    self._found.append(Damage(f"{STEPS}/{name}/{STEP}", fault, Substitute.STEP_LEFT_OUT))
         return self._records
 
     def _listed_fault(self, folder: str) -> Fault | None:

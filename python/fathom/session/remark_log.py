@@ -7,7 +7,7 @@ from fathom.runs.event_log import read_events
 from fathom.runs.gpu import Gpu
 from fathom.runs.remarks import Fact, Words, fact_of, in_words
 from fathom.runs.store import RunStore, StepKey
-from fathom.targets.absent import Absent
+from fathom.targets.not_measured import NotMeasured
 
 MEASURED_AGAIN = Words(text="its files were damaged; the resumed run measured it again")
 
@@ -18,7 +18,7 @@ class RemarkLog:
     def __init__(self, store: RunStore) -> None:
         self._store = store
         self.remarks: list[Remark] = []
-        self.not_measured: dict[str, list[Absent]] = {}
+        self.not_measured: dict[str, list[NotMeasured]] = {}
         self._setups: dict[str, Mapping[str, str]] = {}
         again: list[Remark] = []
         for event in read_events(store.path):
@@ -29,7 +29,7 @@ class RemarkLog:
             elif event["event"] == "step-set-aside":
                 again.append(Remark(str(event["target"]), str(event["step"]), MEASURED_AGAIN))
             elif event["event"] == "not-measured":
-                self.not_measured.setdefault(str(event["target"]), []).append(Absent.from_event(event))
+                self.not_measured.setdefault(str(event["target"]), []).append(NotMeasured.from_event(event))
         for remark in again:
             self._add(remark)
 
@@ -48,7 +48,7 @@ class RemarkLog:
             ends_in = {} if gpu is None else {"gpu": gpu.model_dump()}
             self._store.log_event("setup", key, setup=dict(setup), **ends_in)
 
-    def absent(self, target: str, found: Sequence[Absent]) -> None:
+    def log_not_measured(self, target: str, found: Sequence[NotMeasured]) -> None:
         """Logs what cannot be sampled on a target, if it is new. It replaces the words of earlier versions."""
         known = [one for one in self.not_measured.get(target, []) if one.quantity]
         self.not_measured[target] = known

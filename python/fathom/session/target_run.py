@@ -32,7 +32,7 @@ from fathom.session.remark_log import RemarkLog
 from fathom.session.schedule import Schedule
 from fathom.session.steady_rounds import SteadyRounds, Written
 from fathom.session.stepper import Progress, on_this_machine, run_step
-from fathom.targets.absent import Absent, Quantity
+from fathom.targets.not_measured import NotMeasured, Quantity
 from fathom.targets.purge import OnProgress, send_purge
 from fathom.targets.target import Target
 
@@ -67,12 +67,12 @@ class TargetRun:
         else:
             backend, sampling = self.options.initiator.start(self.target)
             with sampling as sampler:
-                self.remark_log.absent(self.target.name, self._absent(sampler))
+                self.remark_log.log_not_measured(self.target.name, self._not_measured(sampler))
                 self._run_steps(self.schedule.keys, backend, sampler)
 
-    def _absent(self, sampler: Sampler) -> list[Absent]:
+    def _not_measured(self, sampler: Sampler) -> list[NotMeasured]:
         """Returns what the sampler lacks, except energy where a power meter measures it."""
-        return [one for one in sampler.absent if not (self.meter and one.quantity is Quantity.ENERGY)]
+        return [one for one in sampler.not_measured if not (self.meter and one.quantity is Quantity.ENERGY)]
 
     @property
     def _keeps_state(self) -> bool:

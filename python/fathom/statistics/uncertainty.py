@@ -300,7 +300,7 @@ class _LongRun:
 
 
 @dataclass(frozen=True, slots=True)
-class _Drawn:
+class _BootstrapMeans:
     """Bootstrap deviations of a mean, already widened to Student's t."""
 
     means: Floats
@@ -308,20 +308,20 @@ class _Drawn:
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
+class _MeanEstimate:
     """What is known of the mean of one side of a comparison; one without an interval drifts over its range."""
 
     mean: float
     interval: Bounds | None
     range: Bounds
-    drawn: _Drawn | None = None
+    drawn: _BootstrapMeans | None = None
 
 
 def _side(
     runs: Sequence[Floats], known: Bounds | None, confidence: float, rng: np.random.Generator
-) -> _Side | None:
+) -> _MeanEstimate | None:
     if not runs or min(len(run) for run in runs) < LEAST_SAMPLES:
-        return _Side(sum(known) / 2, known, known) if known else None
+        return _MeanEstimate(sum(known) / 2, known, known) if known else None
     drawn = (
         _deviations(runs[0], confidence, rng) if len(runs) == 1 else _repeat_deviations(runs, confidence, rng)
     )
@@ -329,10 +329,12 @@ def _side(
     samples = np.concatenate(runs)
     own = _interval(mean, drawn, confidence) if drawn else None
     interval = (own.low, own.high) if own else known
-    return _Side(mean, interval, (float(samples.min()), float(samples.max())), drawn)
+    return _MeanEstimate(mean, interval, (float(samples.min()), float(samples.max())), drawn)
 
 
-def _compare_ranges(a: _Side, b: _Side, confidence: float, *, higher_is_better: bool) -> Comparison | None:
+def _compare_ranges(
+    a: _MeanEstimate, b: _MeanEstimate, confidence: float, *, higher_is_better: bool
+) -> Comparison | None:
     """Returns the ratio between the ranges of two sides; its upper bound is infinite where `b` may be zero."""
     if b.range[1] <= 0:
         return None
@@ -349,7 +351,7 @@ def _verdict(low: float, high: float, *, higher_is_better: bool) -> Literal["a",
     return above if low > 1 else below if high < 1 else "level"
 
 
-def _interval(mean: float, drawn: _Drawn, confidence: float) -> Interval:
+def _interval(mean: float, drawn: _BootstrapMeans, confidence: float) -> Interval:
     low, high = np.quantile(drawn.means, [(1 - confidence) / 2, (1 + confidence) / 2])
     return Interval(mean, mean + float(low), mean + float(high), drawn.n_effective, confidence)
 
@@ -375,7 +377,7 @@ def _long_run(y: Floats) -> _LongRun:
     return _LongRun(variance, phi, residuals, block)
 
 
-def _deviations(y: Floats, confidence: float, rng: np.random.Generator) -> _Drawn | None:
+def _deviations(y: Floats, confidence: float, rng: np.random.Generator) -> _BootstrapMeans | None:
     """Returns draws of (bootstrap mean - mean) for one series; `None` where it has less than one independent sample."""
     samples = len(y)
     if samples > _MOST_SAMPLES:
@@ -383,7 +385,7 @@ def _deviations(y: Floats, confidence: float, rng: np.random.Generator) -> _Draw
     n = len(y)
     run = _long_run(y)
     if run.variance == 0:
-        return _Drawn(np.zeros(RESAMPLES), float(samples))
+        return _BootstrapMeans(np.zeros(RESAMPLES), float(samples))
     uncorrelated = n * (1 - run.phi) / (1 + run.phi)
     if uncorrelated < 1:
         return None
@@ -396,10 +398,12 @@ def _deviations(y: Floats, confidence: float, rng: np.random.Generator) -> _Draw
     freedom = max(min(n / run.block, uncorrelated) - 1, 3.0)
     widen = _student(confidence, freedom) / _NORMAL.inv_cdf((1 + confidence) / 2)
     scale = sqrt(run.variance / n) / spread if spread > 0 else 0.0
-    return _Drawn(means * scale * widen, min(independent * samples / n, float(samples)))
+    return _BootstrapMeans(means * scale * widen, min(independent * samples / n, float(samples)))
 
 
-def _repeat_deviations(runs: Sequence[Floats], confidence: float, rng: np.random.Generator) -> _Drawn | None:
+def _repeat_deviations(
+    runs: Sequence[Floats], confidence: float, rng: np.random.Generator
+) -> _BootstrapMeans | None:
     means = np.array([run.mean() for run in runs])
     count = len(runs)
     inside = [drawn for run in runs if (drawn := _deviations(run, confidence, rng))]
@@ -411,7 +415,7 @@ def _repeat_deviations(runs: Sequence[Floats], confidence: float, rng: np.random
     between = chosen * sqrt(count / (count - 1)) * widen
     # The spread between repeats already holds that inside them; the latter is the least there can be.
     wider = between if between.std() >= within.std() else within
-    return _Drawn(wider, float(sum(drawn.n_effective for drawn in inside)))
+    return _BootstrapMeans(wider, float(sum(drawn.n_effective for drawn in inside)))
 
 
 def _student(confidence: float, freedom: float) -> float:

@@ -19,7 +19,7 @@ _MOST_RESULTS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ProbeResult:
     """What libblkid found: formats by its own names, and the partition table, if any."""
 
     formats: tuple[str, ...]
@@ -31,14 +31,14 @@ def available() -> bool:
     return _library() is not None
 
 
-def probe(fd: int, size_bytes: int) -> Known:
+def probe(fd: int, size_bytes: int) -> ProbeResult:
     """Returns what the library finds on the open device; nothing where the library is missing.
 
     Raises OSError when the library cannot read the device.
     """
     library = _library()
     if library is None:
-        return Known((), None)
+        return ProbeResult((), None)
     probing = library.blkid_new_probe()
     if not probing:
         raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
@@ -48,7 +48,7 @@ def probe(fd: int, size_bytes: int) -> Known:
         library.blkid_free_probe(probing)
 
 
-def _probed(library: ctypes.CDLL, probing: int, fd: int, size_bytes: int) -> Known:
+def _probed(library: ctypes.CDLL, probing: int, fd: int, size_bytes: int) -> ProbeResult:
     if library.blkid_probe_set_device(probing, fd, 0, size_bytes) != 0:
         raise OSError(errno.EIO, f"{_LIBRARY} cannot open it")
     library.blkid_probe_enable_superblocks(probing, 1)
@@ -70,7 +70,7 @@ def _probed(library: ctypes.CDLL, probing: int, fd: int, size_bytes: int) -> Kno
         answer = _NOTHING
     if answer not in (_NOTHING, _AMBIVALENT):
         raise OSError(errno.EIO, f"{_LIBRARY} cannot read it")
-    return Known(tuple(dict.fromkeys(formats)), tables[0] if tables else None)
+    return ProbeResult(tuple(dict.fromkeys(formats)), tables[0] if tables else None)
 
 
 def _value(library: ctypes.CDLL, probing: int, name: bytes) -> list[str]:

@@ -52,7 +52,7 @@ class Erase:
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _EraseAction:
     """How a purge erases: the field of the command that says so, and the capability that it needs."""
 
     action: int
@@ -62,12 +62,12 @@ class _Way:
 
 
 _FORMATS = {
-    "format": _Way(1, "user data erase", 0, ""),
-    "format-crypto": _Way(2, "cryptographic erase", 1 << 2, "FNA bit 2"),
+    "format": _EraseAction(1, "user data erase", 0, ""),
+    "format-crypto": _EraseAction(2, "cryptographic erase", 1 << 2, "FNA bit 2"),
 }
 _SANITIZES = {
-    "sanitize-crypto": _Way(4, "cryptographic erase", 1 << 0, "SANICAP bit 0"),
-    "sanitize-block": _Way(2, "block erase", 1 << 1, "SANICAP bit 1"),
+    "sanitize-crypto": _EraseAction(4, "cryptographic erase", 1 << 0, "SANICAP bit 0"),
+    "sanitize-block": _EraseAction(2, "block erase", 1 << 1, "SANICAP bit 1"),
 }
 
 
@@ -118,7 +118,7 @@ def _check_alone(name: str, namespace: int, purge: Purge, known: tuple[int, ...]
         )
 
 
-def _format_of(name: str, namespace: int, way: _Way, controller: bytes, own: bytes) -> Erase:
+def _format_of(name: str, namespace: int, way: _EraseAction, controller: bytes, own: bytes) -> Erase:
     """Returns a Format that leaves LBA format, metadata and protection as they are."""
     if not int.from_bytes(controller[256:258], "little") & 1 << 1:
         raise RefusedError(f"{name}: the controller has no Format NVM (OACS bit 1)", _INSTEAD)

@@ -69,7 +69,7 @@ def check_device(
     if device.size_bytes == 0:
         return [*refusals, Refusal("empty", "has no medium (size 0)")]
     sample = sample and not device.partitions and not device.read_only and not device.is_zoned
-    look = _Look(exclusive=not holding, explained=bool(refusals), sample=sample)
+    look = _ContentCheck(exclusive=not holding, explained=bool(refusals), sample=sample)
     return [*refusals, *_contents(device, path, look), *_contents_below(device, sample=sample)]
 
 
@@ -227,7 +227,7 @@ def _raise_all(what: str, refusals: Sequence[Refusal], hint: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _ContentCheck:
     """How the contents of a device are looked at, and whether another reason already explains a busy device."""
 
     exclusive: bool
@@ -235,7 +235,7 @@ class _Look:
     sample: bool
 
 
-def _contents(device: BlockDevice, path: Path, look: _Look) -> Iterator[Refusal]:
+def _contents(device: BlockDevice, path: Path, look: _ContentCheck) -> Iterator[Refusal]:
     """Yields what an exclusive open and the bytes of the device and its partitions say."""
     try:
         if look.exclusive and _is_claimed(path) and not look.explained:
@@ -251,7 +251,7 @@ def _contents(device: BlockDevice, path: Path, look: _Look) -> Iterator[Refusal]
         yield Refusal("signed", f"holds {name}")
     if found.unknown:
         yield Refusal("unknown-data", f"holds unknown data ({found.unknown})")
-    inner = _Look(exclusive=False, explained=True, sample=False)
+    inner = _ContentCheck(exclusive=False, explained=True, sample=False)
     for partition in device.partitions:
         for refusal in _contents(partition, partition.node, inner):
             yield Refusal(refusal.rule, f"{partition.name} {refusal.reason}")

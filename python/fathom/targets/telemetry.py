@@ -1,6 +1,6 @@
 """What machine and devices did while a job ran, once a second: temperature, traffic, CPU, energy, throttling.
 
-A source that the machine does not have is in `absent` and gives no rows; nothing is estimated in its place. Rows
+A source that the machine does not have is in `not_measured` and gives no rows; nothing is estimated in its place. Rows
 without a target are of the whole machine.
 """
 
@@ -15,8 +15,8 @@ from typing import Protocol
 
 from fathom.columns.schema import Reading
 from fathom.targets import media_logs, sysfs
-from fathom.targets.absent import Absent, Quantity
 from fathom.targets.mounts import PROC, SYS
+from fathom.targets.not_measured import NotMeasured, Quantity
 from fathom.targets.sysfs import BlockDevice, number, text
 from fathom.targets.target import REAL_KINDS, Target
 from fathom.targets.telemetry_names import CPU_QUOTA, JOULES, NIC_BUSY
@@ -53,12 +53,12 @@ class Telemetry:
     def __init__(
         self, targets: Sequence[Target], *, period_s: float = 1.0, proc: Path = PROC, sys: Path = SYS
     ) -> None:
-        """Find the sources that exist; what does not is listed in `absent`."""
-        self.absent: list[Absent] = []
+        """Find the sources that exist; what does not is listed in `not_measured`."""
+        self.not_measured: list[NotMeasured] = []
         self._sources: list[Source] = []
         for found in _sources(targets, proc, sys):
-            if isinstance(found, Absent):
-                self.absent.append(found)
+            if isinstance(found, NotMeasured):
+                self.not_measured.append(found)
             else:
                 self._sources.append(found)
         self._period_s = period_s
@@ -129,8 +129,8 @@ class Telemetry:
             self._rows += rows if self._step is not None else []
 
 
-def _sources(targets: Sequence[Target], proc: Path, sys: Path) -> list[Source | Absent]:
-    found: list[Source | Absent] = [
+def _sources(targets: Sequence[Target], proc: Path, sys: Path) -> list[Source | NotMeasured]:
+    found: list[Source | NotMeasured] = [
         _Cpu(proc),
         _CpuQuota(proc, sys),
         _frequency(sys),
@@ -143,7 +143,7 @@ def _sources(targets: Sequence[Target], proc: Path, sys: Path) -> list[Source | 
             device = sysfs.by_dev(target.identity.dev, sys) if target.identity.dev else None
             if device is None:
                 found += [
-                    Absent(quantity, "no block device is known below it", target.name)
+                    NotMeasured(quantity, "no block device is known below it", target.name)
                     for quantity in (Quantity.DRIVE, Quantity.ENERGY)
                 ]
             else:
@@ -205,19 +205,19 @@ class MediaWrites:
         return [Value(name, float(value), "B") for name, value in grown.items()]
 
 
-def _media(target: str, disk: BlockDevice) -> Source | Absent:
+def _media(target: str, disk: BlockDevice) -> Source | NotMeasured:
     namespace = disk.identity().namespace
     if namespace is None:
-        return Absent(Quantity.MEDIA_WRITES, "not an NVMe drive", target)
+        return NotMeasured(Quantity.MEDIA_WRITES, "not an NVMe drive", target)
     try:
         reader = media_logs.open_reader(disk.node, namespace)
         first = reader.read()
     except OSError as error:
         why = f"its logs cannot be read ({error.strerror or error})"
-        return Absent(Quantity.MEDIA_WRITES, why, target)
+        return NotMeasured(Quantity.MEDIA_WRITES, why, target)
     if first is None:
         why = "it has neither FDP statistics (log 22h) nor the OCP log (C0h)"
-        return Absent(Quantity.MEDIA_WRITES, why, target)
+        return NotMeasured(Quantity.MEDIA_WRITES, why, target)
     return MediaWrites(target, reader, first)
 
 
@@ -309,7 +309,7 @@ class _Network:
         return values
 
 
-def _network(proc: Path, sys: Path) -> Source | Absent:
+def _network(proc: Path, sys: Path) -> Source | NotMeasured:
     """Interfaces with a link of their own: no bridge, no bond over others, nothing that has no speed."""
     speeds_mbps = {
         path.parent.name: float(speed)
@@ -319,7 +319,7 @@ def _network(proc: Path, sys: Path) -> Source | Absent:
         and not any((path.parent / kind).exists() for kind in ("bridge", "bonding"))
     }
     if not speeds_mbps:
-        return Absent(Quantity.NETWORK, "no interface with a known speed")
+        return NotMeasured(Quantity.NETWORK, "no interface with a known speed")
     return _Network(proc, speeds_mbps)
 
 
@@ -364,20 +364,20 @@ class _Counter:
         return [Value(self._name, grown * self._scale, self._unit)]
 
 
-def _frequency(sys: Path) -> Source | Absent:
+def _frequency(sys: Path) -> Source | NotMeasured:
     paths = sorted(sys.glob("devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq"))
     if not paths:
-        return Absent(Quantity.CPU_FREQUENCY, "no cpufreq driver")
+        return NotMeasured(Quantity.CPU_FREQUENCY, "no cpufreq driver")
     return _Gauge(None, "cpu_frequency", "MHz", 1e-3, paths)
 
 
-def _energy(sys: Path) -> Source | Absent:
+def _energy(sys: Path) -> Source | NotMeasured:
     """Package energy by RAPL; sub-domains (`intel-rapl:0:0`) are parts of their package and left out."""
     paths = sorted(sys.glob("class/powercap/intel-rapl:[0-9]/energy_uj"))
     if not paths:
-        return Absent(Quantity.CPU_ENERGY, "no RAPL")
+        return NotMeasured(Quantity.CPU_ENERGY, "no RAPL")
     if any(number(path) is None for path in paths):
-        return Absent(Quantity.CPU_ENERGY, "RAPL can only be read by root")
+        return NotMeasured(Quantity.CPU_ENERGY, "RAPL can only be read by root")
     return _Counter("package_energy", "J", _JOULES_PER_MICROJOULE, paths, _rapl_range)
 
 
@@ -385,18 +385,18 @@ def _rapl_range(path: Path) -> int:
     return number(path.with_name("max_energy_range_uj")) or 0
 
 
-def _throttling(sys: Path) -> Source | Absent:
+def _throttling(sys: Path) -> Source | NotMeasured:
     paths = sorted(sys.glob("devices/system/cpu/cpu[0-9]*/thermal_throttle/*_throttle_count"))
     if not paths:
-        return Absent(Quantity.CPU_THROTTLING, "no counters")
+        return NotMeasured(Quantity.CPU_THROTTLING, "no counters")
     return _Counter("cpu_throttled", "events", 1, paths)
 
 
-def _temperature(target: str, controller: Path) -> Source | Absent:
+def _temperature(target: str, controller: Path) -> Source | NotMeasured:
     """Returns the first sensor of the drive: NVMe's composite temperature, or drivetemp's on SATA and SAS."""
     found = sorted([*controller.glob("hwmon*/temp1_input"), *controller.glob("hwmon/hwmon*/temp1_input")])
     if not found:
-        return Absent(Quantity.TEMPERATURE, "no hwmon sensor", target)
+        return NotMeasured(Quantity.TEMPERATURE, "no hwmon sensor", target)
     return _Gauge(target, "device_temperature", "degC", 1e-3, found[:1])
 
 
@@ -412,7 +412,7 @@ class _Power:
         return [] if microwatts is None else [Value(JOULES, microwatts * 1e-6 * length_s, "J")]
 
 
-def _power(target: str, controller: Path) -> Source | Absent:
+def _power(target: str, controller: Path) -> Source | NotMeasured:
     """Returns the power sensor of the drive or its slot, the averaging one first
     (Documentation/hwmon/sysfs-interface).
     """
@@ -424,5 +424,5 @@ def _power(target: str, controller: Path) -> Source | Absent:
         for place in controller.glob(f"{at}/{name}")
     ]
     if not places:
-        return Absent(Quantity.ENERGY, "the drive has no power sensor", target)
+        return NotMeasured(Quantity.ENERGY, "the drive has no power sensor", target)
     return _Power(target, places[0])

@@ -25,7 +25,7 @@ fn twin(
     thread::spawn(move || (0..seconds).for_each(|number| side.deliver(second(number))))
 }
 
-fn starts(news: &News) -> Vec<(usize, u64)> {
+fn starts(news: &JobProgress) -> Vec<(usize, u64)> {
     news.intervals
         .iter()
         .map(|(target, interval)| (*target, interval.start_ns / SECOND_NS))

@@ -7,7 +7,7 @@ use super::{BLOCK_BYTES, DeviceTag, FileSystem, HostRequest};
 use workload::Op;
 
 /// A read of the device.
-pub struct Fetch {
+pub struct DeviceRead {
     start: u64,
     end: u64,
     device: u64,
@@ -43,34 +43,34 @@ impl<D: Device> FileSystem<D> {
         let window = self.params.read_ahead_bytes / BLOCK_BYTES;
         let ahead = self.readers.read(start, end, window);
         if let Some((low, high)) = ahead.dropped {
-            self.fetched.remove(low, high);
+            self.read_ahead.remove(low, high);
         }
-        if ahead.window.is_none() && self.fetched.covers(start, end) {
-            self.fetched.remove(start, end);
+        if ahead.window.is_none() && self.read_ahead.covers(start, end) {
+            self.read_ahead.remove(start, end);
             return false;
         }
-        self.fetch_missing(start, end, end);
+        self.read_missing(start, end, end);
         if let Some((low, high)) = ahead.window {
-            self.fetch_missing(low, high.min(self.file_blocks), end);
+            self.read_missing(low, high.min(self.file_blocks), end);
         }
-        self.fetched.remove(start, end);
+        self.read_ahead.remove(start, end);
         let waits_for = self.under_way(start, end);
         self.requests[slot].parts = waits_for.len() as u32;
         for &number in &waits_for {
-            let fetch = &mut self.fetches[number];
-            fetch.waiting.push(slot);
-            fetch.ahead_from = fetch.ahead_from.max(end);
+            let read = &mut self.device_reads[number];
+            read.waiting.push(slot);
+            read.ahead_from = read.ahead_from.max(end);
         }
         !waits_for.is_empty()
     }
 
     /// Reads what is neither in memory nor on its way; `needed` ends what is wanted now.
-    fn fetch_missing(&mut self, start: u64, end: u64, needed: u64) {
+    fn read_missing(&mut self, start: u64, end: u64, needed: u64) {
         for (low, high) in self.missing(start, end) {
             let pieces: Vec<Piece> = self.extents.pieces(low, high - low).collect();
             for piece in pieces {
                 match piece.device {
-                    Some(device) => self.fetch(piece, device, needed, false),
+                    Some(device) => self.read_device(piece, device, needed, false),
                     None if piece.file < needed => self.unmapped_reads += 1,
                     None => {}
                 }
@@ -82,7 +82,7 @@ impl<D: Device> FileSystem<D> {
     pub(super) fn relocate(&mut self, pieces: &[Piece]) {
         for piece in pieces {
             if let Some(device) = piece.device {
-                self.fetch(*piece, device, piece.file + piece.len, true);
+                self.read_device(*piece, device, piece.file + piece.len, true);
             }
         }
     }
@@ -93,13 +93,13 @@ impl<D: Device> FileSystem<D> {
             return Vec::new();
         }
         let mut gaps = vec![(start, end)];
-        for pages in [&self.dirty, &self.writing, &self.fetched] {
+        for pages in [&self.dirty, &self.writing, &self.read_ahead] {
             gaps = pages.outside(gaps);
         }
         for number in self.under_way(start, end) {
-            let Fetch {
+            let DeviceRead {
                 start: s, end: e, ..
-            } = self.fetches[number];
+            } = self.device_reads[number];
             gaps = gaps
                 .into_iter()
                 .flat_map(|(low, high)| [(low, high.min(s)), (low.max(e), high)])
@@ -111,20 +111,20 @@ impl<D: Device> FileSystem<D> {
 
     /// Reads of the device that overlap `start..end`, in order; they do not overlap each other.
     fn under_way(&self, start: u64, end: u64) -> Vec<u32> {
-        let reaches = |number: &u32| self.fetches[*number].end > start;
+        let reaches = |number: &u32| self.device_reads[*number].end > start;
         let before = self.fetching.range(..start).next_back();
         let before = before.map(|(_, &number)| number).filter(reaches);
         let inside = self.fetching.range(start..end).map(|(_, &number)| number);
         before.into_iter().chain(inside).collect()
     }
 
-    fn fetch(&mut self, piece: Piece, device: u64, ahead_from: u64, moves: bool) {
+    fn read_device(&mut self, piece: Piece, device: u64, ahead_from: u64, moves: bool) {
         let most = self.params.io_bytes / BLOCK_BYTES;
         let mut done = 0;
         while done < piece.len {
             let len = (piece.len - done).min(most);
             let start = piece.file + done;
-            let number = self.fetches.add(Fetch {
+            let number = self.device_reads.add(DeviceRead {
                 start,
                 end: start + len,
                 device: device + done,
@@ -147,26 +147,26 @@ impl<D: Device> FileSystem<D> {
         let Some(number) = self.reads.pop_front() else {
             return false;
         };
-        let Fetch {
+        let DeviceRead {
             start, end, device, ..
-        } = self.fetches[number];
-        self.send(Op::Read, device, end - start, DeviceTag::Fetch(number));
+        } = self.device_reads[number];
+        self.send(Op::Read, device, end - start, DeviceTag::Read(number));
         true
     }
 
     /// A read is back.
-    pub(super) fn fetched(&mut self, number: u32, errno: i32) {
-        let fetch = &mut self.fetches[number];
-        let (start, end, moves) = (fetch.start, fetch.end, fetch.moves);
-        let ahead_from = fetch.ahead_from.max(start);
-        let waiting = std::mem::take(&mut fetch.waiting);
-        self.fetches.release(number);
+    pub(super) fn finish_device_read(&mut self, number: u32, errno: i32) {
+        let read = &mut self.device_reads[number];
+        let (start, end, moves) = (read.start, read.end, read.moves);
+        let ahead_from = read.ahead_from.max(start);
+        let waiting = std::mem::take(&mut read.waiting);
+        self.device_reads.release(number);
         if moves {
             self.write_back.moves_out -= 1;
             self.move_on(start, end);
         } else {
             self.fetching.remove(&start);
-            self.fetched.insert(ahead_from.min(end), end);
+            self.read_ahead.insert(ahead_from.min(end), end);
         }
         for slot in waiting {
             let held = &mut self.requests[slot];

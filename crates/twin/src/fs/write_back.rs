@@ -156,7 +156,7 @@ impl<D: Device> FileSystem<D> {
     fn accept(&mut self, slot: u32) {
         let request = self.requests[slot].request;
         let (start, end) = Self::blocks_of(&request);
-        self.fetched.remove(start, end);
+        self.read_ahead.remove(start, end);
         self.make_dirty(start, end);
         self.copy(slot);
     }

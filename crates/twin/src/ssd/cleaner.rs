@@ -395,7 +395,7 @@ impl Ssd {
     pub(super) fn cleaning_arrived(&mut self, id: u32) {
         let read = self.cleaner.reads[id];
         self.cleaner.reads.release(id);
-        if self.groups.others.is_some() {
+        if self.groups.table.is_some() {
             self.enter_group(self.geometry.group(read.victim));
         }
         for &unit in read.units() {

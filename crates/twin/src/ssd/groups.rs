@@ -34,7 +34,7 @@ struct Fullness {
 /// Reclaim groups; a drive has one at least.
 pub(super) struct Groups {
     pub(super) active: u32,
-    pub(super) others: Option<Box<Others>>,
+    pub(super) table: Option<Box<GroupTable>>,
     /// Handles whose writes need no group chosen for them: none where there are several.
     pub(super) plain_handles: u16,
 }
@@ -43,7 +43,7 @@ impl Groups {
     pub(super) fn new(params: &SsdParams, geometry: &Geometry) -> Self {
         Self {
             active: 0,
-            others: Others::new(params, geometry),
+            table: GroupTable::new(params, geometry),
             plain_handles: match params.reclaim_groups {
                 1 => params.placement_handles as u16,
                 _ => 0,
@@ -53,7 +53,7 @@ impl Groups {
 }
 
 /// The groups of a drive with several.
-pub(super) struct Others {
+pub(super) struct GroupTable {
     inactive: Box<[Inactive]>,
     fullness: Box<[Fullness]>,
     /// Valid pages at which a group is full: its share of the addresses, and half of what it has beyond.
@@ -64,7 +64,7 @@ pub(super) struct Others {
     spill: u32,
 }
 
-impl Others {
+impl GroupTable {
     /// Returns the groups; `None` for a drive with one.
     fn new(params: &SsdParams, geometry: &Geometry) -> Option<Box<Self>> {
         let count = geometry.groups;
@@ -139,7 +139,7 @@ impl Ssd {
         let named = u32::from(request.handle());
         let Some(groups) = self
             .groups
-            .others
+            .table
             .as_mut()
             .filter(|_| named < self.params.placements())
         else {
@@ -170,7 +170,7 @@ impl Ssd {
     }
 
     fn exchange(&mut self, group: u32) {
-        let Some(groups) = &mut self.groups.others else {
+        let Some(groups) = &mut self.groups.table else {
             return;
         };
         let inactive = &mut groups.inactive[group as usize];

@@ -42,7 +42,7 @@ impl Ssd {
             buffered: u64::from(self.buffer.group.host_pages + self.buffer.group.cleaning_pages)
                 + self
                     .groups
-                    .others
+                    .table
                     .as_ref()
                     .map_or(0, |groups| groups.buffered()),
         }

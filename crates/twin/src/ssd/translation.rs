@@ -234,7 +234,7 @@ impl Ssd {
             return self.programmed_in_zone(unit);
         }
         let superblock = self.geometry.unit_superblock(unit);
-        if self.groups.others.is_some() {
+        if self.groups.table.is_some() {
             self.enter_group(self.geometry.group(superblock));
         }
         let state = &mut self.translation.superblocks[superblock as usize];

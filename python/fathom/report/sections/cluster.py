@@ -58,7 +58,7 @@ TB = 1e12
 
 
 @dataclass(frozen=True)
-class _At:
+class _DepthFigures:
     """All operations of a workload at one depth."""
 
     depth: int
@@ -145,7 +145,7 @@ def _key_figure(columns: Sequence[Column]) -> KeyFigure | None:
 
 
 def _by_depth(
-    columns: Sequence[Column], series: Mapping[int, Sequence[_At]], divisors: Mapping[int, float]
+    columns: Sequence[Column], series: Mapping[int, Sequence[_DepthFigures]], divisors: Mapping[int, float]
 ) -> Option:
     """Returns bars of IOPS by depth and the maximum, each divided by what `divisors` say of its system."""
     labels = [*(f"depth {depth}" for depth in DEPTHS), "maximum"]
@@ -168,7 +168,7 @@ def _rounded(value: float | None, divisor: float) -> float | None:
     return None if value is None else float(f"{value / divisor:.5g}")
 
 
-def _depth_table(columns: Sequence[Column], series: Mapping[int, Sequence[_At]]) -> Table:
+def _depth_table(columns: Sequence[Column], series: Mapping[int, Sequence[_DepthFigures]]) -> Table:
     groups = [
         Group(
             column.label,
@@ -188,7 +188,7 @@ def _depth_table(columns: Sequence[Column], series: Mapping[int, Sequence[_At]])
     return Table("Depth per job", [Item("Rate", "IOPS"), Item("Mean latency", "ms")], groups)
 
 
-def _series(column: Column, workload: str) -> list[_At]:
+def _series(column: Column, workload: str) -> list[_DepthFigures]:
     found = []
     for depth in DEPTHS:
         step = f"{workload}-q{depth}"
@@ -196,7 +196,7 @@ def _series(column: Column, workload: str) -> list[_At]:
         if not points:
             continue
         found.append(
-            _At(
+            _DepthFigures(
                 depth,
                 sum(point.iops or 0 for point in points),
                 sum(point.mbps or 0 for point in points),
@@ -207,7 +207,7 @@ def _series(column: Column, workload: str) -> list[_At]:
     return found
 
 
-def _best(series: Sequence[_At]) -> _At | None:
+def _best(series: Sequence[_DepthFigures]) -> _DepthFigures | None:
     """Returns the maximum over depths; the least depth that comes within 1 % of it."""
     if not series:
         return None
@@ -296,7 +296,7 @@ def _scaling(columns: Sequence[Column]) -> list[Block]:
     return tables
 
 
-def _at(at: _At | None, *, small: bool) -> Item:
+def _at(at: _DepthFigures | None, *, small: bool) -> Item:
     if at is None:
         return Item("–", tone="quiet", title="the method does not ask for it")
     latency = "" if at.mean_us is None else f"{at.mean_us / 1e3:.2f} ms"

@@ -54,7 +54,7 @@ LATE_MS = 5.0
 
 
 @dataclass(frozen=True)
-class Long:
+class LongStep:
     """A long measured step on one target, and its end: `figures` and what follows are of every repeat, the seconds of
     the first. `bounds` are the 95 % intervals of percentiles in us by column.
     """
@@ -113,7 +113,7 @@ def build(comparison: Comparison) -> Section | None:
     )
 
 
-def _sentence(long: Long, window: str, why: Unsettled | None) -> str:
+def _sentence(long: LongStep, window: str, why: Unsettled | None) -> str:
     """Returns the rate held at the end, how evenly, for how much power, and how many I/Os took long.
 
     A target that had not settled holds nothing; a shortened run claims no more than what was done.
@@ -140,7 +140,7 @@ def _sentence(long: Long, window: str, why: Unsettled | None) -> str:
     return text + "."
 
 
-def _longs(column: Column) -> list[Long]:
+def _longs(column: Column) -> list[LongStep]:
     run, target = column.run, column.target.name
     measured = {
         name: intervals
@@ -157,7 +157,7 @@ def _longs(column: Column) -> list[Long]:
 
 
 @dataclass(frozen=True)
-class _End:
+class _StepEnd:
     """The end of the step in one run."""
 
     from_s: float
@@ -166,7 +166,7 @@ class _End:
     efficiency: Efficiency | None
 
 
-def _long(column: Column, step: str, intervals: Sequence[Second]) -> Long | None:
+def _long(column: Column, step: str, intervals: Sequence[Second]) -> LongStep | None:
     """Returns a step, or it and the next one under the same load, which is then its end."""
     target = column.target.name
     last = _last_part(column.run, step)
@@ -186,7 +186,9 @@ def _long(column: Column, step: str, intervals: Sequence[Second]) -> Long | None
     latency, bounds = _latency([end.latency for end in ends])
     label = plain(column.run.steps[step].label)
     watts = _efficiency_of([end.efficiency for end in ends])
-    return Long(column, step, label, intervals, ends[0].from_s, len(ends), figures, latency, bounds, watts)
+    return LongStep(
+        column, step, label, intervals, ends[0].from_s, len(ends), figures, latency, bounds, watts
+    )
 
 
 def _last_part(run: RunData, step: str) -> str | None:
@@ -199,7 +201,7 @@ def _last_part(run: RunData, step: str) -> str | None:
     return next((name for name in same if run.steps[name].workload == run.steps[step].workload), None)
 
 
-def _end(run: RunData, target: str, step: str, *, whole: bool) -> _End | None:
+def _end(run: RunData, target: str, step: str, *, whole: bool) -> _StepEnd | None:
     intervals = run.seconds(target).get(step, [])
     full = [second for second in intervals if second.length_s > 0.999]
     if not full:
@@ -211,7 +213,7 @@ def _end(run: RunData, target: str, step: str, *, whole: bool) -> _End | None:
     tail_from_s = full[-len(rates)].start_s
     energies, accuracy = run.energies(target, step), run.meter_accuracy(target, step)
     latency = run.latency_from(target, step, tail_from_s)
-    return _End(from_s, rates, latency, efficiency(ios, energies, tail_from_s, accuracy))
+    return _StepEnd(from_s, rates, latency, efficiency(ios, energies, tail_from_s, accuracy))
 
 
 def _latency(known: Sequence[tuple[Histogram, Bounds] | None]) -> tuple[Histogram | None, Bounds]:
@@ -240,7 +242,7 @@ def _efficiency_of(known: Sequence[Efficiency | None]) -> Efficiency | None:
     )
 
 
-def _table(longs: Sequence[Long], window: str) -> Table:
+def _table(longs: Sequence[LongStep], window: str) -> Table:
     head = [Item(long.column.label, long.label, slot=slot(long.column.index)) for long in longs]
     rows = [
         Row(
@@ -278,7 +280,7 @@ def _table(longs: Sequence[Long], window: str) -> Table:
     return Table("", head, [Group("", rows)], notes)
 
 
-def _percentiles(longs: Sequence[Long]) -> list[Row]:
+def _percentiles(longs: Sequence[LongStep]) -> list[Row]:
     """Returns the window's percentiles, where latencies were kept."""
     if not any(long.latency for long in longs):
         return []
@@ -288,7 +290,7 @@ def _percentiles(longs: Sequence[Long]) -> list[Row]:
     ]
 
 
-def _percentile(long: Long, name: str, q: float) -> Item:
+def _percentile(long: LongStep, name: str, q: float) -> Item:
     if long.latency is None:
         return Item("–", tone="quiet", title="latencies were not kept by the second")
     found = long.latency.quantile(q)
@@ -302,21 +304,21 @@ def _row(label: str, unit: str, texts: Sequence[str]) -> Row:
     return Row(Item(label, unit), [Item(text) for text in texts])
 
 
-def _steadiness(long: Long) -> Item:
+def _steadiness(long: LongStep) -> Item:
     steadiness = long.figures.steadiness
     if steadiness is None:
         return Item("–", tone="quiet", title="no two seconds differ: there is no deviation to divide by")
     return Item(grouped(steadiness))
 
 
-def _efficiency(long: Long) -> Item:
+def _efficiency(long: LongStep) -> Item:
     found = long.efficiency
     if found is None:
         return Item("–", tone="quiet", title="no source of energy was read")
     return Item(grouped(found.iops_per_watt), long.watt_margin or f"no interval: {found.unsure}")
 
 
-def _dots(longs: Sequence[Long]) -> Figure:
+def _dots(longs: Sequence[LongStep]) -> Figure:
     rates = [second.n / second.length_s for long in longs for second in long.seconds if second.length_s > 0]
     switch = Switch.around(rates)
     every = max(-(-len(long.seconds) // MAX_DOTS) for long in longs)
@@ -332,7 +334,7 @@ def _dots(longs: Sequence[Long]) -> Figure:
     return Figure(charts, caption, _dots_table(longs), columns=1, scale="value", group="consistency")
 
 
-def _dots_chart(long: Long, switch: Switch, every: int) -> Chart:
+def _dots_chart(long: LongStep, switch: Switch, every: int) -> Chart:
     points = [
         (round(second.start_s, 3), round(second.n / second.length_s, 1))
         for second in thinned([second for second in long.seconds if second.length_s > 0.999], every)
@@ -368,7 +370,7 @@ def thinned(whole: Sequence[Second], every: int) -> list[Second]:
     return [whole[place] for place in sorted(kept)]
 
 
-def _dots_table(longs: Sequence[Long]) -> Table:
+def _dots_table(longs: Sequence[LongStep]) -> Table:
     """Returns a tenth of the step a row: what the dots show, for those who read tables."""
     groups = []
     for long in longs:
@@ -385,7 +387,7 @@ def _dots_table(longs: Sequence[Long]) -> Table:
     )
 
 
-def _bars(longs: Sequence[Long]) -> list[Figure]:
+def _bars(longs: Sequence[LongStep]) -> list[Figure]:
     """Steadiness and efficiency, only where there is something to compare, not of one alone."""
     if len(longs) < 2:
         return []
@@ -429,7 +431,7 @@ def _bars(longs: Sequence[Long]) -> list[Figure]:
     return [Figure(charts, "Larger is better; window and n as in the table above.", data)]
 
 
-def _ranges(longs: Sequence[Long]) -> Figure:
+def _ranges(longs: Sequence[LongStep]) -> Figure:
     """Returns the latency in the ranges that the suite shows."""
     known = [(long, long.latency) for long in longs if long.latency is not None]
     shares = [100 * latency.bucket_shares(BUCKET_EDGES_MS) for _, latency in known]
@@ -461,7 +463,7 @@ def _ranges(longs: Sequence[Long]) -> Figure:
     return Figure(charts, f"{caption}.", Table("Latency", head, [Group("", rows)]), legend)
 
 
-def _beyond(known: Sequence[tuple[Long, Histogram]]) -> Chart | None:
+def _beyond(known: Sequence[tuple[LongStep, Histogram]]) -> Chart | None:
     """Returns the complementary distribution on two logarithmic axes, a point for each bin that an eye can tell apart.
 
     None where no latency but one was seen.

@@ -37,7 +37,7 @@ class Dot:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class TargetCurve:
     """A target's curve: its maximum, then points by offered rate.
 
     `published`: (IOPS, mean us) of the maximum, where both are known.
@@ -74,7 +74,7 @@ class Workload:
 
     key: str
     label: str
-    drawn: Sequence[Drawn]
+    drawn: Sequence[TargetCurve]
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -104,7 +104,7 @@ def build(comparison: Comparison) -> Section | None:
     return Section("curves", "IOPS-latency curves", blocks, short="Curves", answer=told, key_figure=key)
 
 
-def _sentence(workload: Workload, one: Drawn, why: Unsettled | None) -> str:
+def _sentence(workload: Workload, one: TargetCurve, why: Unsettled | None) -> str:
     """Returns the latency at half of the maximum and at the most that is sustained, and what becomes of more.
 
     Points are shares of the maximum: where the target had not settled by then, none of them is claimed.
@@ -143,7 +143,7 @@ def _margin(dot: Dot) -> str:
 
 def workloads_of(comparison: Comparison) -> list[Workload]:
     """Returns the curves of all runs, grouped by workload."""
-    found: dict[str, list[Drawn]] = {}
+    found: dict[str, list[TargetCurve]] = {}
     labels: dict[str, str] = {}
     for column in comparison.columns:
         steps: dict[str, list[Point]] = {}
@@ -161,7 +161,7 @@ def workloads_of(comparison: Comparison) -> list[Workload]:
             )
             step = column.run.steps[name]
             published = _published(comparison, column, step.published)
-            drawn = Drawn(column, curve, _dot(column, members), dots, published, capacities.get(name))
+            drawn = TargetCurve(column, curve, _dot(column, members), dots, published, capacities.get(name))
             found.setdefault(step.workload, []).append(drawn)
             labels.setdefault(step.workload, plain(step.label))
     return [Workload(key, labels[key], drawn) for key, drawn in found.items()]
@@ -276,7 +276,7 @@ def _table(workloads: Sequence[Workload]) -> Table:
     return Table("Point", heads, groups, notes)
 
 
-def _maximum_row(one: Drawn) -> Row:
+def _maximum_row(one: TargetCurve) -> Row:
     best, row = one.maximum, one.top.row
     published = (
         f"published {grouped(one.published[0])} at {grouped(one.published[1])} us" if one.published else ""
@@ -342,7 +342,7 @@ def _capacities(comparison: Comparison, workloads: Sequence[Workload]) -> Table:
     return Table("Capacity at the objective", heads, [Group("", rows)], notes)
 
 
-def _capacity(one: Drawn | None) -> Item:
+def _capacity(one: TargetCurve | None) -> Item:
     if one is None or one.capacity is None:
         return NONE
     found = one.capacity

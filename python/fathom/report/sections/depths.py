@@ -16,7 +16,7 @@ from fathom.report.findings import gate
 from fathom.report.latencies import latency
 from fathom.report.legend import legend_of
 from fathom.report.style import compact, grouped, plain, slot
-from fathom.report.sweeps import Swept, claimed, intervals_of, series, swept, window_of
+from fathom.report.sweeps import SweptStep, claimed, intervals_of, series, swept, window_of
 from fathom.statistics.knee import knee
 
 ORDER = 31
@@ -33,20 +33,20 @@ class Scaling:
     """One workload on one target, depths ascending."""
 
     column: Column
-    steps: Sequence[Swept]
+    steps: Sequence[SweptStep]
 
     @property
-    def best(self) -> Swept:
+    def best(self) -> SweptStep:
         """The step of the greatest rate."""
         return max(self.steps, key=lambda one: one.iops)
 
     @property
-    def enough(self) -> Swept:
+    def enough(self) -> SweptStep:
         """The least depth that gives nearly the greatest rate."""
         return self.steps[enough([one.iops for one in self.steps])]
 
     @property
-    def knee(self) -> Swept | None:
+    def knee(self) -> SweptStep | None:
         """Kneedle's knee of the rate over depth."""
         place = knee([one.depth for one in self.steps], [one.iops for one in self.steps])
         return None if place is None else self.steps[place]
@@ -139,11 +139,11 @@ def _key_sentence(label: str, kept: Sequence[Scaling]) -> str:
     return f"{many} I/Os in flight suffice {each} in {label}: more only add latency."
 
 
-def _workload(one: Swept) -> tuple[str, float]:
+def _workload(one: SweptStep) -> tuple[str, float]:
     return one.shape.key, one.read_pct
 
 
-def _label(one: Swept) -> str:
+def _label(one: SweptStep) -> str:
     share = {0.0: "write", 100.0: "read"}.get(one.read_pct, f"{one.read_pct:g} % read")
     return f"{plain(one.shape.label)}{' ' if share in ('read', 'write') else ', '}{share}"
 
@@ -203,7 +203,7 @@ def _charts(
     ]
 
 
-def _line(one: Scaling, what: str, ring: Swept | None = None) -> Line:
+def _line(one: Scaling, what: str, ring: SweptStep | None = None) -> Line:
     points: list[list[float | None]] = []
     for step in one.steps:
         value: float | None = getattr(step, what)
@@ -236,7 +236,7 @@ def _table(labels: Sequence[str], groups: Sequence[Sequence[Scaling]]) -> Table:
     return Table("Depth", heads, rows, notes)
 
 
-def _row(one: Scaling, step: Swept) -> Row:
+def _row(one: Scaling, step: SweptStep) -> Row:
     threads, iodepth = step.load
     cells = [
         Item(grouped(step.iops), step.margin, tone="strong"),
@@ -256,7 +256,7 @@ def _p99(halves: Sequence[Point]) -> Item:
     return (latency(slower, "p99_us") if known else None) or NONE
 
 
-def _little(step: Swept) -> Item:
+def _little(step: SweptStep) -> Item:
     if step.implied is None:
         return NONE
     gap_pct = 100 * (step.implied / step.outstanding - 1)

@@ -38,7 +38,7 @@ NONE = Item("–", tone="quiet", title="not known")
 
 
 @dataclass(frozen=True)
-class Judged:
+class WorkloadVerdict:
     """A workload on one disk against the reference."""
 
     step: str
@@ -53,15 +53,15 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class DiskVerdict:
     """One disk against the reference: what was judged, and what both took in memory."""
 
     disk: Disk
     reference: Disk
-    judged: dict[str, Judged]
+    judged: dict[str, WorkloadVerdict]
     in_memory: Sequence[str]
 
-    def of(self, word: str, steps: Sequence[str]) -> list[Judged]:
+    def of(self, word: str, steps: Sequence[str]) -> list[WorkloadVerdict]:
         """Returns those of the steps with that outcome."""
         return [one for step in steps if (one := self.judged.get(step)) and one.word == word]
 
@@ -109,7 +109,7 @@ def _key_figure(found: Sequence[Disk], reference: Disk) -> KeyFigure:
     return KeyFigure(sentence, by_block(found), reasons)
 
 
-def _answers(judgement: Judgement, prices: Prices) -> list[str]:
+def _answers(judgement: DiskVerdict, prices: Prices) -> list[str]:
     """For which uses the disk keeps up and for which not, and what it costs."""
     fast, slow = _uses_by_answer(judgement)
     name, reference = judgement.disk.name, judgement.reference.name
@@ -120,18 +120,18 @@ def _answers(judgement: Judgement, prices: Prices) -> list[str]:
     return [*told, *_price_sentences(judgement, prices)[:1]]
 
 
-def _judge(disk: Disk, reference: Disk) -> Judgement:
+def _judge(disk: Disk, reference: Disk) -> DiskVerdict:
     steps = dict.fromkeys([*STEPS, *(step for steps in USES.values() for step in steps)])
     judged, in_memory = {}, []
     for step in steps:
         if disk.in_memory(step) or reference.in_memory(step):
             in_memory.append(step)
         elif found := ratio(disk, reference, step):
-            judged[step] = Judged(step, found)
-    return Judgement(disk, reference, judged, in_memory)
+            judged[step] = WorkloadVerdict(step, found)
+    return DiskVerdict(disk, reference, judged, in_memory)
 
 
-def _sentences(judgement: Judgement, prices: Prices) -> list[str]:
+def _sentences(judgement: DiskVerdict, prices: Prices) -> list[str]:
     own, other = judgement.disk.name, judgement.reference.name
     judged = [one for step in STEPS if (one := judgement.judged.get(step))]
     said = [
@@ -158,7 +158,7 @@ def _sentences(judgement: Judgement, prices: Prices) -> list[str]:
     return said
 
 
-def _price_sentences(judgement: Judgement, prices: Prices) -> list[str]:
+def _price_sentences(judgement: DiskVerdict, prices: Prices) -> list[str]:
     own, other = (_per_tb(disk, prices) for disk in (judgement.disk, judgement.reference))
     if own is None or other is None:
         missing = [d.name for d in (judgement.disk, judgement.reference) if _per_tb(d, prices) is None]
@@ -184,7 +184,7 @@ def _price_sentences(judgement: Judgement, prices: Prices) -> list[str]:
     return said
 
 
-def _uses_by_answer(judgement: Judgement) -> tuple[list[str], list[str]]:
+def _uses_by_answer(judgement: DiskVerdict) -> tuple[list[str], list[str]]:
     """Uses for which the disk is at least as fast, all workloads judged, and those for which it is slower in some."""
     answers = {use: judgement.answer(steps) for use, steps in USES.items()}
     whole = [use for use, steps in USES.items() if judgement.judged.keys() >= set(steps)]
@@ -196,7 +196,7 @@ def _lower(use: str) -> str:
     return use[0].lower() + use[1:]
 
 
-def _adoption(judgement: Judgement, saved_per_tb: float, prices: Prices) -> str:
+def _adoption(judgement: DiskVerdict, saved_per_tb: float, prices: Prices) -> str:
     """Returns what host-managed disks ask of software, and the published number of drives from which they pay."""
     each = saved_per_tb * judgement.disk.tb
     text = (
@@ -258,7 +258,7 @@ def _per_tb(disk: Disk, prices: Prices) -> float | None:
     return price.price / disk.tb if price else None
 
 
-def _uses(judgement: Judgement) -> Table:
+def _uses(judgement: DiskVerdict) -> Table:
     rows = []
     for use, steps in USES.items():
         ratios = [one.ratio for step in steps if (one := judgement.judged.get(step))]

@@ -14,7 +14,7 @@ from fathom.report.latencies import latency
 from fathom.report.legend import legend_of
 from fathom.report.style import compact, grouped, plain, slot
 from fathom.report.sweeps import (
-    Swept,
+    SweptStep,
     claimed,
     intervals_of,
     of_rounds,
@@ -32,7 +32,7 @@ MAX_LOADS = 4
 LOWER = 0.99
 """The least rate is worth a word from this share of the lower end down."""
 NONE = Item("–", tone="quiet", title="no such I/O, or too few of them")
-Load = Sequence[Sequence[Swept]]
+Load = Sequence[Sequence[SweptStep]]
 """One kind on each target, shares of reads ascending."""
 
 
@@ -99,7 +99,7 @@ def _key_figure(label: str, load: Load, out: Mapping[tuple[str, str], Unsettled]
     return KeyFigure(_spanned(ranked[0]), figure, [*map(_spanned, ranked[1:]), *map(_least, ranked)])
 
 
-def _spanned(steps: Sequence[Swept]) -> str:
+def _spanned(steps: Sequence[SweptStep]) -> str:
     first, last = steps[0], steps[-1]
     ends = [
         "writes alone" if first.read_pct == 0 else "few reads",
@@ -109,7 +109,7 @@ def _spanned(steps: Sequence[Swept]) -> str:
     return f"{first.column.short} goes from {low} IOPS of {ends[0]} to {high} of {ends[1]}."
 
 
-def _least(steps: Sequence[Swept]) -> str:
+def _least(steps: Sequence[SweptStep]) -> str:
     """Returns what a few writes do to reads, else where the rate is least."""
     alone = steps[-1].half("read")
     mixed = next((one for one in reversed(steps) if one.half("read") and one.half("write")), None)
@@ -132,18 +132,18 @@ def _time(mean_us: float) -> str:
     return f"{compact(mean_us)} us" if mean_us < 1000 else f"{compact(mean_us / 1000)} ms"
 
 
-def _label(one: Swept) -> str:
+def _label(one: SweptStep) -> str:
     threads, iodepth = one.load
     return f"{plain(one.shape.label)}, {threads}T/{iodepth}Q"
 
 
-def _told(label: str, steps: Sequence[Swept], out: Mapping[tuple[str, str], Unsettled]) -> list[str]:
+def _told(label: str, steps: Sequence[SweptStep], out: Mapping[tuple[str, str], Unsettled]) -> list[str]:
     """Returns the sentence on what had settled, and one on what had not."""
     left, unclaimed = claimed(steps, out, LEAST_SHARES, f"{steps[0].column.label}, {label}")
     return [*([_sentence(label, left)] if left else []), *([unclaimed] if unclaimed else [])]
 
 
-def _sentence(label: str, steps: Sequence[Swept]) -> str:
+def _sentence(label: str, steps: Sequence[SweptStep]) -> str:
     """Returns the two ends, the least rate between them, and what reads wait for beside writes."""
     first, last = steps[0], steps[-1]
     low = min(steps, key=lambda one: one.iops)
@@ -167,14 +167,14 @@ def _sentence(label: str, steps: Sequence[Swept]) -> str:
     return text + "."
 
 
-def _rate_text(one: Swept, unit: str = "") -> str:
+def _rate_text(one: SweptStep, unit: str = "") -> str:
     """Returns `476k IOPS (± 0.8 %)`."""
     return f"{compact(one.iops)}{unit}" + (f" ({one.margin})" if one.margin else "")
 
 
 def _charts(number: int, label: str, load: Load, key: str = "mix") -> list[Chart]:
     across = Axis("reads, %", "pct", low=0, high=100, step=20)
-    panels: tuple[tuple[str, str, Callable[[Swept], float | None]], ...] = (
+    panels: tuple[tuple[str, str, Callable[[SweptStep], float | None]], ...] = (
         ("iops", "IOPS, reads and writes", lambda one: one.iops),
         ("read", "mean read latency, us", lambda one: _figure(one, "read", "mean_us")),
         ("write", "mean write latency, us", lambda one: _figure(one, "write", "mean_us")),
@@ -204,7 +204,7 @@ def _charts(number: int, label: str, load: Load, key: str = "mix") -> list[Chart
     return charts
 
 
-def _figure(one: Swept, op: str, name: str) -> float | None:
+def _figure(one: SweptStep, op: str, name: str) -> float | None:
     half = one.half(op)
     return getattr(half, name) if half else None
 
@@ -228,7 +228,7 @@ def _table(labels: Sequence[str], loads: Sequence[Load]) -> Table:
     return Table("Reads", heads, groups, [*notes, NOTE] if any(one.waf for one in steps) else notes)
 
 
-def _row(one: Swept) -> Row:
+def _row(one: SweptStep) -> Row:
     halves = [one.half(op) for op in ("read", "write")]
     rates = [NONE if half is None else _rate(half) for half in halves]
     latencies = [_latency(half, name) for half in halves for name in ("mean_us", "p99_us")]
@@ -268,7 +268,7 @@ def _map(column: Column, labels: Sequence[str], loads: Sequence[Load]) -> Table:
     return Table(column.label, heads, [Group("", body)], [note, *of_rounds(steps)])
 
 
-def _place(one: Swept | None, rates: Sequence[float]) -> Item:
+def _place(one: SweptStep | None, rates: Sequence[float]) -> Item:
     if one is None:
         return NONE
     spread = log(max(rates) / min(rates))

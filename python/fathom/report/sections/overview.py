@@ -8,7 +8,7 @@ from fathom.report.comparison import Comparison
 from fathom.report.findings import gate
 from fathom.report.legend import legend_of
 from fathom.report.published import NEAR_PCT, error_item
-from fathom.report.sections.curves import Drawn, Workload, workloads_of
+from fathom.report.sections.curves import TargetCurve, Workload, workloads_of
 from fathom.report.style import compact, grouped, slot
 
 ORDER = 29
@@ -52,7 +52,7 @@ def build(comparison: Comparison) -> Section | None:
     return Section("overview", "All workloads", [], short="Overview", key_figure=key)
 
 
-def _of(workload: Workload, index: int) -> Drawn | None:
+def _of(workload: Workload, index: int) -> TargetCurve | None:
     return next((one for one in workload.drawn if one.column.index == index), None)
 
 
@@ -60,7 +60,7 @@ def _short(value: float) -> float:
     return float(f"{value:.5g}")
 
 
-def _sentence(claimed: Sequence[tuple[Workload, list[Drawn]]]) -> str:
+def _sentence(claimed: Sequence[tuple[Workload, list[TargetCurve]]]) -> str:
     """Returns who does the most in how many workloads; of a single target its greatest."""
     contested = [max(drawn, key=_rate).column.short for _, drawn in claimed if len(drawn) > 1]
     if contested:
@@ -74,11 +74,11 @@ def _sentence(claimed: Sequence[tuple[Workload, list[Drawn]]]) -> str:
     return f"{one.column.short} does {rate} IOPS of {workload.label}, its most of {len(alone)} workloads."
 
 
-def _rate(one: Drawn) -> float:
+def _rate(one: TargetCurve) -> float:
     return one.maximum.iops
 
 
-def _reasons(claimed: Sequence[tuple[Workload, list[Drawn]]]) -> list[str]:
+def _reasons(claimed: Sequence[tuple[Workload, list[TargetCurve]]]) -> list[str]:
     """Returns how many published maxima are near, and how far ahead the best is at its furthest."""
     errors = [
         100 * (_rate(one) / one.published[0] - 1) for _, drawn in claimed for one in drawn if one.published
@@ -115,7 +115,7 @@ def _table(workloads: Sequence[Workload], comparison: Comparison) -> Table:
     return Table("Workload", head, [Group("", rows)])
 
 
-def _cells(one: Drawn | None) -> list[Item]:
+def _cells(one: TargetCurve | None) -> list[Item]:
     none = Item("–", tone="quiet")
     if one is None:
         return [none] * 3

@@ -12,7 +12,7 @@ from fathom.method.rounds import UNITS
 from fathom.report.blocks import Group, Item, Prose, Row, Section, Table
 from fathom.report.capacity import capacities_of
 from fathom.report.comparison import Cell, Column, Comparison, Corner, margin_of, run_letter
-from fathom.report.rounds import OnTarget, rounds_of
+from fathom.report.rounds import TargetRounds, rounds_of
 from fathom.report.style import grouped, plain
 from fathom.report.totals import TOTAL, total
 from fathom.statistics.uncertainty import Interval
@@ -51,7 +51,7 @@ def _said(columns: Sequence[Column]) -> list[str]:
     return said
 
 
-def _table(column: Column, comparison: Comparison, rounds: Mapping[str, Sequence[OnTarget]]) -> Table:
+def _table(column: Column, comparison: Comparison, rounds: Mapping[str, Sequence[TargetRounds]]) -> Table:
     letters = [run_letter(place) for place, run in enumerate(comparison.runs) if column.is_of(run)]
     heads = [
         Item("Mean", "± half its 95 % interval"),
@@ -74,7 +74,7 @@ def _table(column: Column, comparison: Comparison, rounds: Mapping[str, Sequence
     return Table(column.label, heads, [group for group in groups if group.rows])
 
 
-def _tracked(one: OnTarget) -> list[Row]:
+def _tracked(one: TargetRounds) -> list[Row]:
     """Returns the steps by which rounds are judged; all of rounds that are not. The others' means are in their own
     section.
     """

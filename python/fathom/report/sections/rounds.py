@@ -9,7 +9,7 @@ from fathom.method.rounds import UNITS
 from fathom.report.blocks import Block, Chart, Figure, Group, Item, Prose, Row, Section, Table
 from fathom.report.charts import Axis, Line, line_chart
 from fathom.report.comparison import Comparison, margin_of
-from fathom.report.rounds import OnTarget, Repeated, Series, axes, rounds_of, verdicts
+from fathom.report.rounds import RepeatedRounds, Series, TargetRounds, axes, rounds_of, verdicts
 from fathom.report.rounds_key import key_figure
 from fathom.report.style import compact, grouped, plain, seconds, slot
 from fathom.statistics.steady import WindowVerdict
@@ -32,7 +32,7 @@ def build(comparison: Comparison) -> Section | None:
     return Section("rounds", "Rounds and steady state", blocks, short="Rounds", key_figure=key)
 
 
-def _windows(members: Sequence[OnTarget], comparison: Comparison) -> Table:
+def _windows(members: Sequence[TargetRounds], comparison: Comparison) -> Table:
     """Returns the standard's steady-state table of every repeat: mean, excursion and slope of the last rounds, against
     what is allowed. A verdict on one run's rounds in order: there is nothing in it to pool.
     """
@@ -73,7 +73,7 @@ def _window(series: Series, verdict: WindowVerdict) -> Row:
     return Row(Item(series.label), [rounds, *(Item(grouped(value)) for value in numbers), passed])
 
 
-def _convergence(members: Sequence[OnTarget], comparison: Comparison) -> Figure:
+def _convergence(members: Sequence[TargetRounds], comparison: Comparison) -> Figure:
     """Returns a panel per tracked step: its figure over rounds, a line for every repeat."""
     place = members[0].place
     unit = UNITS[place.metric]
@@ -118,7 +118,7 @@ def _convergence(members: Sequence[OnTarget], comparison: Comparison) -> Figure:
     return Figure(charts, caption, Table(f"{unit} by round", heads, [Group("", groups)]), legend)
 
 
-def _means(members: Sequence[OnTarget]) -> Table:
+def _means(members: Sequence[TargetRounds]) -> Table:
     """Returns every step's mean over the window, as a matrix where the steps were swept over two keys."""
     place = members[0].place
     unit = UNITS[place.metric]
@@ -139,7 +139,7 @@ def _means(members: Sequence[OnTarget]) -> Table:
     return Table(plain(place.of), heads, groups, _notes(members))
 
 
-def _notes(members: Sequence[OnTarget]) -> list[str]:
+def _notes(members: Sequence[TargetRounds]) -> list[str]:
     """Over which rounds and repeats the means are, and what their intervals hold."""
     place = members[0].place
     count = min(place.window, *(rounds.count for one in members for rounds in one.repeats))
@@ -160,7 +160,7 @@ def _notes(members: Sequence[OnTarget]) -> list[str]:
     ]
 
 
-def _cell(one: Repeated, step: str) -> Item:
+def _cell(one: RepeatedRounds, step: str) -> Item:
     found = one.mean(step)
     if found is None:
         return NONE

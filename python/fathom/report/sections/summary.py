@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fathom.analysis.findings import joined
 from fathom.report.blocks import Bar, Block, Card, Cards, KeyFigure, Points, Prose, Section
 from fathom.report.comparison import Cell, Comparison, Corner
-from fathom.report.findings import Told, gate, ranked_of, tell
+from fathom.report.findings import FindingTexts, finding_texts, gate, ranked_of
 from fathom.report.published import NEAR_PCT, error_item
 from fathom.report.rounds import rounds_of, verdicts
 from fathom.report.style import compact, grouped, plain
@@ -35,14 +35,14 @@ def build(comparison: Comparison) -> Section | None:
             or ["No measured step has finished, so there is no result to show."]
         )
         return Section("summary", "Findings", [Prose(said)])
-    told = tell(comparison)
+    texts = finding_texts(comparison)
     cards = Cards([_card(corner) for corner in ranked], shown=SHOWN)
-    key = KeyFigure(_sentence(ranked), cards, _reasons(told, ranked)) if ranked else None
+    key = KeyFigure(_sentence(ranked), cards, _reasons(texts, ranked)) if ranked else None
     return Section(
         "summary",
         "Findings",
-        _prose(told),
-        answer=[told.overall] if told.overall else [],
+        _prose(texts),
+        answer=[texts.overall] if texts.overall else [],
         key_figure=key,
     )
 
@@ -80,7 +80,7 @@ def _alone(ranked: Sequence[Corner]) -> str:
     return f"{ranked[0].ranking[0].column.short} {joined(parts[:2])}."
 
 
-def _reasons(told: Told, ranked: Sequence[Corner]) -> list[str]:
+def _reasons(texts: FindingTexts, ranked: Sequence[Corner]) -> list[str]:
     """Returns where nobody leads, what limits the leaders, and how far published figures are."""
     level = [one.label for one in ranked if len(one.ranking) > 1 and one.level_with_best]
     limits = dict.fromkeys(one.ranking[0].point.limit.name for one in ranked if one.ranking[0].point.limit)
@@ -112,15 +112,15 @@ def beside_published(cells: Sequence[Cell]) -> list[str]:
     return found
 
 
-def _prose(told: Told) -> list[Block]:
+def _prose(texts: FindingTexts) -> list[Block]:
     """Returns the findings; a single workload or target needs no list."""
-    several = len(told.outcomes) > 1
-    blocks: list[Block] = [Points(told.outcomes, shown=SHOWN) if several else Prose(told.outcomes)]
-    if told.agreement:
-        blocks.append(Prose([told.agreement]))
-    if told.surprises:
-        blocks.append(Points(told.surprises, shown=SHOWN))
-    return [*blocks, Prose(told.remarks)] if told.remarks else blocks
+    several = len(texts.outcomes) > 1
+    blocks: list[Block] = [Points(texts.outcomes, shown=SHOWN) if several else Prose(texts.outcomes)]
+    if texts.agreement:
+        blocks.append(Prose([texts.agreement]))
+    if texts.surprises:
+        blocks.append(Points(texts.surprises, shown=SHOWN))
+    return [*blocks, Prose(texts.remarks)] if texts.remarks else blocks
 
 
 def _card(corner: Corner) -> Card:

@@ -9,7 +9,7 @@ from fathom.report.bed_of_twin import bed_of_twin
 from fathom.report.blocks import Block, Diagram, Group, Item, Join, Node, Prose, Row, Section, Table
 from fathom.report.comparison import Comparison
 from fathom.report.style import grouped, slot
-from fathom.report.test_bed import Bed, Piece, Role, shared
+from fathom.report.test_bed import Component, Role, TestBed, shared
 
 ORDER = 66
 MACHINES: dict[Role, str] = {
@@ -38,13 +38,13 @@ def build(comparison: Comparison) -> Section | None:
     return Section("test-bed", "What it was measured on", blocks, short="Test bed") if blocks else None
 
 
-def _blocks(bed: Bed, place: int) -> Iterator[Block]:
+def _blocks(bed: TestBed, place: int) -> Iterator[Block]:
     yield Prose([_sentence(bed)])
     yield _diagram(bed, place)
     yield from _tables(bed)
 
 
-def _sentence(bed: Bed) -> str:
+def _sentence(bed: TestBed) -> str:
     if not bed.simulated:
         return f"{bed.title}: {bed.source}."
     source = without_document(bed.source)
@@ -53,11 +53,11 @@ def _sentence(bed: Bed) -> str:
     )
 
 
-def _named(piece: Piece) -> str:
+def _named(piece: Component) -> str:
     return f"{piece.count} × {piece.title}" if piece.count > 1 else piece.title
 
 
-def _diagram(bed: Bed, place: int) -> Diagram:
+def _diagram(bed: TestBed, place: int) -> Diagram:
     keys = {(i, j): f"{i}-{j}" for i, stage in enumerate(bed.stages) for j in range(len(stage))}
     nodes = [
         Node(keys[i, j], piece.role, _named(piece), [text for name, text in piece.facts if name in ON_NODE])
@@ -73,7 +73,7 @@ def _diagram(bed: Bed, place: int) -> Diagram:
     return Diagram(f"bed-{place}", f"The path from the load to the drives: {path}", nodes, joins)
 
 
-def _tables(bed: Bed) -> Iterator[Table]:
+def _tables(bed: TestBed) -> Iterator[Table]:
     """Yields a table of the machines and one of the drives, a column each."""
     footnote = f"–: {'the source does not say' if bed.simulated else 'not known'}."
     machines = [piece for stage in bed.stages[:-1] for piece in stage]

@@ -20,7 +20,7 @@ class Quantity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Absent:
+class NotMeasured:
     """A quantity that cannot be sampled, and why.
 
     `of` is the target; None: the machine. `where` names the hosts of a fleet, `every host` or `host a, b`. Journals of
@@ -33,7 +33,7 @@ class Absent:
     where: str = ""
 
     @classmethod
-    def from_event(cls, event: Mapping[str, object]) -> "Absent":
+    def from_event(cls, event: Mapping[str, object]) -> "NotMeasured":
         """Returns what a journal's event `not-measured` says."""
         try:
             quantity = Quantity(str(event.get("quantity")))

@@ -27,7 +27,7 @@ NONE = Item("–", tone="quiet")
 
 
 @dataclass(frozen=True)
-class SharePoint:
+class LoadedPoint:
     """One operation of the streams that nothing is offered to, beside `share` of the other's rate; 0: alone."""
 
     share: float
@@ -42,13 +42,13 @@ class SharePoint:
 
 
 @dataclass(frozen=True)
-class Beside:
+class LatencyUnderLoad:
     """A target's operation beside shares of what the step `of` achieved, shares ascending."""
 
     column: Column
     of: str
     op: str
-    steps: Sequence[SharePoint]
+    steps: Sequence[LoadedPoint]
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -63,13 +63,13 @@ def build(comparison: Comparison) -> Section | None:
     charts = [chart for one in found if (chart := _chart(one))]
     legend = [Item(name, slot=place) for place, (_, name) in enumerate(DRAWN)]
     blocks = [Figure(charts, caption, _table(found), legend, columns=2)] if charts else [_table(found)]
-    told = [text for one in found if (text := _sentence(one))]
-    return Section("beside", "Latency beside a load", blocks, short="Beside", answer=told)
+    sentences = [text for one in found if (text := _sentence(one))]
+    return Section("beside", "Latency beside a load", blocks, short="Beside", answer=sentences)
 
 
-def _of(column: Column) -> Iterator[Beside]:
+def _of(column: Column) -> Iterator[LatencyUnderLoad]:
     run, target = column.run, column.target.name
-    groups: dict[tuple[str, str], list[SharePoint]] = {}
+    groups: dict[tuple[str, str], list[LoadedPoint]] = {}
     for name in run.raw_steps:
         offered = _offered(run, name)
         if offered is None or offered.stream is None:
@@ -88,9 +88,9 @@ def _of(column: Column) -> Iterator[Beside]:
             steps = groups.setdefault((offered.of, point.op), [])
             if not steps:
                 steps += _alone(column, name, offered.stream, point.op)
-            steps.append(SharePoint(offered.share, point, beside, offered.share * alone_iops))
+            steps.append(LoadedPoint(offered.share, point, beside, offered.share * alone_iops))
     for (of, op), steps in groups.items():
-        yield Beside(column, of, op, sorted(steps, key=lambda step: step.share))
+        yield LatencyUnderLoad(column, of, op, sorted(steps, key=lambda step: step.share))
 
 
 def _offered(run: RunData, step: str) -> Offered | None:
@@ -99,7 +99,7 @@ def _offered(run: RunData, step: str) -> Offered | None:
     return parse_offered(cast(OfferedJson, offered)) if offered else None
 
 
-def _alone(column: Column, step: str, offered_stream: str, op: str) -> list[SharePoint]:
+def _alone(column: Column, step: str, offered_stream: str, op: str) -> list[LoadedPoint]:
     """Returns the same I/O measured with nothing beside it."""
     run = column.run
     shapes = [_shape(own) for stream, own in run.jobs[step].streams.items() if stream != offered_stream]
@@ -108,7 +108,7 @@ def _alone(column: Column, step: str, offered_stream: str, op: str) -> list[Shar
             points = [
                 one for one in run.points if (one.target, one.step, one.op) == (column.target.name, name, op)
             ]
-            return [SharePoint(0.0, one, None, 0.0) for one in points]
+            return [LoadedPoint(0.0, one, None, 0.0) for one in points]
     return []
 
 
@@ -118,7 +118,7 @@ def _shape(job: Job) -> list[object]:
     return [job.ops, job.pattern, job.region_start, job.region_size, *load]
 
 
-def _sentence(one: Beside) -> str:
+def _sentence(one: LatencyUnderLoad) -> str:
     """Returns the tail from the least to the most beside it; empty where too few I/Os were beside any share."""
     known = [(step, grouped(step.point.p99_us)) for step in one.steps if step.point.p99_us is not None]
     alone = [f"{p99} us alone" for step, p99 in known if step.beside is None]
@@ -133,7 +133,7 @@ def _sentence(one: Beside) -> str:
     return text + "."
 
 
-def _chart(one: Beside) -> Chart | None:
+def _chart(one: LatencyUnderLoad) -> Chart | None:
     lines = [
         Line(name, place, points, marks=True)
         for place, (column, name) in enumerate(DRAWN)
@@ -156,7 +156,7 @@ def _chart(one: Beside) -> Chart | None:
     )
 
 
-def _dots(one: Beside, column: str) -> list[list[float | None]]:
+def _dots(one: LatencyUnderLoad, column: str) -> list[list[float | None]]:
     values = [(100 * step.share, cast("float | None", getattr(step.point, column))) for step in one.steps]
     return [[share, float(f"{value:.5g}")] for share, value in values if value is not None]
 
@@ -166,7 +166,7 @@ def _ends(values: Sequence[float | None]) -> tuple[float, float]:
     return (min(known), max(known)) if known else (1.0, 10.0)
 
 
-def _table(found: Sequence[Beside]) -> Table:
+def _table(found: Sequence[LatencyUnderLoad]) -> Table:
     heads = [
         Item("Beside it", "IOPS achieved, offered"),
         Item("Rate", "IOPS"),
@@ -185,7 +185,7 @@ def _table(found: Sequence[Beside]) -> Table:
     return Table("Share", heads, groups, notes)
 
 
-def _row(step: SharePoint) -> Row:
+def _row(step: LoadedPoint) -> Row:
     point, beside = step.point, step.beside
     did = NONE
     if beside is not None:

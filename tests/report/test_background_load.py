@@ -8,7 +8,7 @@ import fathom
 from fathom.report.blocks import Figure, Row, Section, Table
 from fathom.report.comparison import compare
 from fathom.report.data import load
-from fathom.report.sections import beside, placement
+from fathom.report.sections import background_load, placement
 
 BESIDE = Path(__file__).parents[1] / "data" / "beside.toml"
 ALONE = """
@@ -28,7 +28,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> fathom.Run:
 
 @pytest.fixture(scope="module")
 def section(run: fathom.Run) -> Section:
-    built = beside.build(compare([load(run.path)], lambda *_: ()))
+    built = background_load.build(compare([load(run.path)], lambda *_: ()))
     assert built is not None
     return built
 
@@ -63,7 +63,7 @@ def test_a_percentile_of_too_few_reads_is_left_out_and_not_told_of(tmp_path: Pat
     method = tmp_path / "short.toml"
     method.write_text(BESIDE.read_text().replace("200ms", "5ms"))
     short = fathom.run(str(method), "twin:samsung-pm9a3-7.68tb", seed=5, out=tmp_path)
-    built = beside.build(compare([load(short.path)], lambda *_: ()))
+    built = background_load.build(compare([load(short.path)], lambda *_: ()))
     assert built is not None
     assert [row.cells[5].text for row in rows(built)] == ["n too small"] * 3
     assert built.answer == []
