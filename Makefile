@@ -31,6 +31,7 @@ test-python: $(TOOLS)
 	  wait $$fuzz || status=$$?; cat target/fuzz.log; exit $$status
 
 test-full: test ## Also the long tests: ten minutes of fuzzing per parser, hundreds of kills, hours of soak
+	FATHOM_FUZZ_SECONDS=600 FATHOM_FUZZ_SEED=$$(date +%s) cargo test -p trace --test fuzz -- --nocapture
 	FATHOM_FUZZ_SECONDS=600 FATHOM_FUZZ_SEED=$$(date +%s) $(BIN)/pytest tests/fuzz
 	$(BIN)/pytest -m long
 

@@ -12,7 +12,8 @@ use crate::{
 /// The first four bytes of a record: 0x65617400 and version 7.
 pub(crate) const MAGIC: u32 = 0x6561_7407;
 const HEADER_BYTES: usize = 48;
-const MOST_PAYLOAD_BYTES: usize = 1 << 16;
+/// Linux gives out no more process ids (`PID_MAX_LIMIT`).
+const MOST_PROCESSES: usize = 1 << 22;
 
 const WRITE: u32 = 1 << 17;
 const FLUSH: u32 = 1 << 18;
@@ -33,6 +34,8 @@ struct Source {
     bytes: Vec<u8>,
     events: VecDeque<(Event, u32)>,
     ended: bool,
+    /// A record without its mark has been noted; the next mark is looked for.
+    lost: bool,
     records: u64,
 }
 
@@ -87,7 +90,9 @@ impl Blktrace {
         }
         own.bytes.drain(..at);
         if own.ended && !own.bytes.is_empty() {
-            faults.push((own.records + 1, Fault::Cut));
+            if !own.lost {
+                faults.push((own.records + 1, Fault::Cut));
+            }
             own.bytes.clear();
         }
         self.sources[source] = own;
@@ -103,14 +108,21 @@ impl Blktrace {
         faults: &mut Vec<(u64, Fault)>,
     ) -> Option<usize> {
         let bytes = own.bytes.get(at..)?;
-        let header = bytes.get(..HEADER_BYTES)?;
-        let payload_bytes = usize::from(u16::from_le_bytes([header[46], header[47]]));
-        if word(header, 0) != MAGIC || payload_bytes > MOST_PAYLOAD_BYTES {
-            own.records += 1;
-            faults.push((own.records, Fault::Mark));
-            let next = memchr::memmem::find(&bytes[1..], &MAGIC.to_le_bytes());
-            return Some(next.map_or(bytes.len() - 3, |next| next + 1));
+        if own.lost {
+            let next = memchr::memmem::find(bytes, &MAGIC.to_le_bytes());
+            own.lost = next.is_none();
+            // The mark may begin in the last three bytes and go on in the next portion.
+            let passed = next.unwrap_or(bytes.len().saturating_sub(3));
+            return (passed > 0 || !own.lost).then_some(passed);
         }
+        let header = bytes.get(..HEADER_BYTES)?;
+        if word(header, 0) != MAGIC {
+            own.records += 1;
+            own.lost = true;
+            faults.push((own.records, Fault::Mark));
+            return Some(1);
+        }
+        let payload_bytes = usize::from(u16::from_le_bytes([header[46], header[47]]));
         let payload = bytes.get(HEADER_BYTES..HEADER_BYTES + payload_bytes)?;
         own.records += 1;
         let record = Record {
@@ -140,7 +152,9 @@ impl Blktrace {
             if kind == PROCESS_NAME {
                 let end = memchr::memchr(0, payload).unwrap_or(payload.len());
                 let name = names.processes.number(&payload[..end])?;
-                self.processes.insert(record.pid, name);
+                if self.processes.len() < MOST_PROCESSES {
+                    self.processes.insert(record.pid, name);
+                }
             }
             return Ok(None);
         }

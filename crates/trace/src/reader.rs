@@ -237,13 +237,13 @@ impl Reader {
         let Decoder::Vscsi(known) = &mut self.decoder else {
             return;
         };
-        let Some(layout) = known.or_else(|| vscsi::layout(&self.rest)) else {
-            if self.ended || self.rest.len() > LONGEST_LINE {
-                self.rest.clear();
-                self.ended = true;
-                self.wrong.note(1, Fault::Mark);
-            }
+        if known.is_none() && !self.ended && self.rest.len() < vscsi::HEAD_BYTES {
             return;
+        }
+        let Some(layout) = known.or_else(|| vscsi::layout(&self.rest)) else {
+            self.rest.clear();
+            self.ended = true;
+            return self.wrong.note(1, Fault::Mark);
         };
         *known = Some(layout);
         let rest = std::mem::take(&mut self.rest);

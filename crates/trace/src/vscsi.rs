@@ -36,6 +36,9 @@ const VERSION_2: Layout = Layout {
 };
 const MICROSECOND_NS: u64 = 1_000;
 
+/// Bytes that `layout` looks at.
+pub(crate) const HEAD_BYTES: usize = 2 * VERSION_2.bytes;
+
 /// Returns the layout of records: two in a row must carry their version.
 pub(crate) fn layout(head: &[u8]) -> Option<Layout> {
     let carries = |layout: &Layout, version: u8| {

@@ -23,6 +23,15 @@ struct Counts {
     bytes: [u64; 4],
 }
 
+impl Counts {
+    /// A trace may claim more bytes than 2^64: they end there.
+    fn add(&mut self, io: &Seen) {
+        let op = io.op as usize;
+        self.ios[op] += 1;
+        self.bytes[op] = self.bytes[op].saturating_add(io.size_bytes);
+    }
+}
+
 /// Counts so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mix {
@@ -72,17 +81,14 @@ pub(super) struct Report {
 impl Mix {
     pub(super) fn add(&mut self, io: &Seen) {
         let op = io.op as usize;
-        self.all.ios[op] += 1;
-        self.all.bytes[op] += io.size_bytes;
+        self.all.add(io);
         for (counts, name) in [
             (&mut self.processes, io.process),
             (&mut self.devices, io.device),
         ] {
             let key = u64::from(name);
             if counts.len() < MOST_NAMES || counts.contains_key(&key) {
-                let own = counts.entry(key).or_default();
-                own.ios[op] += 1;
-                own.bytes[op] += io.size_bytes;
+                counts.entry(key).or_default().add(io);
             }
         }
         for (bit, count) in self.flags.iter_mut().enumerate() {

@@ -67,7 +67,7 @@ impl Runs {
         let before = self.open.remove(&key);
         self.followed += u64::from(before.is_some());
         let run = before.map_or((1, io.size_bytes), |run| {
-            (run.ios + 1, run.bytes + io.size_bytes)
+            (run.ios + 1, run.bytes.saturating_add(io.size_bytes))
         });
         if run.0 == STREAM_IOS {
             self.streams += 1;

@@ -23,7 +23,7 @@ impl Window {
     fn merge(&mut self, later: &Self) {
         for op in 0..4 {
             self.ios[op] += later.ios[op];
-            self.bytes[op] += later.bytes[op];
+            self.bytes[op] = self.bytes[op].saturating_add(later.bytes[op]);
         }
         self.latency_sum_ns += later.latency_sum_ns;
         self.latencies += later.latencies;
@@ -77,7 +77,8 @@ impl Timeline {
         let window = &mut self.windows[place];
         window.ios[io.op as usize] += 1;
         if io.op != Operation::Flush {
-            window.bytes[io.op as usize] += io.size_bytes;
+            let bytes = &mut window.bytes[io.op as usize];
+            *bytes = bytes.saturating_add(io.size_bytes);
         }
         if let Some(latency_ns) = io.latency_ns {
             window.latency_sum_ns += latency_ns as f64;

@@ -1,0 +1,60 @@
+//! What fuzzing found, each as its own test.
+
+use trace::{Batch, Fault, Format, Profile, Reader};
+
+fn read(format: Format, bytes: &[u8], portion: usize) -> (Batch, Reader) {
+    let mut reader = Reader::new(format, None, 1).expect("a reader");
+    for part in bytes.chunks(portion) {
+        if reader.wants().is_some() {
+            reader.feed(0, part);
+        }
+    }
+    if reader.wants().is_some() {
+        reader.feed(0, b"");
+    }
+    (reader.take(), reader)
+}
+
+/// Version 1 of CloudPhysics: a read of eight blocks.
+fn vscsi_record(version: u8) -> Vec<u8> {
+    let mut record = vec![0; 32];
+    record[4..8].copy_from_slice(&4096_u32.to_le_bytes());
+    record[12] = 0x28;
+    record[15] = version;
+    record
+}
+
+#[test]
+fn a_gap_in_a_blktrace_is_one_fault_however_it_is_portioned() {
+    let bytes = [b'x'; 200];
+    for portion in [1, 7, 50, 200] {
+        let (_, reader) = read(Format::Blktrace, &bytes, portion);
+        assert_eq!(reader.wrong().count, 1, "portions of {portion}");
+        assert_eq!(reader.wrong().first, [(1, Fault::Mark)]);
+    }
+}
+
+#[test]
+fn the_second_record_decides_on_a_cloudphysics_trace_even_when_it_comes_later() {
+    let records = [vscsi_record(1), vscsi_record(7)].concat();
+    for portion in [1, 32, 64] {
+        let (batch, reader) = read(Format::CloudPhysics, &records, portion);
+        assert!(batch.is_empty(), "portions of {portion}");
+        assert_eq!(reader.wrong().first, [(1, Fault::Mark)]);
+    }
+}
+
+#[test]
+fn a_trace_that_claims_more_than_2_to_the_64_bytes_is_profiled() {
+    let line = "0,R,0,9223372036854775807\n".repeat(3);
+    let text = format!("time_ns,op,offset,size\n{line}");
+    let (batch, reader) = read(Format::Csv, text.as_bytes(), text.len());
+    assert_eq!(reader.read(), 3);
+    let mut profile = Profile::default();
+    profile.add(&batch);
+    let report = format!("{:?}", profile.report());
+    assert!(
+        report.contains(&format!("bytes: [{}, 0, 0, 0]", u64::MAX)),
+        "{report}"
+    );
+}
