@@ -140,6 +140,14 @@ class Bar:
 
 
 @dataclass(frozen=True)
+class NoBar:
+    """A target that a card does not rank, and why."""
+
+    label: str
+    why: str
+
+
+@dataclass(frozen=True)
 class Card:
     """The outcome of one corner."""
 
@@ -149,6 +157,7 @@ class Card:
     verdict: str
     detail: str
     bars: Sequence[Bar]
+    unranked: Sequence[NoBar] = ()
 
 
 @dataclass(frozen=True)

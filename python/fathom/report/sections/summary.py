@@ -1,10 +1,11 @@
 """The outcome at a glance: who leads, one card per corner with every target's bar; and the findings in words."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fathom.analysis.findings import joined
-from fathom.report.blocks import Bar, Block, Card, Cards, KeyFigure, Points, Prose, Section
+from fathom.analysis.settled import Unsettled
+from fathom.report.blocks import Bar, Block, Card, Cards, KeyFigure, NoBar, Points, Prose, Section
 from fathom.report.comparison import Cell, Comparison, Corner
 from fathom.report.findings import FindingTexts, finding_texts, gate, ranked_of
 from fathom.report.published import NEAR_PCT, error_item
@@ -36,7 +37,8 @@ def build(comparison: Comparison) -> Section | None:
         )
         return Section("summary", "Findings", [Prose(said)])
     texts = finding_texts(comparison)
-    cards = Cards([_card(corner) for corner in ranked], shown=SHOWN)
+    whole = {corner.key: corner for corner in comparison.corners}
+    cards = Cards([_card(one, _unranked(whole[one.key], out)) for one in ranked], shown=SHOWN)
     key = KeyFigure(_sentence(ranked), cards, _reasons(texts, ranked)) if ranked else None
     return Section(
         "summary",
@@ -123,7 +125,17 @@ def _prose(texts: FindingTexts) -> list[Block]:
     return [*blocks, Prose(texts.remarks)] if texts.remarks else blocks
 
 
-def _card(corner: Corner) -> Card:
+def _unranked(corner: Corner, out: Mapping[tuple[str, str], Unsettled]) -> list[NoBar]:
+    """Returns the targets that a corner does not rank because they failed or had not settled."""
+    found = []
+    for cell in corner.cells:
+        why = out.get((cell.column.short, cell.step.name))
+        if why or cell.failed:
+            found.append(NoBar(cell.column.short, f"not ranked: {why.value if why else cell.failed}"))
+    return found
+
+
+def _card(corner: Corner, unranked: Sequence[NoBar]) -> Card:
     best = corner.ranking[0]
     tops = [(cell.interval or (0, cell.value or 0))[1] for cell in corner.ranking]
     scale = max([*tops, *(cell.published.value for cell in corner.ranking if cell.published)])
@@ -134,6 +146,7 @@ def _card(corner: Corner) -> Card:
         verdict=_verdict(corner),
         detail=f"Limited by {plain(best.point.limit.name)}" if best.point.limit else "",
         bars=[_bar(cell, scale) for cell in corner.ranking],
+        unranked=unranked,
     )
 
 

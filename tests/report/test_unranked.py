@@ -1,0 +1,54 @@
+"""A target that a card does not rank stays on the card, with the reason."""
+
+from pathlib import Path
+
+import fathom
+from fathom.report.blocks import Cards
+from fathom.report.comparison import compare
+from fathom.report.data import load
+from fathom.report.sections import summary
+
+HEAD = """schema = "fathom-method/1"
+name = "short-writes"
+slice = "8GB"
+"""
+STEP = """
+[[steps]]
+name = "{name}"
+kind = "{kind}"
+[steps.job]
+mix = "write"
+block = "{block}"
+pattern = "{pattern}"
+load = {{ threads = 1, iodepth = 32 }}
+until = {until}
+"""
+ONCE = '{ written = "1x" }'
+FILL = STEP.format(name="fill", kind="fill", block="128KiB", pattern="sequential", until=ONCE)
+SETTLE = STEP.format(name="settle", kind="fill", block="4KiB", pattern="uniform", until=ONCE)
+MEASURE = STEP.format(
+    name="4k-rand-write", kind="measure", block="4KiB", pattern="uniform", until='{ time = "5s" }'
+)
+
+
+def measured(folder: Path, drive: str, *steps: str) -> Path:
+    method = folder / f"{drive}.toml"
+    method.write_text(HEAD + "".join(steps))
+    return fathom.run(str(method), targets=[f"twin:{drive}"], out=folder).path
+
+
+def test_a_target_that_had_not_settled_stays_on_the_card_without_a_bar(tmp_path: Path) -> None:
+    runs = [
+        measured(tmp_path, "samsung-pm1743-7.68tb", FILL, SETTLE, MEASURE),
+        measured(tmp_path, "samsung-pm9a3-7.68tb", FILL, MEASURE),
+    ]
+    section = summary.build(compare([load(path) for path in runs]))
+    assert section
+    assert section.key_figure
+    cards = section.key_figure.block
+    assert isinstance(cards, Cards)
+    [card] = cards.cards
+    assert [bar.label for bar in card.bars] == ["Samsung PM1743 · A"]
+    assert [(one.label, one.why) for one in card.unranked] == [
+        ("Samsung PM9A3 · B", "not ranked: random writes had not covered its region once")
+    ]
