@@ -102,10 +102,15 @@ def size(
     ] = None,
     derate: Annotated[float, typer.Option(help="share of a drive's rate to count on", metavar="SHARE")] = 1.0,
     link: Annotated[str, typer.Option(help="the host's or GPU's PCIe link", metavar="GENxLANES")] = "5x16",
+    out: Annotated[
+        Path | None, typer.Option(help="also write the sizing as an HTML page", metavar="FILE")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """How many drives a need takes, and what binds."""
     from fathom.errors import UsageError
+    from fathom.output.output_file import check_output, write_output
+    from fathom.report.sizing_page import render
     from fathom.runs.home import find_run
     from fathom.sizing.drive import rated_drive
     from fathom.sizing.measured import measured_drive
@@ -113,6 +118,8 @@ def size(
     from fathom.sizing.size import size as size_for
     from fathom.sizing.terminal import print_sizing, sizing_json
 
+    if out is not None:
+        check_output(out)
     parsed = [parse_need(text) for text in needs]
     if run is not None:
         drive = measured_drive(find_run(run), parsed)
@@ -121,6 +128,8 @@ def size(
     else:
         raise UsageError("no drive to size with", "add --device NAME or --run RUN")
     sizing = size_for(drive, parsed, derate, link)
+    if out is not None:
+        write_output(out, render(sizing).encode())
     if as_json:
         print_json(sizing_json(sizing))
     else:

@@ -10,8 +10,6 @@ from fathom.output.text import latency_text
 from fathom.sizing.drive import Drive, Figure
 from fathom.sizing.needs import Need
 
-#: PCIe GT/s per lane by generation; 128b/130b encoding from 3 on (PCI-SIG).
-
 
 @dataclass(frozen=True)
 class Answer:

@@ -20,12 +20,15 @@ def print_sizing(console: Console, sizing: Sizing) -> None:
         table.add_column(name, justify="right" if name == "drives" else "left")
     for answer in sizing.answers:
         table.add_row(
-            Text(answer.need.text), Text(_each(answer, sizing)), Text(_drives(answer)), Text(_basis(answer))
+            Text(answer.need.text),
+            Text(each_text(answer, sizing)),
+            Text(drives_text(answer)),
+            Text(basis_text(answer)),
         )
     console.print(table)
     for source in dict.fromkeys(answer.figure.source for answer in sizing.answers if answer.figure):
         console.print(Text(f"Figures from {cited(source)}."), style="dim", highlight=False)
-    for sentence in sentences(sizing):
+    for sentence in (*sentences(sizing), *growth(sizing)):
         console.print(Text(sentence), highlight=False)
 
 
@@ -51,6 +54,18 @@ def sentences(sizing: Sizing) -> list[str]:
             f"{verdict}."
         )
     return out
+
+
+def growth(sizing: Sizing) -> list[str]:
+    """Returns by how much the binding need may grow before another drive is needed."""
+    if not sizing.drives or not sizing.floors or not (each := sizing.floors[0].each):
+        return []
+    need = sizing.floors[0].need
+    room_pct = 100 * (sizing.drives * each / need.amount - 1)
+    if need.kind == "latency" or room_pct < 1:
+        return []
+    more = f"{sizing.drives + 1} {sizing.drive.noun}s are needed"
+    return [f"{need.text} may grow by {room_pct:.0f} % before {more}."]
 
 
 def sizing_json(sizing: Sizing) -> dict[str, object]:
@@ -99,14 +114,16 @@ def unmet_text(answer: Answer, sizing: Sizing) -> str:
     return answer.why
 
 
-def _each(answer: Answer, sizing: Sizing) -> str:
+def each_text(answer: Answer, sizing: Sizing) -> str:
+    """Returns what one drive gives of what a need asks for."""
     if answer.each is None:
         return "not stated"
     derated = answer.need.kind in ("bandwidth", "iops") and sizing.derate < 1
     return amount(answer.need.kind, answer.each) + (f" ({sizing.derate:g} of it)" if derated else "")
 
 
-def _drives(answer: Answer) -> str:
+def drives_text(answer: Answer) -> str:
+    """Returns how many drives a need takes, or allows."""
     if answer.drives is None:
         return "–"
     if answer.need.kind == "latency":
@@ -114,7 +131,8 @@ def _drives(answer: Answer) -> str:
     return f"{'<= ' if answer.is_ceiling else ''}{answer.drives}"
 
 
-def _basis(answer: Answer) -> str:
+def basis_text(answer: Answer) -> str:
+    """Returns where the drive's figure is from; the reason where there is none."""
     return answer.figure.basis if answer.figure else answer.why
 
 
