@@ -12,6 +12,7 @@ from fathom.cli.compare import compare
 from fathom.cli.imports import export_file, import_file
 from fathom.cli.look_up import catalog_app, devices, methods_app
 from fathom.cli.measure import plan, resume, review, run, verify
+from fathom.cli.option_groups import ungrouped
 from fathom.cli.others import export_results, import_results
 from fathom.cli.predict import calibrate, choose, size, sweep, validate
 from fathom.cli.results import check, query, report, runs
@@ -72,7 +73,7 @@ for function in (
     query,
     check,
 ):
-    app.command(cls=Command)(function)
+    app.command(cls=Command)(ungrouped(function))
 app.command("import", cls=Command)(import_file)
 app.command("export", cls=Command)(export_file)
 app.command("import-results", cls=Command)(import_results)

@@ -10,33 +10,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fathom.cli.option_groups import HostOptions, ReplayOptions
 from fathom.cli.options import (
-    Align,
     AsJson,
     Destroy,
-    Fill,
-    Hosts,
-    Iodepth,
-    LocalHosts,
     MethodName,
-    Offsets,
     Out,
     Power,
     PriceList,
     Purge,
     Quick,
-    RayAddress,
     Repeats,
     RunName,
     Seed,
-    Shell,
     Size,
-    Speed,
     Targets,
-    Timing,
     Together,
-    TraceDevice,
-    TraceOption,
     UnknownData,
     size_bytes,
 )
@@ -92,22 +81,13 @@ def run(
     purge: Purge = "trim",
     out: Out = None,
     power: Power = None,
-    hosts: Hosts = None,
-    shell: Shell = "ssh",
-    ray: RayAddress = None,
-    local_hosts: LocalHosts = None,
+    *,
+    hosts: HostOptions,
     baseline: Annotated[
         str | None, typer.Option(help="an earlier run of the drive alone, to compare with", metavar="RUN")
     ] = None,
     prices: PriceList = None,
-    trace: TraceOption = None,
-    trace_device: TraceDevice = None,
-    timing: Timing = "as-recorded",
-    speed: Speed = 1.0,
-    offsets: Offsets = "as-is",
-    fill: Fill = "reads",
-    iodepth: Iodepth = None,
-    align: Align = "512",
+    replay: ReplayOptions,
     as_json: AsJson = False,
 ) -> None:
     """Run a method on targets, from one host or many."""
@@ -115,21 +95,10 @@ def run(
     from fathom.runs.home import find_run
     from fathom.sizing.files import read_prices
 
-    parsed = method_of(
-        method,
-        quick=quick,
-        trace=trace,
-        device=trace_device,
-        timing=timing,
-        speed=speed,
-        offsets=offsets,
-        fill=fill,
-        iodepth=iodepth,
-        align=align,
-    )
+    parsed = method_of(method, replay, quick=quick)
     listed = read_prices(prices)
     beside = [find_run(baseline)] if baseline else []
-    with initiator_of(hosts, shell, ray, local_hosts) as initiator:
+    with initiator_of(*hosts) as initiator:
         options = _options(seed, destroy, out, power, initiator, purge, unknown_data=unknown_data)
         chosen = prepare(parsed, targets, initiator, size_bytes(size), together=together)
         finished = _repeat(parsed, chosen, options, repeats)
@@ -144,14 +113,8 @@ def plan(
     repeats: Repeats = 1,
     size: Size = None,
     purge: Purge = "trim",
-    trace: TraceOption = None,
-    trace_device: TraceDevice = None,
-    timing: Timing = "as-recorded",
-    speed: Speed = 1.0,
-    offsets: Offsets = "as-is",
-    fill: Fill = "reads",
-    iodepth: Iodepth = None,
-    align: Align = "512",
+    *,
+    replay: ReplayOptions,
 ) -> None:
     """Show what a run would do: steps, bytes written, time. Touches no target."""
     from fathom.load.initiator import ThisMachine
@@ -159,18 +122,7 @@ def plan(
     from fathom.plan.prepare import prepare
     from fathom.targets.purge import purge_of
 
-    parsed = method_of(
-        method,
-        quick=quick,
-        trace=trace,
-        device=trace_device,
-        timing=timing,
-        speed=speed,
-        offsets=offsets,
-        fill=fill,
-        iodepth=iodepth,
-        align=align,
-    )
+    parsed = method_of(method, replay, quick=quick)
     chosen = prepare(parsed, targets, ThisMachine(), size_bytes(size), together=together)
     print_plan(stdout(), parsed, chosen, repeats, purge_of(purge))
 
@@ -179,10 +131,8 @@ def resume(
     run: RunName,
     destroy: Destroy = [],  # noqa: B006
     unknown_data: UnknownData = False,
-    hosts: Hosts = None,
-    shell: Shell = "ssh",
-    ray: RayAddress = None,
-    local_hosts: LocalHosts = None,
+    *,
+    hosts: HostOptions,
     as_json: AsJson = False,
 ) -> None:
     """Go on with a run after a crash or an interrupt.
@@ -195,7 +145,7 @@ def resume(
     from fathom.session import resume_run
 
     path = find_run(run)
-    with initiator_of(hosts, shell, ray, local_hosts) as initiator:
+    with initiator_of(*hosts) as initiator:
         options = _options(1, destroy, None, None, initiator, unknown_data=unknown_data)
         with _watched(targets_of_run(RunDocument.load(path), initiator.resolve), options):
             finished = resume_run(path, options)

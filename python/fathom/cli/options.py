@@ -16,31 +16,6 @@ Targets = Annotated[
 MethodName = Annotated[
     str, typer.Argument(help="a name from `fathom methods`, or a method file", metavar="METHOD")
 ]
-TraceOption = Annotated[
-    Path | None, typer.Option("--trace", help="the trace that the method replay issues", metavar="FILE")
-]
-TraceDevice = Annotated[
-    str | None, typer.Option(help="which of the trace's devices is replayed", metavar="NAME")
-]
-Timing = Annotated[str, typer.Option(help="as-recorded, or as-fast-as-possible", metavar="WHEN")]
-Speed = Annotated[float, typer.Option(help="replay recorded times this many times as fast", metavar="FACTOR")]
-Offsets = Annotated[
-    str,
-    typer.Option(help="where the trace's offsets go: as-is, wrap or scale to the target", metavar="WHERE"),
-]
-Fill = Annotated[
-    str,
-    typer.Option(
-        help="what a replay writes first: reads (what the trace reads), all or none", metavar="WHAT"
-    ),
-]
-Iodepth = Annotated[
-    int | None,
-    typer.Option(
-        help="most I/Os in flight of a replay (256 as recorded, else 32)", metavar="N", min=1, max=65536
-    ),
-]
-Align = Annotated[str, typer.Option(help="a replay's I/Os grow to whole blocks of this size", metavar="SIZE")]
 Quick = Annotated[
     bool, typer.Option("--quick", help="shorten the method by the factors that it states; the report says so")
 ]
@@ -65,14 +40,6 @@ Purge = Annotated[
 ]
 Out = Annotated[
     Path | None, typer.Option(help="folder for the run (default: the home of all runs)", metavar="DIR")
-]
-Hosts = Annotated[Path | None, typer.Option(help="run on the hosts in a file, one per line", metavar="FILE")]
-Shell = Annotated[str, typer.Option(help="how to reach those hosts: SHELL HOST sh", metavar="COMMAND")]
-RayAddress = Annotated[
-    str | None, typer.Option("--ray", help="run on every node of a Ray cluster", metavar="ADDRESS")
-]
-LocalHosts = Annotated[
-    int | None, typer.Option(help="run as N processes on this machine, to try a fleet", metavar="N")
 ]
 Power = Annotated[
     str | None,

@@ -5,17 +5,14 @@ from typing import Annotated
 
 import typer
 
+from fathom.cli.option_groups import HostOptions
 from fathom.cli.options import (
     AsJson,
-    Hosts,
-    LocalHosts,
     MethodName,
     Out,
     PriceList,
     Quick,
-    RayAddress,
     Seed,
-    Shell,
     Targets,
 )
 from fathom.cli.output import one_form, print_json, stderr, stdout
@@ -31,10 +28,8 @@ def validate(
         bool, typer.Option("--gate", help="exit 4 if a device's median error exceeds 3 % / 10 %")
     ] = False,
     seed: Seed = 1,
-    hosts: Hosts = None,
-    shell: Shell = "ssh",
-    ray: RayAddress = None,
-    local_hosts: LocalHosts = None,
+    *,
+    hosts: HostOptions,
     as_json: AsJson = False,
 ) -> None:
     """Print how far twins are from published results.
@@ -51,7 +46,7 @@ def validate(
     from fathom.validation.validate import devices_to_validate, validate
 
     chosen = devices_to_validate(devices or [])
-    with workers_of(hosts, shell, ray, local_hosts) as workers, TrialProgress(stderr()) as watch:
+    with workers_of(*hosts) as workers, TrialProgress(stderr()) as watch:
         rows = validate(chosen, workers, seed, watch=watch)
     if as_json:
         print_json(validation_json(rows))
@@ -69,10 +64,8 @@ def calibrate(
     ],
     write: Annotated[bool, typer.Option("--write", help="write the values into the device's file")] = False,
     seed: Seed = 1,
-    hosts: Hosts = None,
-    shell: Shell = "ssh",
-    ray: RayAddress = None,
-    local_hosts: LocalHosts = None,
+    *,
+    hosts: HostOptions,
 ) -> None:
     """Fit a twin's parameters to its calibration rows alone."""
     from fathom.catalog import load_device
@@ -80,7 +73,7 @@ def calibrate(
     from fathom.validation.terminal import TrialProgress, print_calibration
 
     fitting = load_device(device)
-    with workers_of(hosts, shell, ray, local_hosts) as workers, TrialProgress(stderr()) as watch:
+    with workers_of(*hosts) as workers, TrialProgress(stderr()) as watch:
         fitted = calibrate(fitting, workers, seed, watch=watch)
     print_calibration(stdout(), fitted)
     if write:
@@ -150,10 +143,8 @@ def sweep(
     quick: Quick = False,
     seed: Seed = 1,
     out: Out = None,
-    hosts: Hosts = None,
-    shell: Shell = "ssh",
-    ray: RayAddress = None,
-    local_hosts: LocalHosts = None,
+    *,
+    hosts: HostOptions,
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print the points as CSV instead")] = False,
 ) -> None:
@@ -172,7 +163,7 @@ def sweep(
     axes = [grid.parse_axis(text) for text in settings]
     asked = study.Sweep(parsed, targets, axes, grid.combinations(axes, parsed, targets), seed, quick)
     folder = (out or runs_home()) / asked.name
-    with workers_of(hosts, shell, ray, local_hosts) as workers, TrialProgress(stderr()) as watch:
+    with workers_of(*hosts) as workers, TrialProgress(stderr()) as watch:
         outcomes = study.simulate_all(asked, folder, workers, watch)
     points = table.gather(axes, outcomes)
     table.write_tables(points, folder)

@@ -2,9 +2,9 @@
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, get_args
 
+from fathom.cli.option_groups import ReplayOptions
 from fathom.cli.options import size_bytes
 from fathom.errors import UsageError
 
@@ -14,43 +14,31 @@ if TYPE_CHECKING:
 Word = TypeVar("Word", bound=str)
 
 
-def method_of(
-    name: str,
-    *,
-    quick: bool,
-    trace: Path | None,
-    device: str | None,
-    timing: str,
-    speed: float,
-    offsets: str,
-    fill: str,
-    iodepth: int | None,
-    align: str,
-) -> "Method":
+def method_of(name: str, options: ReplayOptions, *, quick: bool) -> "Method":
     """Returns the method of that name or file, or the one that replays the trace. Raises UsageError."""
     from fathom.method.method import load_method
     from fathom.plan.replay import NAME, Fill, Offsets, Replay, Timing, replay_method
 
     if name != NAME:
-        if trace is not None:
+        if options.trace is not None:
             raise UsageError(
                 f"--trace belongs to the method {NAME}, not to {name}", f"run {NAME} --trace FILE"
             )
         return load_method(name, quick=quick)
-    if trace is None:
+    if options.trace is None:
         raise UsageError(f"the method {NAME} needs a trace", "give --trace FILE")
     if quick:
         raise UsageError("a replay has no shortened form", "leave out --quick, or give --speed")
     method, notes = replay_method(
         Replay(
-            trace,
-            device,
-            _word("--timing", timing, get_args(Timing)),
-            speed,
-            _word("--offsets", offsets, get_args(Offsets)),
-            _word("--fill", fill, get_args(Fill)),
-            iodepth,
-            size_bytes(align) or 1,
+            options.trace,
+            options.trace_device,
+            _word("--timing", options.timing, get_args(Timing)),
+            options.speed,
+            _word("--offsets", options.offsets, get_args(Offsets)),
+            _word("--fill", options.fill, get_args(Fill)),
+            options.iodepth,
+            size_bytes(options.align) or 1,
         )
     )
     for note in notes:
