@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fathom.results.import_files import Outcome
 
 Watch = Callable[[str, Progress], None]
-"""Called with a target's name and the news of its running step, about once a second, from several threads."""
+"""Called with a target's name and the progress of its running step, about once a second, from several threads."""
 
 
 class HostOptions(TypedDict, total=False):
@@ -75,7 +75,7 @@ class RunOptions(ReviewOptions, total=False):
     """How a method runs."""
 
     quick: bool
-    """Shortens the method as it states itself."""
+    """Shortens the method by the factors that it states."""
     together: bool
     """Loads the real targets at once, as one array."""
     purge: Purge
@@ -236,7 +236,7 @@ def open_run(run: str | Path) -> Run:
 
 
 class _Watched(SilentObserver):
-    """Hands the news on."""
+    """Passes progress on to a function."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch

@@ -288,7 +288,7 @@ def test_what_has_no_counterpart_is_told_with_its_line(tmp_path: Path) -> None:
         ),
         (
             "[a]\nioengine=null\nrw=read\nsize=1m\n[b]\nfilename=/b\nrw=write\n",
-            ":5: [a] and [b] run at once, on files and on nothing",
+            ":5: [a] and [b] run at once, but one names no file",
         ),
         (
             "[a]\nfilename=/a\nrw=write\n[b]\nstonewall\nfilename=/a\nrw=write\n[c]\nfilename=/b\nrw=write\n",

@@ -1,4 +1,4 @@
-"""Latency beside a load in the report: reads in closed loop beside writes at shares of the writes' own rate."""
+"""Latency under a background load in the report: reads in closed loop, writes at shares of their own rate."""
 
 from pathlib import Path
 
@@ -50,16 +50,16 @@ def test_the_same_reads_alone_come_first_and_shares_follow(section: Section, run
     assert shown == pytest.approx([means[name] for name in names], rel=1e-3)
 
 
-def test_what_was_not_sustained_beside_them_is_marked_and_told(section: Section) -> None:
+def test_what_was_not_sustained_is_marked_and_named(section: Section) -> None:
     assert [row.cells[0].tone for row in rows(section)] == ["quiet", "", "", "bad"]
-    assert "from 200 % on, the stream beside them fell behind" in section.answer[0]
+    assert "from 200 % on, the background load fell behind" in section.answer[0]
 
 
 def test_such_streams_are_no_comparison_of_placement_handles(run: fathom.Run) -> None:
     assert placement.build(compare([load(run.path)], lambda *_: ())) is None
 
 
-def test_a_percentile_of_too_few_reads_is_left_out_and_not_told_of(tmp_path: Path) -> None:
+def test_a_percentile_of_too_few_reads_is_left_out_and_not_named(tmp_path: Path) -> None:
     method = tmp_path / "short.toml"
     method.write_text(BESIDE.read_text().replace("200ms", "5ms"))
     short = fathom.run(str(method), "twin:samsung-pm9a3-7.68tb", seed=5, out=tmp_path)

@@ -1,4 +1,4 @@
-"""What else differs between two sides than their figures: the machine, the software, the method, the target itself."""
+"""What differs between two sides beside their figures: the machine, the software, the method, the target itself."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -40,7 +40,7 @@ def elsewhere(side: Side) -> list[str]:
 
 
 def contrasts(base: Side, new: Side) -> list[str]:
-    """Returns a line for everything beside the figures in which the two differ, `kernel: 6.1 → 6.12`."""
+    """Returns a line per difference beside the figures, such as `kernel: 6.1 → 6.12`."""
     first, second = base.runs[0].document, new.runs[0].document
     found = _of_methods(first, second)
     for match in matches(base, new):
@@ -74,7 +74,7 @@ def _of_targets(match: Match) -> list[str]:
 
 
 def _flat(values: Mapping[str, JsonValue], before: str = "") -> dict[str, JsonValue]:
-    """Nested values by their path, `device model`."""
+    """Returns nested values by their path, such as `device model`."""
     found: dict[str, JsonValue] = {}
     for name, value in values.items():
         key = f"{before}{name}"

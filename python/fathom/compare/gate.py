@@ -32,7 +32,7 @@ class Gate:
     def outcome(self, found: Difference | None, *, may_be_claimed: bool) -> Outcome:
         """Returns whether a difference keeps the limit.
 
-        A limit is missed where the change is beyond it and the interval excludes that there is none.
+        A limit is missed if the change exceeds it and its interval excludes zero.
         """
         if found is None:
             return Outcome.UNDECIDED

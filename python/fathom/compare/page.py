@@ -48,7 +48,7 @@ def render(
 
 
 def _runs(base: Side | None, news: Sequence[Side]) -> Section:
-    """Returns which runs either side is, and of what."""
+    """Returns the runs of either side, with their methods and targets."""
     head = [Item("Run"), Item("When"), Item("Method"), Item("Targets"), Item("Measured by")]
     groups = [
         Group(name, [_run(run, side) for run in side.runs])

@@ -1,4 +1,4 @@
-"""A comparison in figures: per target, workload and metric the two values, their ratio, and what may be said of it."""
+"""A comparison in figures: per target, workload and metric the two values, their ratio and the verdict."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -123,7 +123,9 @@ class Result:
 
 @dataclass(frozen=True)
 class _MetricPair:
-    """What is known of a metric before the number of comparisons is. `names` are those by which it was asked for."""
+    """The values of a metric on both sides, before the number of comparisons sets the confidence. `names` are those
+    that the user wrote.
+    """
 
     workload: str
     metric: Metric

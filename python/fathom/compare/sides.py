@@ -37,7 +37,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Match:
-    """A target of the new side and that of the base it is compared with; without one with what is published."""
+    """A target of the new side and its counterpart in the base. Without one it is compared with published figures."""
 
     base: Column | None
     new: Column

@@ -20,7 +20,7 @@ HEADINGS = ("  metric", "base", "new", "change")
 
 
 def print_result(console: Console, result: Result, context: Sequence[str]) -> None:
-    """Prints the answer, what else differs, and a table a pair."""
+    """Prints the answer, what else differs, and a table per pair."""
     for text in answer(result):
         console.print(Text(plain(text)))
     for text in context:
@@ -36,7 +36,7 @@ def print_result(console: Console, result: Result, context: Sequence[str]) -> No
 
 
 def _print_rows(console: Console, rows: Sequence[Row]) -> None:
-    """A heading a workload, and beneath it a table whose columns are as wide for all."""
+    """Prints a heading and a table per workload. All tables have the same column widths."""
     lines = {id(row): _line(row) for row in rows}
     widths = [max(len(line[place]) for line in [HEADINGS, *lines.values()]) for place in range(len(HEADINGS))]
     for number, (workload, own) in enumerate(groupby(rows, key=lambda row: row.workload)):
@@ -137,7 +137,7 @@ def _row_json(row: Row) -> dict[str, object]:
 def to_junit(results: Sequence[Result]) -> str:
     """Returns JUnit's XML: a test case per figure; one fails where a limit is missed.
 
-    Where limits are set, what they cannot decide is skipped, and a limit that nothing was held against is an error.
+    With limits, an undecided figure is skipped, and a limit that applies to no figure is an error.
     """
     suites = ElementTree.Element("testsuites")
     for result in results:

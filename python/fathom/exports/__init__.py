@@ -16,8 +16,8 @@ def export_method(
 ) -> tuple[str, list[str]]:
     """Returns a job file of fio 3.33 that runs the method, and notes on what differs or is left out.
 
-    Without a target it is the environment's `TARGET`; `size_bytes` is then its size, where that is known. Raises
-    UsageError for a target that fio cannot use, and where no step has a counterpart.
+    Without a target the file reads the environment's `TARGET`; `size_bytes` is then its size, if known. Raises
+    UsageError for a target that fio cannot use, and if no step has a counterpart.
     """
     if method.target_names:
         raise UsageError(
@@ -57,7 +57,7 @@ def export_method(
 
 
 def _check(method: Method, target: Target) -> None:
-    """Passes for a device or a file that is there for fio to open."""
+    """Raises UsageError for a target that fio cannot open."""
     if target.kind not in REAL_KINDS or target.makes:
         raise UsageError(f"{target.name}: fio cannot load it", "name a device, file:PATH or dir:PATH")
     if method.file_system and target.kind == "device":

@@ -22,7 +22,9 @@ _NAMED = 3
 
 @dataclass
 class _Section:
-    """A job of the file. `waits` for those before it; with `blank` a rate is to be filled in, so it is a comment."""
+    """A job section. With `waits` it starts after those before it. With `blank` the reader must fill in its rate, so it
+    is written as a comment.
+    """
 
     name: str
     options: Sequence[str]

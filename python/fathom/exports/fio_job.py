@@ -225,7 +225,7 @@ class FioOptions:
 
     @property
     def _parts(self) -> int:
-        """Into how many equal parts the jobs divide the region."""
+        """Returns the number of equal parts into which the jobs divide the region."""
         divided = self._kind in _DIVIDED and self._job.thread_positions == "part"
         return self.numjobs if divided else 1
 
@@ -247,7 +247,7 @@ class FioOptions:
         return options
 
     def _tell_parts(self) -> None:
-        """How jobs that divide a region differ from threads: not within a pass."""
+        """Notes how jobs that divide a region differ from threads. Within one pass they do not."""
         passes = self._job.region_multiple
         if passes is not None and passes <= 1:
             return
@@ -260,7 +260,7 @@ class FioOptions:
     # How hard
 
     def _workers(self) -> tuple[int, int]:
-        """Returns jobs, and I/Os in flight of each."""
+        """Returns the number of jobs, and the I/Os in flight of each."""
         threads, iodepth = self._job.threads, self._job.iodepth
         streams = self._job.pattern.streams or 1
         if streams > 1:

@@ -16,7 +16,7 @@ class NoCounterpartError(Exception):
 
 @dataclass(frozen=True)
 class Place:
-    """What is known of where the jobs go: its size, and whether it is a regular file."""
+    """What is known of the target: its size, and whether it is a regular file."""
 
     capacity_bytes: int | None = None
     is_file: bool = False

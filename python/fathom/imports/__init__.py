@@ -1,4 +1,4 @@
-"""Methods from the files of other load generators: what they say, in Fathom's words, and what of it has none."""
+"""Turns files of other load generators into methods, and names what has no counterpart in a method."""
 
 import re
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def import_method(
 
 
 def _at_its_line(error: UsageError, draft: Draft, name: str, file: str) -> UsageError:
-    """Returns what a method says of one of its lines, said of the line of the file that it comes from."""
+    """Returns a method's error, moved to the line of the imported file that caused it."""
     line, _, what = error.message.removeprefix(f"{_IMPORTED}:").partition(":")
     place = draft.place_of(int(line), name, file) if line.isdigit() else ""
     if place:

@@ -1,4 +1,4 @@
-"""A method as it is put together from another tool's file, and its TOML."""
+"""A method under construction from another tool's file, and its TOML."""
 
 import json
 import re
@@ -33,7 +33,7 @@ class DraftStep:
 
 @dataclass
 class Draft:
-    """The steps of a method, what is said of them, and the targets that the file named."""
+    """The steps of a method, the notes on them, and the targets that the file names."""
 
     source: str
     steps: list[DraftStep] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Draft:
     _aside: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, step: DraftStep) -> None:
-        """Puts a step last, under a name that no other has."""
+        """Appends a step under a unique name."""
         name, count = step.name, 2
         while any(other.name == step.name for other in self.steps):
             step.name = f"{name}-{count}"
@@ -50,17 +50,17 @@ class Draft:
         self.steps.append(step)
 
     def note(self, text: str) -> None:
-        """Keeps a note, once."""
+        """Adds a note, unless it is there already."""
         if text not in self.notes:
             self.notes.append(text)
 
     def set_aside(self, key: str, place: str) -> None:
-        """Keeps an option that only says how the other tool reports, once for each line."""
+        """Records an option that only controls the other tool's reports, once per line."""
         if place not in (places := self._aside.setdefault(key, [])):
             places.append(place)
 
     def said(self) -> list[str]:
-        """Returns all notes; those set aside as one at the end."""
+        """Returns all notes. Options set aside share one note at the end."""
         if not self._aside:
             return list(self.notes)
         keys = [
@@ -77,7 +77,7 @@ class Draft:
         ]
 
     def aim(self, target: str) -> None:
-        """Keeps a target, once."""
+        """Adds a target, unless it is there already."""
         if target not in self.targets:
             self.targets.append(target)
 
@@ -86,7 +86,7 @@ class Draft:
         return "".join(f"{text}\n" for text, _ in self._lines(name, file))
 
     def place_of(self, line: int, name: str, file: str) -> str:
-        """Returns where the other tool's file says what stands in that line of the method; empty where it does not."""
+        """Returns the place in the other tool's file that a line of the method comes from; empty without one."""
         lines = self._lines(name, file)
         return lines[min(line, len(lines)) - 1][1]
 
@@ -108,7 +108,7 @@ class Draft:
 
 
 def name_of(text: str, otherwise: str = "job") -> str:
-    """Returns a name as methods and their steps have them, or the other where nothing is left of the text."""
+    """Returns a text as the name of a method or step; `otherwise` if no valid character is left."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or otherwise
 
 
@@ -123,7 +123,7 @@ def _table(values: Mapping[str, Value]) -> list[tuple[str, str]]:
 
 
 def _wrapped(value: Value) -> str:
-    """As `_text`, but tables of a list that is too long for a line one in each."""
+    """Returns a value as `_text` does. A list of tables that is too long for a line has one table per line."""
     text = _text(value)
     if len(text) > _LINE and isinstance(value, Sequence) and all(isinstance(one, Mapping) for one in value):
         return "[\n" + "".join(f"  {_text(one)},\n" for one in value) + "]"

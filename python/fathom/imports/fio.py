@@ -1,7 +1,7 @@
 """Methods from jobs of fio 3. Meanings and defaults are those of its HOWTO; where a method's differ, a note says so.
 
 Jobs up to the next `stonewall` run at once: one step, of streams where they differ. Jobs that differ in nothing but
-their files are one job on an array of targets. Where sections have different files, steps name their targets.
+their files are one job on an array of targets. If sections have different files, steps name their targets.
 """
 
 import re
@@ -39,7 +39,7 @@ def from_fio(text: str, file: str, variables: Variables) -> Draft:
 
 
 def _groups(jobs: Sequence[FioJob]) -> list[list[FioJob]]:
-    """Returns jobs that run at once."""
+    """Returns the jobs in groups that run at once."""
     groups: list[list[FioJob]] = []
     for job in jobs:
         if job.waits or not groups:
@@ -57,7 +57,7 @@ class _Group:
         self.files = own[0]
         self.target: str | None = None
         self.targets: list[list[int]] = []
-        """For each job the places of its files among all, from 1, where jobs differ and so do their files."""
+        """Numbers of each job's files among all files, from 1. Empty unless both the jobs and their files differ."""
         if len(set(own)) > 1:
             self.files = _all_files(jobs, own)
             if _are_alike(jobs) and len(set(own)) == len(own):
@@ -82,7 +82,7 @@ def _all_files(jobs: Sequence[FioJob], own: Sequence[Files]) -> Files:
     """Returns the files of jobs at once. Raises UsageError where some have none."""
     if NOTHING in own:
         raise UsageError(
-            f"{jobs[1].place}: [{jobs[0].name}] and [{jobs[1].name}] run at once, on files and on nothing",
+            f"{jobs[1].place}: [{jobs[0].name}] and [{jobs[1].name}] run at once, but one names no file",
             "import them one by one",
         )
     return Files(tuple(dict.fromkeys(path for files in own for path in files.paths)), own=own[0].own)
@@ -121,7 +121,7 @@ class _State:
 
 
 def _name_targets(draft: Draft, groups: Sequence[_Group]) -> None:
-    """Names the targets of steps where there are several, and keeps how to call for them."""
+    """Names the targets of steps if there are several, and records how to pass them."""
     several = list(dict.fromkeys(group.files for group in groups))
     names: dict[Files, str] = {}
     _check_apart(groups, several)
@@ -145,7 +145,7 @@ def _name_targets(draft: Draft, groups: Sequence[_Group]) -> None:
 
 
 def _check_apart(groups: Sequence[_Group], several: Sequence[Files]) -> None:
-    """Raises UsageError where steps have some of their files in common: a device has one name in a method."""
+    """Raises UsageError if steps share only some of their files: a device has one name in a method."""
     for number, files in enumerate(several):
         for other in several[:number]:
             if common := set(files.paths) & set(other.paths):
@@ -191,13 +191,13 @@ def _add_group(draft: Draft, group: _Group, state: _State) -> None:
 
 
 def _needs_data(one: Conversion) -> bool:
-    """Returns whether fio lays its file out before: where it reads, or is to overwrite."""
+    """Returns whether fio lays its file out before the job: it does for reads and for overwrites."""
     overwrites = one.job.options.get("overwrite", Option("0", "")).value != "0"
     return one.reads or overwrites
 
 
 def _check_cached(group: _Group, state: _State) -> None:
-    """fio drops a file's cached pages before each job. Raises UsageError where that would be missed."""
+    """Raises UsageError if a job relies on fio dropping a file's cached pages before it."""
     first = group.first
     drops = first.job.options.get("invalidate", Option("1", "")).value != "0"
     if any(one.buffered and one.reads for one in group.made) and drops and state.cached:
@@ -210,7 +210,7 @@ def _check_cached(group: _Group, state: _State) -> None:
 
 
 def _layout(group: _Group) -> DraftStep:
-    """Returns a fill of a file, as fio writes the files that it is to read. A device keeps what it holds."""
+    """Returns a step that fills a file, as fio does before it reads one. A device keeps its contents."""
     called = f"lay-out-{group.target or group.name}"
     keys: dict[str, Value] = {"kind": "fill", "only_files": True}
     if group.target:
@@ -226,15 +226,14 @@ def _layout(group: _Group) -> DraftStep:
 
 
 def _layout_block(blocks: Blocks) -> int:
-    """Large, and such that whole blocks of the job are written; the job's own where it is odd."""
+    """Returns a large block size that the job's block divides; the job's own if it is odd."""
     block = blocks.one_size or _LAY_OUT_BYTES
     return max(block, _LAY_OUT_BYTES) if _LAY_OUT_BYTES % block == 0 else block
 
 
 def _job(made: Sequence[Conversion], targets: Sequence[Sequence[int]]) -> dict[str, Value]:
-    """Returns the job of all: of one workload, or of streams, each with an end of its own if it has one.
-
-    `targets` are those of each, where they differ. Raises UsageError.
+    """Returns one job for the group: one workload, or streams, which may have their own ends. `targets` lists those of
+    each stream, if they differ. Raises UsageError.
     """
     first = made[0]
     streams = [
@@ -263,7 +262,7 @@ def _job(made: Sequence[Conversion], targets: Sequence[Sequence[int]]) -> dict[s
 
 
 def _own_end(one: Conversion) -> dict[str, Value]:
-    """Returns by what a job ends beside others, apart from the time of all."""
+    """Returns a job's own end condition beside others, without the common time."""
     volume = {key: value for key, value in one.until.items() if key != "time"}
     return {"until": volume} if volume else {}
 

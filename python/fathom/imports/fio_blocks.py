@@ -24,7 +24,7 @@ Sizes = list[tuple[int, float]]
 
 
 class Blocks:
-    """What is issued, in which sizes: `sizes` of each operation in bytes with their shares."""
+    """The operations that a job issues. `sizes` has the block sizes of each in bytes, with their shares."""
 
     def __init__(self, given: GivenOptions) -> None:
         """Raises UsageError."""
@@ -62,7 +62,7 @@ class Blocks:
         return sum(size * share for size, share in sizes) / sum(share for _, share in sizes)
 
     def block(self, ops: Sequence[str]) -> Value:
-        """Returns the key `block` for the operations that are issued at all."""
+        """Returns the key `block` for the operations that the job issues."""
         texts = {op: _block_of(sizes) for op, sizes in self.sizes.items() if op in ops}
         first = texts[ops[0]]
         return first if all(text == first for text in texts.values()) else texts
@@ -89,7 +89,7 @@ class Blocks:
         return size
 
     def _range(self, text: str) -> Sizes:
-        """Returns `4k-64k`: every multiple of the smallest is as likely, and the largest has what is left.
+        """Returns the sizes of `4k-64k`. Each multiple of the smallest is equally likely, and the largest has the rest.
 
         fio draws a number from the smallest to the sum of both. It cuts that to a multiple of the smallest, and to the
         largest (`get_next_buflen` of its `io_u.c`).
@@ -106,7 +106,7 @@ class Blocks:
         return [*((size, float(share)) for size, share in whole), (most, float(most - least * len(whole)))]
 
     def _split(self, text: str) -> Sizes:
-        """Returns `4k/60:64k/40`; those without a share divide what is left."""
+        """Returns the sizes of `4k/60:64k/40`. Sizes without a share divide the rest."""
         given = self._given
         parts = [one.partition("/") for one in text.split(":")]
         shares = [given.number_of(share, "bssplit") if share else None for _, _, share in parts]

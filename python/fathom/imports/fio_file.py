@@ -1,7 +1,7 @@
 """Jobs of fio from a job file: their options as written, each with its line.
 
-Global options are those of every job after them; of an option that is given twice the last one counts. What follows a
-`#` or `;` is a comment, wherever it stands.
+Global options apply to every job after them. If an option is given twice, the last one counts. Text after `#` or `;` is
+a comment, wherever it stands.
 """
 
 import difflib
@@ -22,7 +22,7 @@ _INCLUDED = 8
 
 @dataclass(frozen=True)
 class Option:
-    """What an option says, and where: the file and the line."""
+    """The value of an option, and its place: file and line."""
 
     value: str
     place: str
@@ -72,7 +72,7 @@ def waits(job: FioJob) -> bool:
 
 
 def _lines(text: str, file: str, depth: int = 0) -> Iterator[tuple[str, str]]:
-    """Yields each line that says something, with its place; those of included files in theirs."""
+    """Yields each line with content and its place. Lines of an included file stand in place of the include."""
     for number, raw in enumerate(text.split("\n"), 1):
         line, place = re.split("[;#]", raw)[0].strip(), f"{file}:{number}"
         if not line:
@@ -87,7 +87,7 @@ def _lines(text: str, file: str, depth: int = 0) -> Iterator[tuple[str, str]]:
 
 
 def set_option(into: dict[str, Option], text: str, place: str) -> None:
-    """Takes `key=value` in, as the latest. Raises UsageError for a key that fio does not have."""
+    """Sets `key=value`, as the last option. Raises UsageError for a key that fio does not have."""
     key, equals, value = text.partition("=")
     name = _name_of(key.strip(), place)
     into.pop(name, None)

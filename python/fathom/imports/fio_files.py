@@ -53,7 +53,7 @@ def files_of(job: FioJob) -> Files:
 
 
 def _within(directory: str, name: str) -> str:
-    """Returns the one text of a path. fio puts the directory before every name, even one that begins with a slash."""
+    """Returns a path in its normal form. fio puts the directory before every name, even one with a leading slash."""
     return str(PurePosixPath(f"{directory}/{name}" if directory else name))
 
 

@@ -1,4 +1,4 @@
-"""The options of one job of fio as a conversion asks for them, and what is said of those that it does not apply."""
+"""The options of one fio job as a conversion reads them, and notes on those that it does not apply."""
 
 import re
 
@@ -13,7 +13,7 @@ _ORDER = ("read", "write", "trim")
 
 
 class GivenOptions:
-    """The options of a job as they are asked for. Applied ones that nobody asked for are an internal fault."""
+    """The options of a job. It records which ones are read: an applied one that nobody reads is an internal fault."""
 
     def __init__(self, job: FioJob, draft: Draft) -> None:
         """Holds a job's options, with notes for a draft. Raises UsageError for an option that would make it another
@@ -115,26 +115,26 @@ class GivenOptions:
         return {op: given[min(_ORDER.index(op), len(given) - 1)] or default for op in ops}
 
     def place(self, key: str) -> str:
-        """Returns where it stands, or where its job does."""
+        """Returns the place of the option, or of its job."""
         one = self._job.options.get(key)
         return f"{one.place}: {key}" if one else self._job.place
 
     def error(self, key: str, what: str, hint: str) -> UsageError:
-        """Returns why it cannot be taken over."""
+        """Returns the error that refuses the option."""
         return UsageError(f"{self.place(key)}: {what}", hint)
 
     def note(self, key: str, what: str) -> None:
-        """Says how it differs."""
+        """Adds a note on how the method differs."""
         self._draft.note(f"{self.place(key)}: {what}")
 
     @property
     def forgotten(self) -> list[str]:
-        """Options that the table calls applied, and that nobody asked for."""
+        """Options that the table calls applied, and that no conversion has read."""
         return [
             key for key in self._job.options if OPTIONS[key].use is Use.APPLIED and key not in self._asked
         ]
 
     def idle(self, key: str, why: str) -> None:
-        """Says of an option, where it is given, that it has no effect in fio either."""
+        """Adds a note that a given option has no effect in fio either."""
         if self.has(key):
             self.note(key, f"{self.text(key, '')}: {why}")

@@ -33,8 +33,8 @@ _SOURCES: dict[str, tuple[str, ...]] = {
 class Conversion:
     """One job of fio in the keys of a method's job.
 
-    `until` is when it ends, `ramp_s` what goes before uncounted. `read_back` is what differs in a pass that reads what
-    it wrote; nothing where there is none. `own_files` says that each of `numjobs` has a file of its own.
+    `until` is its end, `ramp_s` the uncounted time before it. `read_back` has the keys that differ in a pass that reads
+    back what was written; empty without such a pass. With `own_files` each of `numjobs` has its own file.
     """
 
     def __init__(self, draft: Draft, job: FioJob, *, own_files: bool) -> None:
@@ -85,7 +85,7 @@ class Conversion:
 
     @property
     def fills(self) -> "Value | None":
-        """The region that it has written whole when it ends; None where it has not."""
+        """The region that it has written completely when it ends; None if it has not."""
         whole = self._place.pattern in ("sequential", "random-once") and set(self._weights) == {"write"}
         if self._place.has_gaps or not (
             whole and self.blocks.one_size and "time" not in self.until and self._covers()
@@ -106,12 +106,12 @@ class Conversion:
         return self.job.place
 
     def streams(self) -> list[dict[str, Value]]:
-        """Returns the keys that streams have: one, or one of each part where `numjobs` have regions of their own."""
+        """Returns the keys of its streams: one, or one per part if `numjobs` have their own regions."""
         parts = self._place.part_keys() if self._place.parts == "apart" else [self._place.keys()]
         return [{**self._common, **keys, "load": self._load} for keys in parts]
 
     def of_job(self) -> dict[str, Value]:
-        """Returns the keys of a job alone, but its end."""
+        """Returns the keys of a single job, without its end."""
         return dict(self._of_job)
 
     # What is issued
@@ -366,7 +366,7 @@ class Conversion:
         return given.size_of(text, key) * loops * self._threads
 
     def _regions(self, loops: int) -> float:
-        """Returns the same in multiples of the region."""
+        """Returns the volume that ends the job, in multiples of the region."""
         given = self._given
         text = given.text("io_size", "100%")
         share = given.number_of(text, "io_size") / 100 if text.endswith("%") else 1.0
@@ -381,8 +381,8 @@ class Conversion:
         return size[0] == "B" and not start[1] and amount is not None and amount >= size[1] * self._threads
 
     def _read_back(self) -> dict[str, Value]:
-        """Returns how a pass that reads what was written differs; only a region written whole can be read back
-        whole.
+        """Returns the keys that differ in a pass that reads back what was written. It needs a region that is written
+        completely.
         """
         given = self._given
         reads = given.flag("do_verify", usual=True)

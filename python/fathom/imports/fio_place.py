@@ -157,7 +157,7 @@ class Place:
         return "sequential"
 
     def _beyond(self, step_bytes: int) -> Extent:
-        """Returns how far gaps lead a job that ends by its size. Raises UsageError where that is not known.
+        """Returns how far gaps lead a job beyond its size. Raises UsageError where that is not known.
 
         fio goes round only at the end of the device or file (`get_next_seq_offset` of its `io_u.c`).
         """
@@ -239,7 +239,7 @@ class Place:
         }
 
     def _whole_shares(self, texts: Sequence[str]) -> list[float]:
-        """Returns percentages; those that are not given have equal parts of what is left."""
+        """Returns percentages. Missing ones share the rest equally."""
         given = [self._given.number_of(text, "random_distribution") if text else None for text in texts]
         left = 100.0 - sum(share or 0.0 for share in given)
         part = left / max(given.count(None), 1)

@@ -60,13 +60,13 @@ def jobs_of_script(text: str, file: str, draft: Draft, variables: Variables) -> 
 
 @dataclass
 class _Script:
-    """What the lines so far have set, and the loops and conditions that are open."""
+    """The variables set so far, and the loops and conditions that are open."""
 
     values: dict[str, str] = field(default_factory=dict[str, str])
     open: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
     def read(self, place: str, line: str) -> None:
-        """Takes in a line that calls no fio. What is set within a loop or a condition, or anew, has no one value."""
+        """Reads a line that does not call fio. A variable set again, or in a loop or condition, has no single value."""
         if found := _OPENS.match(line):
             if not re.search(rf"\b{'done' if found[1] in ('for', 'while', 'until') else 'fi|esac'}\b", line):
                 self.open.append((place, line.strip()))

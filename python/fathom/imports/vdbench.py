@@ -20,7 +20,7 @@ _MOST_TARGETS = 256
 
 
 def from_vdbench(text: str, file: str, variables: Variables) -> Draft:
-    """Returns the method that a parameter file's runs are, one after the other. Raises UsageError."""
+    """Returns a parameter file's runs as a method, one after the other. Raises UsageError."""
     draft = Draft(source="Vdbench")
     found: dict[Section, list[Definition]] = {section: [] for section in Section}
     general = Definition(Section.GENERAL, "", file)
@@ -97,7 +97,7 @@ def _numbered(name: str, number: int) -> str:
 
 
 def _name_targets(runs: Sequence[Run], draft: Draft) -> dict[tuple[str, ...], str]:
-    """Names the targets where runs have different ones, and keeps how to call for them. Raises UsageError."""
+    """Names the targets if runs have different ones, and records how to pass them. Raises UsageError."""
     first: dict[tuple[str, ...], Run] = {}
     for run in runs:
         for luns, other in first.items():

@@ -114,7 +114,7 @@ class GivenKey:
 
 @dataclass
 class Definition:
-    """A storage, workload or run definition, with what its default gave it."""
+    """A storage, workload or run definition, with the keys of its default."""
 
     section: Section
     name: str
@@ -137,8 +137,8 @@ class Definition:
 
 
 def definitions(text: str, file: str, fill: Fill) -> Iterator[tuple[Definition | None, GivenKey | None]]:
-    """Definitions as they begin, and their keys as they come (a key after its definition). `fill` puts values of
-    variables into a line at a place. Raises UsageError.
+    """Yields each definition, then its keys one by one. `fill` puts values of variables into a line at a place. Raises
+    UsageError.
     """
     section, defaults = Section.GENERAL, dict[Section, Definition]()
     current: Definition | None = None

@@ -46,7 +46,7 @@ class Storage:
 
     @property
     def like(self) -> tuple[object, ...]:
-        """What must be alike of all storage of one job."""
+        """What all storage of one job must have in common."""
         keys = ("size", "offset", "align", "range")
         given = (self.definition.get(key) for key in keys)
         return (self.is_device, *(one and one.values for one in given))

@@ -44,7 +44,7 @@ _SAID_BY = {
 
 @dataclass(frozen=True)
 class File:
-    """What stands before the runs."""
+    """The definitions that stand before the runs."""
 
     storage: Sequence[Storage]
     workloads: Sequence[Definition]
@@ -57,7 +57,7 @@ class Run:
     """One `rd` with the workloads and the storage that it names."""
 
     def __init__(self, run: Definition, file: File, draft: Draft) -> None:
-        """Of a file. Raises UsageError."""
+        """Finds the workloads and the storage that a run definition names in a file. Raises UsageError."""
         self.run = run
         self.draft = draft
         self._general = file.general
@@ -82,7 +82,7 @@ class Run:
         return [file.default]
 
     def _find_storage(self, file: File) -> dict[str, list[Storage]]:
-        """Returns the storage of each workload. Raises UsageError where some have a part of it in common."""
+        """Returns the storage of each workload. Raises UsageError if workloads share only a part of it."""
         known = {one.name: one for one in file.storage}
         found: dict[str, list[Storage]] = {}
         for workload in self.workloads:
@@ -109,7 +109,7 @@ class Run:
         return self._storage_of[workload.name]
 
     def numbers_of(self, workload: Definition) -> list[int]:
-        """Returns which of the run's storage a workload uses, from 1; empty: all."""
+        """Returns the numbers, from 1, of the run's storage that a workload uses; empty for all."""
         own = self.storage_of(workload)
         if len(own) == len(self.storage):
             return []
@@ -117,7 +117,7 @@ class Run:
 
     @property
     def luns(self) -> tuple[str, ...]:
-        """What it runs on."""
+        """The devices and files that it uses."""
         return tuple(one.lun for one in self.storage)
 
     def largest_bytes(self) -> int:
@@ -240,7 +240,9 @@ class Run:
         return found.pop()
 
     def _is_direct(self, storage: Storage, given: GivenKey | None) -> bool:
-        """By its flags; without any a device is. Raises UsageError for flags that change the I/O."""
+        """Returns whether storage bypasses the page cache: by its flags, or without any if it is a device. Raises
+        UsageError for flags that change the I/O.
+        """
         if given is None:
             if storage.is_device:
                 self.draft.note(
@@ -300,7 +302,7 @@ class Combination:
         return self._bands(ranges) if alike else None
 
     def _bands(self, ranges: Sequence[Range]) -> dict[str, Value] | None:
-        """Bands that lie side by side from the start to the end of the storage."""
+        """Returns bands that lie side by side from the start to the end of the storage; None for others."""
         shares = [share for _, share in self._shares()]
         laid = sorted(zip(ranges, shares, strict=True), key=lambda one: one[0].low)
         edges = [0.0, *(one.high for one, _ in laid)]
@@ -318,7 +320,7 @@ class Combination:
         return range_of(workload.definition, self._run.storage_of(workload.definition)[0])
 
     def _where(self, workload: Workload, span: Range | None = None) -> dict[str, Value]:
-        """Pattern, position, region and alignment."""
+        """Returns pattern, position, region and alignment."""
         storage = self._run.storage_of(workload.definition)[0]
         place = workload.definition.place
         writes = any(one.reads < 100 for one in self._beside(workload))
@@ -356,7 +358,7 @@ class Combination:
         return threads
 
     def _load(self, workload: Workload, rate: float | None, share: float = 1.0) -> dict[str, Value]:
-        """Closed, or open at a rate; over all targets of a workload together where there are several."""
+        """Returns the load: closed, or open at a rate. With several targets it is that of all together."""
         each = self._threads(workload)
         total = max(round(sum(each) * share), len(each))
         threads = next(one for one in range(min(total, _MOST_THREADS), 0, -1) if total % one == 0)

@@ -45,7 +45,7 @@ def bed_of_run(column: Column) -> TestBed:
 
 
 def _alike(pieces: list[Component]) -> Iterator[Component]:
-    """Yields each piece once, with the number of those that are like it."""
+    """Yields each distinct component once, with its number."""
     for piece, count in Counter(pieces).items():
         yield replace(piece, count=count)
 
@@ -68,7 +68,7 @@ def _host_title(environment: Identity) -> str:
 
 
 def _machine(document: RunDocument) -> Iterator[tuple[str, str]]:
-    """Yields what run.json has of the machine, in the words of the table."""
+    """Yields the facts on the machine in run.json, as the table names them."""
     facts = document.environment
     sockets, cores, model = facts.get("sockets"), facts.get("cores"), facts.get("cpu_model")
     if model:
@@ -123,7 +123,7 @@ def _drive_facts(target: TargetRecord) -> Iterator[tuple[str, str]]:
 
 
 def _link(identity: Identity) -> str:
-    """Returns what a drive hangs on: `PCIe Gen4 x4`, `SATA`; empty where the kernel does not say."""
+    """Returns the link of a drive: `PCIe Gen4 x4`, `SATA`; empty if the kernel does not report it."""
     transport = str(identity.get("transport") or "")
     speed, lanes = identity.get("link_speed_gtps"), identity.get("link_width_lanes")
     if isinstance(speed, int | float) and speed in GENERATIONS and lanes:

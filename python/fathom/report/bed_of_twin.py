@@ -25,7 +25,7 @@ FACTS = {
 
 
 def bed_of_twin(column: Column) -> TestBed:
-    """Returns the bench and the drives of a twin; of one that this catalogue does not know, only that it is a twin."""
+    """Returns the bench and the drives of a twin. If this catalogue does not have it, they are unknown."""
     try:
         device = load_device(_entry(column))
         drives = tuple(_drives(column, device))
@@ -41,13 +41,13 @@ def bed_of_twin(column: Column) -> TestBed:
 
 
 def _entry(column: Column) -> str:
-    """Returns the catalogue entry of the twin; that of several alike is with each of them."""
+    """Returns the catalogue entry of the twin; for several equal twins, that of the first."""
     parts = (part.catalog for part in column.run.document.targets if part.part_of == column.target.name)
     return column.target.catalog or next((entry for entry in parts if entry), "")
 
 
 def _benches(column: Column, device: Device) -> Iterator[System]:
-    """Yields the benches that the twin's measured steps were driven from, each once."""
+    """Yields each bench once from which the twin's measured steps were driven."""
     own = device.twin.bench if device.twin else ""
     measured = {point.step for point in column.run.points if point.target == column.target.name}
     steps = (step for name, step in column.run.raw_steps.items() if name in measured)
@@ -75,7 +75,7 @@ def _machine(machine: Machine, tools: Sequence[str]) -> Component:
 
 
 def _drives(column: Column, device: Device) -> Iterator[Component]:
-    """Yields the drives of a simulated system, or the simulated drive as often as the target has it."""
+    """Yields the drives of a simulated system, or the simulated drive with its number in the target."""
     members = device.twin.members if device.twin else {}
     if not members:
         parts = sum(part.part_of == column.target.name for part in column.run.document.targets)

@@ -115,7 +115,7 @@ class Points:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a run answers to its method's question, in sentences; those behind the first `shown` are folded away."""
+    """The answer of a run to its method's question, in sentences; those behind the first `shown` are folded away."""
 
     template: ClassVar[str] = "answer"
     texts: Sequence[str]
@@ -256,6 +256,6 @@ class Section:
     short: str = field(default="")
     """Title in the contents; the title itself when empty."""
     answer: Sequence[str] = ()
-    """What it says to the method's question, figure by figure: below the terminal's table, and among the findings."""
+    """Its answer to the method's question, in sentences: below the terminal's table, and among the findings."""
     key_figure: KeyFigure | None = None
     """What the page opens with where this section answers its method's question; else the first of its blocks."""

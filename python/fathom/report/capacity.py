@@ -1,6 +1,5 @@
-"""The capacity at an SLO of each repeat of a curve, and what they come to together.
-
-Every repeat searches by itself, so where its search led is no point that repeats share; what it found is.
+"""The capacity at an SLO of each repeat of a curve, and of all together. Every repeat searches by itself. So repeats
+share no points, but each has a result.
 """
 
 from collections.abc import Sequence
@@ -42,7 +41,7 @@ class Capacity:
 
     @property
     def iops(self) -> float | None:
-        """Mean over repeats; None as soon as one met the objective nowhere: what is left would be too high a mean."""
+        """Mean over repeats. None if a repeat meets the objective nowhere: the others' mean would be too high."""
         rates = [one.iops for one in self.met]
         return float(np.mean(rates)) if rates and len(rates) == len(self.searches) else None
 
@@ -59,8 +58,8 @@ class Capacity:
 
     @property
     def open_share(self) -> float | None:
-        """How much higher the lowest rate is that fails, mean over repeats: what bisection left open. None where one
-        repeat was tried by no rate that fails.
+        """How much higher the lowest failing rate is, as a mean over repeats: the gap that bisection left open. None if
+        a repeat has no failing rate.
         """
         widths = [
             one.failing_iops / one.best.iops - 1

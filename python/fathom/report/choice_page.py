@@ -31,7 +31,7 @@ from fathom.sizing.system import GROUPS
 
 NONE = Item("–", tone="quiet", title="not known")
 DRAWN = 4
-"""Systems of a kind that the chart goes up to, at least; more where the needs take more."""
+"""Least number of systems of a kind at which the chart ends. It ends later if the needs take more."""
 
 
 def render(choice: Choice) -> str:

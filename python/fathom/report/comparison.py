@@ -53,7 +53,7 @@ class Column:
 
     @property
     def repeats(self) -> int:
-        """Over how many runs its figures are pooled; 1 where nothing was repeated."""
+        """Number of runs that its figures pool; 1 without repeats."""
         return len(self.run.repeats)
 
     def is_of(self, run: RunData) -> bool:
@@ -224,7 +224,7 @@ class Comparison:
 
     @property
     def rivals(self) -> list[Column]:
-        """The columns to be ranked: of a system beside its own drive that is the system alone."""
+        """The columns to rank. A system beside its own drive is ranked alone."""
         beside = all(run.document.method.name in AGAINST_ITS_DRIVE for run in self.runs)
         return list(self.columns[:1] if beside else self.columns)
 
@@ -243,7 +243,7 @@ class Comparison:
     def notes(self) -> list[NoteGroup]:
         """Validity notes of every run, the gravest first; `target` is a label, empty where all are meant.
 
-        What the repeats of a target say alike is one note, with the figures of the first that says it.
+        Equal notes of a target's repeats are one note, with the figures of the first.
         """
         groups: dict[tuple[str, str, str], dict[tuple[object, ...], list[NoteRecord]]] = {}
         repeats: dict[str, int] = {}
@@ -273,7 +273,9 @@ class Comparison:
 
     @property
     def shortenings(self) -> list[str]:
-        """By what factors runs were shortened, in words, each with the runs that it is true of if there are several."""
+        """The factors by which runs were shortened, in words. If there are several runs, each names those that it
+        applies to.
+        """
         said: dict[str, list[str]] = {}
         for place, run in enumerate(self.runs):
             if text := shortened(run):
@@ -315,9 +317,7 @@ def part_name(part: TargetRecord, total: TargetRecord) -> str:
 
 
 def _of_repeats(said: Sequence[NoteRecord], repeats: int) -> NoteRecord:
-    """Returns the first of the notes that repeats made alike, and how many made it where not all did, in the same
-    words.
-    """
+    """Returns the first of equal notes of repeats. If not all repeats have it, its text says how many do."""
     first = said[0]
     in_all = len(said) == repeats
     same = len({note.text for note in said}) == 1
@@ -330,7 +330,7 @@ def _of_repeats(said: Sequence[NoteRecord], repeats: int) -> NoteRecord:
 
 
 def shortened(run: RunData) -> str | None:
-    """Returns by what factors a quick run is shorter, in words; None when it ran in full."""
+    """Returns the factors by which a quick run is shorter, in words; None for a full run."""
     quick = run.document.quick
     if quick is None:
         return None
@@ -359,10 +359,8 @@ def compare(
     *,
     pool: bool = False,
 ) -> Comparison:
-    """Lays runs side by side, in the order given, those made as repeats of one as one.
-
-    `pool`: so also all other runs of one method on one target. Without prices, those shipped are taken, which are
-    relative.
+    """Lays runs side by side in the order given. Runs made as repeats are pooled; with `pool`, so are all runs of one
+    method on one target. Without prices, the shipped relative ones are taken.
     """
     columns = _columns(runs, pool=pool)
     cells: dict[str, list[Cell]] = {}
@@ -420,7 +418,7 @@ def _figures(run: RunData, points: Sequence[Point]) -> Iterator[list[Point]]:
 
 
 def _corner_of(run: RunData, point: Point, points: Sequence[Point]) -> tuple[str, str]:
-    """Key and label of a point's row.
+    """Returns the key and label of a point's row.
 
     Runs of different methods meet by workload; where a method measures a workload more than once, by step.
     """

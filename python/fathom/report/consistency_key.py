@@ -1,4 +1,4 @@
-"""The key figure of a long step: every second of every target as a dot, and bars of what its end came to."""
+"""The key figure of a long step: every second of every target as a dot, and bars for its end."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ def key_figure(longs: "Sequence[LongStep]", settled: "Sequence[LongStep]", windo
     columns = list({long.column.index: long.column for long in longs}.values())
     figure = Figure(
         [_scatter(longs), *_bars(longs)],
-        f"A dot is the rate of a second. Shaded: the last {window}, which the bars are of. Consistency is mean / "
+        f"A dot is the rate of a second. Shaded: the last {window}, which the bars cover. Consistency is mean / "
         "deviation of these seconds; larger is better in all bars.",
         _table(longs),
         legend_of(columns),

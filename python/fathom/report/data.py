@@ -66,7 +66,7 @@ class RunData:
 
     @property
     def repeats(self) -> "Sequence[RunData]":
-        """The runs that its figures are of: itself, unless several are pooled (`fathom.report.repeats`)."""
+        """The runs that its figures pool: itself alone, unless several are pooled (`fathom.report.repeats`)."""
         return (self,)
 
     @cached_property
@@ -157,7 +157,7 @@ class RunData:
         return self._times_us.get((target, step), {})
 
     def shares(self, target: str, step: str) -> "dict[str, list[Share]]":
-        """Returns what each host, port or drive of a system had of a step, by what they are; empty where none was
+        """Returns the share of a step that each host, port or drive of a system had, by their kind; empty if none was
         recorded.
         """
         return self._shares.get((target, step), {})
@@ -221,8 +221,8 @@ class RunData:
         return self._energies.get((target, step), [])
 
     def meter_accuracy(self, target: str, step: str) -> float | None:
-        """Returns what the user said of the power meter that a step's energy is from, a share; None: nothing, or no
-        meter.
+        """Returns the stated accuracy of the power meter behind a step's energy, as a fraction; None without a meter or
+        a statement.
         """
         return self._meter_accuracies.get((target, step))
 
@@ -249,7 +249,7 @@ class RunData:
 
     @cached_property
     def _written(self) -> dict[str, dict[str, tuple[str, list[tuple[float, float, float]]]]]:
-        """Per target and step in order: the step's kind, and (start in s, host bytes, media bytes) of each interval."""
+        """The step's kind, and (start in s, host bytes, media bytes) of each interval, per target and step in order."""
         host = self.query(
             "intervals",
             "select target, step, start_s, sum(bytes)::double as host, any_value(kind) as kind from rows "
@@ -351,7 +351,7 @@ class RunData:
     ) -> pa.Table:
         """Runs SQL over `rows`, one table of the run, streaming: a long run's latency table need not fit in memory.
 
-        `beside` are small tables for it to be joined with, by name.
+        `beside` has small tables to join it with, by name.
         """
         files = [str(path) for path in self.run.files(table)]
         with duckdb.connect(":memory:") as connection:

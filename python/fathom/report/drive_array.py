@@ -159,7 +159,7 @@ class Disk:
     def times_the_medium(self, step: str) -> float | None:
         """Returns the step's rate over the most that arm and platters allow; None where that is not known.
 
-        Of writes the most is the rate of the outermost tracks: a cache or a file system may have put them in order.
+        For writes the most is the rate of the outermost tracks: a cache or a file system may have put them in order.
         """
         iops, point = self.host_iops(step), self.point(step)
         if self.mechanics is None or iops is None or point is None or not point.block_bytes:

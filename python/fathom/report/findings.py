@@ -25,7 +25,7 @@ from fathom.sizing.drive import rated_drive
 
 @dataclass(frozen=True)
 class FindingTexts:
-    """Findings in words: the outcome in a sentence, workload by workload, how it compares, surprises, what to mind.
+    """Findings in words: the outcome overall and by workload, agreement with published figures, surprises, caveats.
 
     What limits each target is in a section of its own.
     """
@@ -72,7 +72,7 @@ def gate(comparison: Comparison) -> Mapping[tuple[str, str], Unsettled]:
 
 
 def ranked_of(corner: Corner, comparison: Comparison, out: Mapping[tuple[str, str], Unsettled]) -> Corner:
-    """Leaves in a corner what may be ranked: a system's own drive is no rival, and what had not settled no figure."""
+    """Keeps the cells of a corner that may be ranked: settled ones of rivals. A system's own drive is no rival."""
     rivals = comparison.rivals
     cells = [
         cell
@@ -83,8 +83,8 @@ def ranked_of(corner: Corner, comparison: Comparison, out: Mapping[tuple[str, st
 
 
 def one_view(comparison: Comparison, columns: Sequence[Column] | None = None) -> RunView:
-    """Returns columns, or all rivals, as the targets of one run, by their short labels; the steps of all methods
-    together.
+    """Returns columns, by default all rivals, as the targets of one run, under their short labels. It has the steps of
+    all methods.
     """
     columns = comparison.rivals if columns is None else columns
     document = comparison.runs[0].document.model_copy(deep=True)
@@ -131,7 +131,7 @@ def _renamed(table: pa.Table, column: Column) -> pa.Table:
 
 
 def caveats(comparison: Comparison) -> list[str]:
-    """Returns what to mind before any figure is quoted: which targets are simulated, and how many notes limit them."""
+    """Returns caveats for readers who quote figures: which targets are simulated, and how many notes limit them."""
     parts = []
     if comparison.twins:
         real = len(comparison.columns) - len(comparison.twins)

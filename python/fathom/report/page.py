@@ -58,7 +58,8 @@ def write_html(
     pool: bool = False,
     edition: Edition = Edition.FULL,
 ) -> Path:
-    """Writes the report of one or more run directories to `out` and returns it. `prices`, `pool`: as of `compare`.
+    """Writes the report of one or more run directories to `out` and returns it. `prices` and `pool` are those of
+    `compare`.
 
     Raises FathomError when a run cannot be read, and what `write_output` raises where `out` is not Fathom's to write.
     """
@@ -99,7 +100,7 @@ def page(
     source: str = "",
     made_from: str | None = None,
 ) -> str:
-    """Returns a page of sections; each of `headers` says of one run what the template shows of it.
+    """Returns a page of sections. Each of `headers` holds what the template shows of one run.
 
     `targets` are the label and the short label of each, in the order of their colours, for the filter. `source` is
     what a saved figure says of its origin. `made_from` says what a page of no run is made from.
@@ -142,7 +143,7 @@ def _title(comparison: Comparison) -> str:
 
 
 def _together(comparison: Comparison) -> list[list[int]]:
-    """Returns places of the runs, those that are repeats of each other on every target together."""
+    """Returns the runs' positions, in groups that are repeats of each other on every target."""
     found: dict[tuple[object, ...], list[int]] = {}
     for place, run in enumerate(comparison.runs):
         columns = [column for column in comparison.columns if column.is_of(run)]
@@ -153,9 +154,7 @@ def _together(comparison: Comparison) -> list[list[int]]:
 
 
 def _header(comparison: Comparison, places: Sequence[int]) -> dict[str, object]:
-    """Returns what is said of one run, or of several that are repeats; how they ended is said of one that did
-    not well.
-    """
+    """Returns the header of a run, or of runs that are repeats. It names how a run ended, unless it ended well."""
     runs = [comparison.runs[place] for place in places]
     run = next((one for one in runs if one.document.status in STATUS), runs[0])
     document = run.document

@@ -80,8 +80,8 @@ def repeats_by_target(
 ) -> list[tuple[Sequence[RunData], TargetRecord]]:
     """Returns every target with the runs that measured it, in order of first appearance.
 
-    Runs are taken together that were made as repeats of one, or `by_hand` all of one method, target and version. The
-    same run given twice, and a twin that had the same seed twice, are no repeats.
+    Runs that were made as repeats of one are pooled; with `by_hand`, all of one method, target and version. A run given
+    twice is no repeat of itself, nor is a twin with the same seed.
     """
     groups: dict[Key, tuple[list[RunData], TargetRecord]] = {}
     for place, run in enumerate(runs):
@@ -136,9 +136,8 @@ def latencies_over(found: Sequence[tuple[Point, Mapping[str, Histogram]]]) -> di
 
 
 def interval_over(points: Sequence[Point], name: str) -> Interval | None:
-    """Returns 95 % interval over repeats of a mean of theirs, by its column; None where one lacks it.
-
-    Never narrower than what their own intervals, where they have any, allow.
+    """Returns the 95 % interval of a mean over repeats, by its column; None if one lacks it. It is never narrower than
+    their own intervals allow.
     """
     values = _known(points, name)
     bounds = [[getattr(point, end, None) for end in bounds_of(name)] for point in points]
@@ -146,7 +145,7 @@ def interval_over(points: Sequence[Point], name: str) -> Interval | None:
 
 
 def of_each(run: RunData, point: Point) -> list[Point]:
-    """Returns the point of every repeat that has it; of a run that is no pool, and of what is not pooled, itself."""
+    """Returns the point of every repeat that has it; the point itself if it is not pooled."""
     if len(run.repeats) == 1 or not is_pooled(point.step, run):
         return [point]
     key = (point.target, point.step, point.op)
@@ -154,7 +153,7 @@ def of_each(run: RunData, point: Point) -> list[Point]:
 
 
 def percentiles_us(histogram: Histogram | None, prefix: str = "") -> dict[str, float | None]:
-    """Returns the columns of a histogram's percentiles, us; None without one, and of too few I/Os."""
+    """Returns the columns of a histogram's percentiles, us; None without one, or with too few I/Os."""
     found = {name: histogram.quantile(q) if histogram else None for name, q in QUANTILES.items()}
     return {prefix + name: quantile.us if quantile else None for name, quantile in found.items()}
 
@@ -195,7 +194,7 @@ def _half(low: float | None, high: float | None) -> float | None:
 
 
 def _around(mean: float | None, interval: Interval | None) -> tuple[float | None, float | None]:
-    """Returns the interval around a mean that may be weighted otherwise than its own."""
+    """Moves an interval to a mean that may have other weights."""
     if mean is None or interval is None:
         return None, None
     return mean + interval.low - interval.mean, mean + interval.high - interval.mean

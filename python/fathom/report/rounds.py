@@ -1,4 +1,4 @@
-"""Rounds as reports show them: each step's figures by round, their means over the window, and what became of them.
+"""Rounds as reports show them: each step's figures by round, their means over the window, and their outcome.
 
 A round has no counterpart in another repeat, which may take more of them; the means over the window have. What a round
 is and when rounds are steady is `fathom.method.rounds`; nothing is drawn here.
@@ -20,7 +20,7 @@ from fathom.statistics.uncertainty import Interval, means_interval
 
 @dataclass(frozen=True)
 class Series:
-    """One step of the rounds on one target, `label` to its readers: its figures by round."""
+    """The figures by round of one step on one target. Reports call the step by its `label`."""
 
     step: str
     label: str
@@ -44,7 +44,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Rounds:
-    """All rounds of one name on one target in one run. `place` is of any of their steps: it has the limits."""
+    """All rounds of one name on one target in one run. `place` belongs to any of their steps and has the limits."""
 
     run: RunData
     place: Round
@@ -68,7 +68,7 @@ class Rounds:
 
 @dataclass(frozen=True)
 class Mean:
-    """A step's mean over the window: of one run with its interval over rounds, of several over repeats.
+    """A step's mean over the window. Its interval is over the rounds of a single run, or over repeats.
 
     `latency_us` is the mean service latency over the same rounds, `max_us` the longest.
     """
@@ -81,13 +81,13 @@ class Mean:
 
 @dataclass(frozen=True)
 class RepeatedRounds:
-    """Rounds of one name on one target, of every repeat; of a single run they are its own."""
+    """Rounds of one name on one target, per repeat. A single run is its only repeat."""
 
     repeats: Sequence[Rounds]
 
     @property
     def place(self) -> Round:
-        """Of any of their steps: it has the limits."""
+        """The place of any of their steps, which has the limits."""
         return self.repeats[0].place
 
     @property
@@ -97,7 +97,7 @@ class RepeatedRounds:
 
     @property
     def pooled(self) -> Sequence[Rounds]:
-        """The repeats that figures are of: those that reached steady state where it is judged, all where none did."""
+        """The repeats behind the figures: those that reached steady state. All, if none did or none is judged."""
         return (self.steady or self.repeats) if self.place.judged else self.repeats
 
     @property
@@ -133,7 +133,7 @@ class RepeatedRounds:
         return float(np.mean(means)), means_interval(means, halves)
 
     def each(self, step: str) -> list[float | None]:
-        """Returns the same mean of every repeat, steady or not; None of one without a figure."""
+        """Returns the mean of each repeat, steady or not; None for one without a figure."""
         found = [next((s for s in one.series if s.step == step and s.values), None) for one in self.repeats]
         return [one.mean(self.place.window) if one else None for one in found]
 
@@ -153,7 +153,7 @@ class TargetRounds(RepeatedRounds):
 
 
 def rounds_of(comparison: Comparison) -> dict[str, list[TargetRounds]]:
-    """Returns every rounds by name, on each target that ran them."""
+    """Returns the rounds by name, on each target that ran them."""
     found: dict[str, list[TargetRounds]] = {}
     for column in comparison.columns:
         for name, one in repeated_rounds(column.run, column.target.name).items():
@@ -162,7 +162,7 @@ def rounds_of(comparison: Comparison) -> dict[str, list[TargetRounds]]:
 
 
 def repeated_rounds(run: RunData, target: str) -> dict[str, RepeatedRounds]:
-    """Returns every rounds of a target by name, over the run's repeats."""
+    """Returns the rounds of a target by name, over the run's repeats."""
     found: dict[str, list[Rounds]] = {}
     for one in run.repeats:
         for rounds in _rounds(one, target):
@@ -213,7 +213,7 @@ def axes(rounds: RepeatedRounds) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def verdicts(found: dict[str, list[TargetRounds]]) -> list[str]:
-    """Returns what became of the rounds, and by how much they still moved and strayed."""
+    """Returns the outcome of the rounds, and by how much they still drifted and scattered."""
     return [_verdict(name, one) for name, members in found.items() for one in members]
 
 
@@ -236,7 +236,7 @@ def _verdict(name: str, one: TargetRounds) -> str:
 
 
 def _over_repeats(one: TargetRounds) -> str:
-    """In how many repeats the window passes, after how many rounds, and which of them the figures are of."""
+    """Returns how many repeats pass the window, after how many rounds, and which of them the figures cover."""
     place, many = one.place, len(one.repeats)
     if not place.judged:
         return f"{many} repeats of {_counts(one.repeats)} rounds, counted and not judged."

@@ -43,7 +43,7 @@ def _unsettled(members: Sequence[TargetRounds]) -> list[str]:
 
 
 def _when(members: Sequence[TargetRounds]) -> str:
-    """Returns what the means are of: steady state only where the standard's window was judged, and passed by all."""
+    """Returns when the means hold: in steady state, if all passed the standard's window, else over the last rounds."""
     steady = all(one.place.judged and one.steady for one in members)
     return "In steady state" if steady else "Over its last rounds"
 
@@ -174,7 +174,7 @@ def _heat(mean: Mean | None, most: float) -> Item:
 
 @dataclass(frozen=True)
 class _Demand:
-    """A step of the rounds: what it keeps in flight, and what it came to."""
+    """A step of the rounds: its I/Os in flight, and its figures."""
 
     outstanding: int
     iops: float

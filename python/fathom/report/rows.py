@@ -10,7 +10,7 @@ from fathom.statistics.failed import is_withheld
 
 @dataclass(frozen=True)
 class Share:
-    """What one host, port, drive or namespace had of a step: `n` I/O of `mean_us` each.
+    """The part of a step that one host, port, drive or namespace had: `n` I/Os of `mean_us` each.
 
     `written` are (start in s, bytes it wrote, bytes programmed for it) of each interval in which it wrote; empty where
     that is not counted.
@@ -49,7 +49,7 @@ def as_shown(point: Point) -> Point:
 class StepRecord:
     """A step of the method: `kind` is fill, precondition, measure or point; `published` names its published workload.
 
-    The maximum of a curve is a measured step, what is offered shares of it are points.
+    The maximum of a curve is a measured step; loads at shares of it are points.
     """
 
     name: str

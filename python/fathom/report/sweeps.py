@@ -42,8 +42,8 @@ class Shape:
 
 @dataclass(frozen=True)
 class SweptStep:
-    """One step on one target: `halves` are its operations, `whole` all of them together. `rounds`: of how many repeats'
-    last rounds they are means, None of a step that is no round.
+    """One step on one target: `halves` are its operations, `whole` all of them together. `rounds` is the number of
+    repeats whose last rounds they average; None for a step outside rounds.
     """
 
     column: Column
@@ -146,7 +146,7 @@ def claimed(
 
 
 def _unsettled(one: SweptStep, out: Mapping[tuple[str, str], Unsettled]) -> Unsettled | None:
-    """Returns why a step is not one of a settled target; means over rounds are judged by their rounds."""
+    """Returns why a step's target had not settled. Means over rounds are judged by their rounds."""
     not_steady = Unsettled.NOT_STEADY if one.halves[0].steady is False else None
     return out.get((one.column.short, one.halves[0].step)) or not_steady
 
@@ -159,7 +159,7 @@ def series(
 ) -> list[list[list[SweptStep]]]:
     """Returns steps that are the `same` but for `over`: by kind and target, ascending.
 
-    Only of targets with `least` values or more. Of steps that agree in both, the last that was measured counts.
+    Only of targets with `least` values or more. If steps agree in both, the last one measured counts.
     """
     found: dict[Hashable, dict[int, dict[float, SweptStep]]] = {}
     for one in steps:

@@ -81,7 +81,7 @@ def _has_repeats(comparison: Comparison) -> bool:
 
 
 def _print_beneath(console: Console, comparison: Comparison) -> None:
-    """What second lines of cells are, and what limited each target, in how many of its workloads."""
+    """Prints what second lines of cells are, and what limited each target in how many workloads."""
     seconds = [
         *(["half its 95 % interval over repeats"] if _has_repeats(comparison) else []),
         *(["the difference from the published one"] if _has_published(comparison) else []),
@@ -112,7 +112,7 @@ def _print_answers(console: Console, texts: Sequence[str]) -> None:
 
 
 def _print_rounds(console: Console, rounds: TargetRounds) -> None:
-    """Means over the window of one target's rounds: a matrix where its steps are one, else a row a step."""
+    """Prints means over the window of one target's rounds: a matrix if its steps form one, else a row per step."""
     place = rounds.place
     means = {step: rounds.mean(step) for step in rounds.steps}
     repeated = len(rounds.repeats) > 1
@@ -133,7 +133,7 @@ def _print_rounds(console: Console, rounds: TargetRounds) -> None:
 
 
 def _rounds_text(rounds: TargetRounds) -> str:
-    """Returns how many rounds there were, what they came to, and over which of them the means are."""
+    """Returns how many rounds there were, their outcome, and which of them the means cover."""
     place, repeats = rounds.place, rounds.repeats
     counts = [one.count for one in repeats]
     took = " to ".join(dict.fromkeys((str(min(counts)), str(max(counts)))))
@@ -154,7 +154,7 @@ def _rounds_text(rounds: TargetRounds) -> str:
 
 
 def _mean(found: Mean | None, repeated: bool) -> Text:
-    """Returns a mean; of repeats with half its interval, as other figures of theirs."""
+    """Returns a mean, for repeats with half its interval."""
     if found is None:
         return Text("–", style="dim")
     text = Text(grouped(found.value))
@@ -277,7 +277,7 @@ def _margin(cell: Cell) -> str:
 
 
 def _difference(cell: Cell) -> Text:
-    """From the published figure; marked where it is far."""
+    """Returns the difference from the published figure, marked if it is large."""
     if cell.error_pct is None:
         return Text("")
     far = "yellow" if abs(cell.error_pct) > FAR_PCT else "dim"
@@ -285,7 +285,7 @@ def _difference(cell: Cell) -> Text:
 
 
 def _named(targets: Sequence[str]) -> str:
-    """Returns the targets that a note is about; of many the first, and how many more."""
+    """Returns the targets that a note is about; for many the first, and the number of others."""
     if len(targets) <= NAMED_MOST:
         return ", ".join(targets)
     return f"{targets[0]} and {len(targets) - 1} more"

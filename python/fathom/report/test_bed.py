@@ -25,7 +25,7 @@ class Component:
 
     @property
     def stated(self) -> dict[str, str]:
-        """Returns all that is known of it, by name, for the table."""
+        """Returns all known facts by name, for the table."""
         ways = {"link to it": self.uplink, "link towards the drives": self.link}
         return dict(self.facts) | {name: way for name, way in ways.items() if way}
 
@@ -41,7 +41,7 @@ class TestBed:
 
 
 def shared(beds: Sequence[TestBed]) -> list[TestBed]:
-    """Returns the beds, those that differ in their drives alone as one with all these drives."""
+    """Returns the test beds. Those that differ only in their drives become one with all these drives."""
     found: list[TestBed] = []
     for bed in beds:
         same = next(

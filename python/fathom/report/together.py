@@ -1,4 +1,4 @@
-"""95 % intervals of the latencies of a step's operations together, which points, each of one operation, do not hold.
+"""95 % intervals of the latencies of all operations of a step together. Points lack them: each has one operation.
 
 The same statistics as those of a single operation, on the seconds of latency.parquet added over operations.
 """
@@ -48,9 +48,8 @@ EDGES = pa.schema(
 
 
 def together_us(run: "RunData") -> dict[tuple[str, str], dict[str, Bounds]]:
-    """Returns intervals in us by (target, step), then by column of the points; of steps of several operations alone.
-
-    None of windows with fewer whole seconds than an interval takes, nor of percentiles that may not be given.
+    """Returns intervals in us by (target, step), then by column of the points, for steps of several operations. Windows
+    with too few whole seconds, and percentiles of too few I/Os, have none.
     """
     seconds = _whole_seconds(run)
     whole = {

@@ -64,7 +64,7 @@ def _histograms(run: RunData, halves: Sequence[Point]) -> dict[str, Histogram]:
 
 
 def _bounds(halves: Sequence[Point]) -> tuple[float | None, float | None]:
-    """Operations of one mix vary together: the bounds of their rates add."""
+    """Returns the sums of the bounds of rates: operations of one mix vary together."""
     lows = [half.iops_low for half in halves if half.iops_low is not None]
     highs = [half.iops_high for half in halves if half.iops_high is not None]
     known = len(lows) == len(highs) == len(halves)

@@ -26,9 +26,8 @@ def waf_item(point: Point, *, strong: bool = False) -> Item | None:
 
 
 def waf_interval(samples: Sequence[tuple[float, float, float]]) -> Bounds | None:
-    """Returns 95 % interval of media bytes / host bytes over (start in s, host, media) of the seconds of a window.
-
-    None for too few, or where they drift. The last second may be a part of one, and is left out.
+    """Returns the 95 % interval of media bytes / host bytes over (start in s, host, media) of a window's seconds. None
+    if they are too few or drift. The last second may be incomplete and is left out.
     """
     host, media = ([sample[place] for sample in samples[:-1]] for place in (1, 2))
     over = ratio_interval(media, host)

@@ -1,4 +1,4 @@
-"""Writes the results of another program as a run directory. What its files do not say stays null."""
+"""Writes the results of another program as a run directory. Values that its files lack stay null."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -38,21 +38,20 @@ DIGITS = 8
 
 @dataclass(frozen=True)
 class Source:
-    """The files that results were read from, and the format that they were read as."""
+    """The files of the results, and the format in which they were read."""
 
     format: str
     files: Sequence[OriginFile]
 
     @property
     def digest(self) -> str:
-        """What names the contents: that of the only file, else that of all, in order."""
+        """Digest of the contents: of the only file, or of all in order."""
         return "+".join(file.sha256 for file in self.files)
 
 
 def write_run(results: Results, source: Source, home: Path) -> Path:
-    """Writes a run directory into `home` and returns it. Raises FathomError where that cannot be written.
-
-    Raises UsageError where a run of that name is there.
+    """Writes a run directory into `home` and returns it. Raises FathomError if it cannot be written, and UsageError if
+    a run of that name exists.
     """
     document = _document(results, source)
     path = home / document.id
@@ -105,9 +104,8 @@ def _point(load: Load, op: OpRecord, method: str) -> Row:
 
 
 def _percentiles(op: OpRecord) -> dict[str, float | None]:
-    """Returns the percentiles by Fathom's own rule from the histogram, where there is one, else as the file has them.
-
-    One with fewer than 100 I/Os beyond it is left out of both.
+    """Returns the percentiles: from the histogram by Fathom's own rule, or without one as the file has them.
+    Percentiles with fewer than 100 I/Os beyond them are left out.
     """
     bins = op.latency.bins or _all_bins(op)
     if bins:
@@ -145,7 +143,7 @@ def _interval(index: int, second: Second) -> Row:
 
 
 def _latency(op: OpRecord) -> list[Row]:
-    """Returns the bins of each second; where the file has none, those of the whole load."""
+    """Returns the bins of each second; without any, those of the whole load."""
     if any(second.latency.bins for second in op.seconds):
         each = [(index, one) for index, second in enumerate(op.seconds) for one in second.latency.bins]
     else:

@@ -1,7 +1,7 @@
 """Results of elbencho as CSV (`--csvfile`): a row per phase, under the headings of `docs/csv-docs.md` in its sources.
 
-Columns that end in `[last]` are over the whole phase, those in `[first]` up to the end of the fastest thread; the
-former are taken. With `--rwmixpct` the plain columns are of the writes, those of `rwmix read` of the reads.
+Columns that end in `[last]` cover the whole phase and are taken. Those in `[first]` end with the fastest thread. With
+`--rwmixpct`, the plain columns belong to the writes, and `rwmix read` to the reads.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,11 +16,11 @@ from fathom.results.records import Caveat, Latency, Load, OpRecord, Remark, Resu
 MIB = 1 << 20
 MOST_ROWS = 100_000
 LEAST_MIB = 1000
-"""From here on whole MiB are known to 0.1 % or better."""
+"""From this number on, whole MiB are known to 0.1 % or better."""
 HINT = "give the file of elbencho's --csvfile, with its line of headings"
 MARKS = ("ISO date", "operation", "IOPS [last]")
 OPS = {"READ": "read", "WRITE": "write", "RWMIX": "write"}
-"""The operation that the plain columns of a phase are of."""
+"""The operation of a phase's plain columns."""
 RWMIX = "rwmix read "
 
 Row = Mapping[str, str]
@@ -32,7 +32,7 @@ def looks_like(head: str) -> bool:
 
 
 def parse(text: str, file: str) -> Results:
-    """Returns what a file says. Raises UsageError where it has no phase with I/O."""
+    """Returns the results in a file. Raises UsageError if no phase has I/O."""
     rows = rows_of(text.splitlines(), file)
     names = [name.strip('"') for name in next(rows, [])]
     if not all(mark in names for mark in MARKS):
@@ -101,7 +101,7 @@ def _ops(row: Row) -> Iterator[OpRecord]:
 
 
 def _count(row: Row, prefix: str) -> int | None:
-    """Returns the I/Os of a phase: its MiB over its block size. So few MiB that their rounding shows give none."""
+    """Returns the I/Os of a phase: its MiB over its block size. None if it has so few MiB that rounding matters."""
     moved, block = whole(row.get(f"{prefix}MiB [last]")), whole(row.get("block size"))
     if moved is None or moved < LEAST_MIB or not block or moved * MIB % block:
         return None
@@ -109,7 +109,7 @@ def _count(row: Row, prefix: str) -> int | None:
 
 
 def _options(row: Row) -> dict[str, JsonValue]:
-    """Returns how the phase was set up: the columns that have no result."""
+    """Returns the options of the phase: the columns without results."""
     kept = [name for name in row if "[" not in name and name not in (*MARKS[:2], "version") and row[name]]
     return {name: row[name] for name in kept}
 

@@ -9,7 +9,7 @@ from fathom.results.records import Bin
 BITS = 6
 PER_OCTAVE = 1 << BITS
 BINS = 29 * PER_OCTAVE
-"""How many there are; the last takes all that is longer."""
+"""The number of bins; the last one holds all longer values."""
 
 
 def bin_of(value_ns: int, n: int) -> Bin:

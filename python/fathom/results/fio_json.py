@@ -28,17 +28,17 @@ HINT = "give the file that fio wrote with --output-format=json or json+"
 DIRECTIONS = ("read", "write", "trim")
 DEFAULT_BLOCK = "4k"
 ALL_CLIENTS = "All clients"
-"""The job that a client of several servers makes up: the sum of theirs."""
+"""The job that fio's client adds for several servers: the sum of theirs."""
 _COUNTS = ("total_ios", "short_ios", "drop_ios")
 
 
 def looks_like(head: str) -> bool:
-    """Returns whether a file begins as fio's JSON does, be it behind warnings."""
+    """Returns whether a file begins as fio's JSON does, possibly after warnings."""
     return '"fio version"' in head
 
 
 def parse(text: str, file: str) -> Results:
-    """Returns what a file says. Raises UsageError where it is no JSON of fio."""
+    """Returns the results in a file. Raises UsageError if it is no JSON of fio."""
     document = _document(text, file)
     jobs = [one for one in _objects(document, "jobs") or _objects(document, "client_stats") if _is_job(one)]
     if not jobs:
@@ -149,7 +149,7 @@ def _remarks(jobs: Sequence[Object], step: str) -> Iterator[Remark]:
 def _op(
     direction: str, jobs: Sequence[Object], options: Object, step: str, remarks: list[Remark]
 ) -> OpRecord | None:
-    """Returns what all the jobs did in one direction; None where they did nothing."""
+    """Returns the figures of all the jobs in one direction; None if they did nothing."""
     parts = [part for job in jobs if (part := _object(job.get(direction))) and _did(part)]
     if not parts:
         return None
@@ -184,7 +184,7 @@ def _mbps(part: Object) -> float | None:
 
 
 def _latency(part: Object) -> tuple[Latency, bool]:
-    """Returns the latency from issue to completion, and whether percentiles are there only from submission on."""
+    """Returns the latency from issue to completion, and whether percentiles count from submission."""
     (clat, per_us), (lat, _) = _stat(part, "clat"), _stat(part, "lat")
     is_from_submission = not _object(clat.get("percentile")) and bool(_object(lat.get("percentile")))
     chosen = lat if is_from_submission else clat
@@ -208,7 +208,7 @@ def _stat(part: Object, name: str) -> tuple[Object, float]:
 
 
 def _percentiles(stated: Object, per_us: float) -> dict[str, float]:
-    """Returns what fio states of the points table's percentiles; its keys are percents such as `99.900000`."""
+    """Returns the percentiles of the points table that fio states; its keys are percents such as `99.900000`."""
     by_pct = {round(pct, 6): value for text, value in stated.items() if (pct := number(text)) is not None}
     found = {name: scaled(by_pct.get(round(100 * q, 6)), per_us) for name, q in QUANTILES.items()}
     return {name: value for name, value in found.items() if value}

@@ -30,7 +30,7 @@ MOST_COARSE = 6
 
 
 class Kind(StrEnum):
-    """What a log has in its second column."""
+    """The quantity in a log's second column."""
 
     BANDWIDTH = "bw"
     IOPS = "iops"
@@ -46,7 +46,7 @@ SAMPLED: Mapping[Kind, tuple[str, float, str]] = {
     Kind.COMPLETION: ("completion latency", 1e-3, "us"),
     Kind.TOTAL: ("latency", 1e-3, "us"),
 }
-"""What a log's values are called, and their unit, where they stand by themselves."""
+"""Name and unit of a log's values, where they stand by themselves."""
 
 
 LATENCIES = (Kind.SUBMISSION, Kind.COMPLETION, Kind.TOTAL)
@@ -63,7 +63,7 @@ class Sample(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """A sample, and the time that it is of."""
+    """A sample, and the time that it covers."""
 
     start_s: float
     length_s: float
@@ -71,7 +71,7 @@ class Stretch(NamedTuple):
 
     @property
     def end_s(self) -> float:
-        """When it ends."""
+        """Its end in seconds."""
         return self.start_s + self.length_s
 
 
@@ -80,7 +80,7 @@ Logs = Mapping[Kind, Mapping[str, list[Sample]]]
 
 
 def series_of(name: str) -> str | None:
-    """Returns what the names of all logs of one run begin with; None for a name that is not a log's."""
+    """Returns the common beginning of the names of a run's logs; None for a name that is not a log's."""
     match = NAME.fullmatch(name)
     return match["series"] if match else None
 
@@ -92,9 +92,8 @@ def looks_like(head: str) -> bool:
 
 
 def parse(files: Sequence[tuple[str, str]], unit: Unit) -> Results:
-    """Returns what the logs of one run, as (name, text), say together.
-
-    Raises UsageError for a line that is none of a log, and for a name that does not say what the log has.
+    """Returns the results in all logs of one run, given as (name, text). Raises UsageError for an invalid line, and for
+    a name that does not show the log's kind.
     """
     logs: dict[int, dict[Kind, dict[str, list[Sample]]]] = {}
     series = ""
@@ -135,7 +134,7 @@ def _samples(text: str, file: str, kind: Kind, unit: Unit) -> Iterator[Sample]:
 
 
 def _bins(counts: Sequence[int | None], place: str) -> Sequence[Bin]:
-    """Returns the bins that have I/Os. Where several of fio's are one (log_hist_coarseness), so are they here."""
+    """Returns the bins that have I/Os. Bins that fio has merged (log_hist_coarseness) stay merged."""
     coarse = next((k for k in range(MOST_COARSE + 1) if BINS >> k == len(counts)), None)
     if coarse is None:
         raise UsageError(f"{place}: {len(counts)} bins, and fio has {BINS}", HINT)
@@ -227,7 +226,7 @@ def _of_single(latencies: Sequence[Sample], counted: Sequence[Sample]) -> list[S
 
 
 def _stretches(samples: Sequence[Sample]) -> list[Stretch]:
-    """Returns samples with the time from the one before to each; one that is not later than that adds nothing."""
+    """Returns samples with the time since the one before. A sample that is not later is dropped."""
     found: list[Stretch] = []
     before_ms = 0
     for sample in samples[:MOST_SECONDS]:
@@ -238,7 +237,7 @@ def _stretches(samples: Sequence[Sample]) -> list[Stretch]:
 
 
 def _readings(direction: str, logs: Logs) -> Iterator[Reading]:
-    """Yields what is sampled where no log counts I/Os: bandwidth and mean latencies stand by themselves."""
+    """Yields the samples of bandwidth and mean latency, for runs in which no log counts I/Os."""
     if _seconds(direction, logs):
         return
     for kind, (name, factor, unit) in SAMPLED.items():

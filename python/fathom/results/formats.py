@@ -1,4 +1,4 @@
-"""The formats of results that Fathom reads: how each is known by its contents, and what reads it."""
+"""The formats of results that Fathom reads: how each is recognised, and its reader."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,14 +34,14 @@ class TextFile:
 
 @dataclass(frozen=True)
 class Reader:
-    """How a format is known, and what reads the files of one measurement: a single file, but for logs of fio."""
+    """How a format is recognised, and its reader for one measurement: a single file, except for fio's logs."""
 
     looks_like: Callable[[str], bool]
     parse: Callable[[Sequence[TextFile], Unit], Results]
 
 
 def _alone(parse: Callable[[str, str], Results]) -> Callable[[Sequence[TextFile], Unit], Results]:
-    """For a format whose measurements have one file each, and whose latencies have a unit."""
+    """Returns the reader of a format with one file per measurement, whose latencies have a unit."""
 
     def parse_one(files: Sequence[TextFile], unit: Unit) -> Results:
         del unit
@@ -69,7 +69,7 @@ READERS: Mapping[Format, Reader] = {
     Format.VDBENCH_SUMMARY: Reader(vdbench.is_table, _alone(vdbench.parse_table)),
     Format.FIO_LOGS: Reader(fio_logs.looks_like, _logs),
 }
-"""In the order in which they are asked."""
+"""In the order in which they are tried."""
 
 
 def format_of(file: TextFile) -> Format:

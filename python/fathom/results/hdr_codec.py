@@ -32,7 +32,7 @@ class CodecError(ValueError):
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where the bins are: `half` is half the bins of an octave as a power of two, `unit` the lowest value's power."""
+    """Layout of the bins: `half` is half the bins of an octave as a power of two, `unit` the lowest value's power."""
 
     half: int
     unit: int

@@ -31,7 +31,7 @@ def looks_like(head: str) -> bool:
 
 
 def parse(text: str, file: str, unit: Unit) -> Results:
-    """Returns what a log says. Raises UsageError for a line that is none of a log."""
+    """Returns the results in a log. Raises UsageError for an invalid line."""
     by_tag: dict[str, list[Second]] = {}
     measured = None
     first_s: float | None = None
@@ -72,7 +72,7 @@ def _line(line: str, place: str, unit: Unit) -> tuple[str, float, float, Sequenc
 
 
 def _loads(by_tag: Mapping[str, list[Second]], stem: str) -> list[Load]:
-    """Returns a load per tag; tags that are operations are those of one load."""
+    """Returns a load per tag. Tags that name operations belong to one load."""
     names = Names()
     found: dict[str, Load] = {}
     for tag, seconds in by_tag.items():

@@ -1,4 +1,4 @@
-"""Imports files of results, few or thousands: each becomes a run, is found to be there already, or is named as bad."""
+"""Imports files of results, few or thousands. Each becomes a run, duplicates one, or is listed with its error."""
 
 import hashlib
 import json
@@ -16,10 +16,10 @@ from fathom.runs.home import run_directories, runs_home
 from fathom.runs.layout import RUN
 
 MOST_BYTES = 1 << 28
-"""A larger file is refused: its text would not fit in memory beside what is made of it."""
+"""A larger file is refused: it would not fit in memory together with its results."""
 
 Progress = Callable[[int, int], None]
-"""Called with how many measurements are done, and how many there are."""
+"""Called with the number of measurements done, and of all."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class FailedFile:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How files are read: as a format, or each by its contents; and the unit of latencies that have none."""
+    """How files are read: as one format, or each by its contents; and the unit of latencies without one."""
 
     format: Format | None
     unit: Unit
@@ -48,7 +48,7 @@ class ReadOptions:
 
 @dataclass
 class Outcome:
-    """What became of all the files."""
+    """The outcome for all files."""
 
     runs: list[Path] = field(default_factory=list)
     duplicates: list[Duplicate] = field(default_factory=list)
@@ -64,8 +64,8 @@ def import_results(
 ) -> Outcome:
     """Imports files, and all files in folders, into `out` (default: the home of all runs).
 
-    A format that is given is taken for all of them, else each is known by its contents. Raises UsageError where there
-    is no file, and FathomError where runs cannot be written.
+    A given format applies to all of them; else each is recognised by its contents. Raises UsageError where there is no
+    file, and FathomError where runs cannot be written.
     """
     home = out or runs_home()
     groups = _measurements(_files(paths))
@@ -126,7 +126,7 @@ def _measurements(files: Iterable[Path]) -> list[list[Path]]:
 
 
 def _read(path: Path) -> tuple[TextFile, OriginFile]:
-    """Reads a file. Raises UsageError where that cannot be done, or it is no text."""
+    """Reads a file. Raises UsageError if it cannot be read, or is no text."""
     try:
         size = path.stat().st_size
         if size > MOST_BYTES:
@@ -150,7 +150,7 @@ def text_file(name: str, data: bytes) -> TextFile:
 
 
 def _known(home: Path) -> dict[frozenset[str], str]:
-    """Returns the runs in a folder that were imported, by the digests of the files that they are from."""
+    """Returns the imported runs in a folder, by the digests of their files."""
     found = {}
     for run in run_directories(home):
         try:

@@ -31,7 +31,7 @@ def looks_like(head: str) -> bool:
 
 
 def parse(text: str, file: str) -> Results:
-    """Returns what a file says. Raises UsageError where it has no row of all managers."""
+    """Returns the results in a file. Raises UsageError if it has no row of all managers."""
     names: list[str] = []
     given = Names()
     loads: list[Load] = []
@@ -136,7 +136,7 @@ def _with_bins(op: OpRecord, bins: Sequence[Bin]) -> OpRecord:
 
 
 def _total(row: Row, bins: Sequence[Bin]) -> OpRecord:
-    """Returns reads and writes together: only so does Iometer have their histogram."""
+    """Returns reads and writes together: Iometer has a histogram only for both."""
     return OpRecord(
         "total",
         n=sum(one.n for one in bins),

@@ -1,4 +1,4 @@
-"""Numbers, sizes, names and tables out of files that others wrote. Whatever is no sensible value is None."""
+"""Numbers, sizes, names and tables from files of other programs. Implausible values are None."""
 
 import csv
 import itertools
@@ -11,10 +11,10 @@ from enum import Enum
 from fathom.errors import UsageError
 
 MOST = 1e18
-"""No count, rate or time of a real measurement is larger."""
+"""Counts, rates and times of real measurements are smaller."""
 LONGEST_NAME = 60
 MOST_SECONDS = 1_000_000
-"""Samples of one operation that are kept: eleven days of seconds."""
+"""Most samples kept per operation: eleven days of seconds."""
 
 
 class Unit(Enum):
@@ -76,14 +76,14 @@ def name_of(text: str, fallback: str = "load") -> str:
 
 
 class Names:
-    """Gives each load a name of its own."""
+    """Gives each load a unique name."""
 
     def __init__(self) -> None:
         self._given: set[str] = set()
         self._asked: Counter[str] = Counter()
 
     def unique(self, text: str, fallback: str = "load") -> str:
-        """Returns the name; with a number behind it where it is taken."""
+        """Returns the name, with a number appended if it is taken."""
         name = first = name_of(text, fallback)
         self._asked[first] += 1
         for number in itertools.count(max(2, self._asked[first])):

@@ -1,4 +1,4 @@
-"""What a result file of another load generator says, as typed values. A None was not recorded: nothing fills it in.
+"""The contents of a result file of another load generator, as typed values. None means not recorded.
 
 Times are seconds from the start of the measurement, latencies from issue to completion.
 """
@@ -32,7 +32,7 @@ class Latency:
 
 @dataclass(frozen=True)
 class Second:
-    """What an operation did from one sample to the next."""
+    """The figures of an operation between two samples."""
 
     start_s: float
     length_s: float
@@ -83,7 +83,7 @@ class Load:
 
 
 class Caveat(Enum):
-    """What a reader of imported figures must know. The value is the sentence, with `{names}` to fill in."""
+    """A caveat on imported figures. The value is the sentence, with `{names}` to fill in."""
 
     UNIT = "the file does not say the unit of its latencies; they are taken for {unit}"
     FROM_SUBMISSION = (
@@ -107,7 +107,7 @@ class Caveat(Enum):
 
 @dataclass(frozen=True)
 class Remark:
-    """A doubt with its values; `step` is the load that it is about."""
+    """A caveat with its values; `step` is the load that it concerns."""
 
     doubt: Caveat
     step: str | None = None
@@ -121,15 +121,15 @@ class Remark:
 
 @dataclass(frozen=True)
 class Results:
-    """All that one or more files say of one measurement."""
+    """All results of one measurement, from one or more files."""
 
     program: str
     loads: Sequence[Load]
     version: str | None = None
     measured: datetime | None = None
     options: Mapping[str, JsonValue] = field(default_factory=dict)
-    """How the program was called, by section, as the file repeats it."""
+    """The program's options, by section, as the file repeats them."""
     environment: Mapping[str, JsonValue] = field(default_factory=dict)
     remarks: Sequence[Remark] = ()
     error: str | None = None
-    """Why the measurement did not end well, as the file says."""
+    """Why the measurement did not end well, according to the file."""

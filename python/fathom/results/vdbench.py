@@ -29,7 +29,7 @@ MEAN = re.compile(r"avg_(?P<first>\d+)-(?P<last>\d+)")
 SETTING = re.compile(r"\b(?P<name>threads|xfersize|elapsed|warmup)=(?P<value>\w+)")
 DAY_S = 86_400
 LAYOUT = "SD_format"
-"""The run by which Vdbench itself makes its files."""
+"""The run in which Vdbench creates its files."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,12 @@ class Run:
     block_bytes: int | None = None
     offered_iops: float | None = None
     asked_s: float | None = None
-    """How long the run was to be, with its warm-up."""
+    """The planned length of the run, with its warm-up."""
     intervals: list[Interval] = field(default_factory=list)
     mean: Interval | None = None
     first: int = 1
     last: int = 0
-    """Intervals that the mean is of."""
+    """The intervals that the mean covers."""
 
     @property
     def interval_s(self) -> float | None:
@@ -73,14 +73,14 @@ class Run:
 
     @property
     def window_s(self) -> float | None:
-        """The time that the mean is of."""
+        """The time that the mean covers."""
         counted = self.last - self.first + 1 if self.last else len(self.intervals)
         return counted * self.interval_s if self.interval_s and counted > 0 else None
 
 
 @dataclass
 class FlatFile:
-    """What a file has."""
+    """The contents of a file."""
 
     runs: list[Run] = field(default_factory=list)
     version: str | None = None
@@ -98,7 +98,7 @@ def is_table(head: str) -> bool:
 
 
 def parse_flat(text: str, file: str) -> Results:
-    """Returns what `flatfile.html` says. Raises UsageError where it has no line of a run."""
+    """Returns the results in `flatfile.html`. Raises UsageError if it has no line of a run."""
     found = FlatFile()
     columns: list[str] = []
     for line in text.splitlines():
@@ -115,7 +115,7 @@ def _is_heading(cells: Sequence[str]) -> bool:
 
 
 def _take_row(row: Mapping[str, str], found: FlatFile) -> None:
-    """Takes in a line. One run follows another where its name changes, or its intervals begin again."""
+    """Adds a line. A new run begins if the name changes, or if intervals start again."""
     last = found.runs[-1] if found.runs else None
     if last is None or last.name != row["Run"] or last.mean is not None:
         found.runs.append(
@@ -178,11 +178,11 @@ def _offered(text: str | None) -> float | None:
 
 
 LEAST_KEYWORD = 999_977
-"""From here on a requested rate stands for a keyword (`RD_entry.java`: MAX_RATE is 999988, CURVE_RATE 999977)."""
+"""From this value on a requested rate stands for a keyword (`RD_entry.java`: MAX_RATE is 999988, CURVE_RATE 999977)."""
 
 
 def parse_table(text: str, file: str) -> Results:
-    """Returns what `summary.html` or `totals.html` says. Raises UsageError where it has no line of a run."""
+    """Returns the results in `summary.html` or `totals.html`. Raises UsageError if it has no line of a run."""
     found = FlatFile()
     names: Sequence[str] = ()
     upper: list[str] = []
@@ -304,7 +304,7 @@ def _share(interval: Interval, op: str) -> float | None:
 
 
 def _op(op: str, run: Run, mean: Interval) -> OpRecord | None:
-    """Returns what is known of the reads, or of the writes; None where there were none."""
+    """Returns the figures of the reads, or of the writes; None if there were none."""
     share = _share(mean, op)
     if not share or mean.rate is None:
         return None
@@ -324,7 +324,7 @@ def _op(op: str, run: Run, mean: Interval) -> OpRecord | None:
 
 
 def _latency(interval: Interval, op: str, *, alone: bool) -> Latency:
-    """Returns the response times of an operation; where it is the only one, those of all I/O are its own too."""
+    """Returns the response times of an operation. If it is the only one, those of all I/O are its own."""
     mean, most = (
         (one.get(op) or (one.get("total") if alone else None)) for one in (interval.resp_ms, interval.max_ms)
     )
@@ -332,7 +332,7 @@ def _latency(interval: Interval, op: str, *, alone: bool) -> Latency:
 
 
 def _mbps(interval: Interval, share: float, block_bytes: int | None) -> float | None:
-    """Returns the bandwidth of one operation: that of all where it is the only one, else from the block size."""
+    """Returns the bandwidth of one operation: the total if it is the only one, else from the block size."""
     if share == 1:
         return scaled(interval.mib_per_s, MIB / 1e6)
     return None if block_bytes is None or interval.rate is None else interval.rate * share * block_bytes / 1e6
@@ -353,7 +353,7 @@ def _second(index: int, interval: Interval, op: str, run: Run) -> Second | None:
 
 
 def _mean_of(intervals: Sequence[Interval]) -> Interval:
-    """Returns the mean of intervals, for a run that was cut short before its own: of rates, none of latencies."""
+    """Returns the mean of intervals, for a run cut short before its own mean: rates only, no latencies."""
     rates = [one.rate for one in intervals if one.rate is not None]
     moved = [one.mib_per_s for one in intervals if one.mib_per_s is not None]
     reads = [(one.rate or 0.0) * one.read_pct / 100 for one in intervals if one.read_pct is not None]

@@ -41,14 +41,14 @@ FLAG_LETTERS = "SFMAP"
 
 @dataclass
 class Findings:
-    """What reading a trace found besides its I/Os. Complete once all batches have been read."""
+    """Findings besides the I/Os of a trace. They are complete once all batches have been read."""
 
     wrong: int = 0
-    """Lines or records that are no I/O."""
+    """Lines or records that are not an I/O."""
     first_wrong: Sequence[tuple[int, str]] = ()
-    """The first few of them: number from 1, and what is wrong."""
+    """The first few of them: number from 1, and the fault."""
     late: int = 0
-    """I/Os that stand so late in the trace that they are out of order."""
+    """I/Os too late in the trace to be sorted."""
     unfinished: int = 0
     """I/Os without a completion."""
     unknown: int = 0
@@ -66,12 +66,12 @@ class Trace(Protocol):
 
     @property
     def devices(self) -> Sequence[str]:
-        """Names of the devices by number, as far as they have come."""
+        """Names of the devices by number, as far as they have been read."""
         ...
 
     @property
     def processes(self) -> Sequence[str]:
-        """Names of the processes by number, as far as they have come."""
+        """Names of the processes by number, as far as they have been read."""
         ...
 
     def batches(self) -> Iterator[Batch]:
@@ -85,13 +85,13 @@ class Trace(Protocol):
 
 @dataclass
 class Names:
-    """Different names by number; a name keeps the number that it got first."""
+    """Names by number. A name keeps its number."""
 
     texts: list[str] = field(default_factory=list)
     _numbers: dict[str, int] = field(default_factory=dict)
 
     def number(self, name: str) -> int:
-        """Returns the number of a name, a new one for a new name."""
+        """Returns the number of a name. A new name gets the next one."""
         found = self._numbers.setdefault(name, len(self.texts))
         if found == len(self.texts):
             self.texts.append(name)

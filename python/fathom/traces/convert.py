@@ -10,12 +10,12 @@ from fathom.traces.batch import Trace
 from fathom.traces.writers import SUFFIXES, WRITERS
 
 Progress = Callable[[float | None, int], None]
-"""Takes how much has been read, 0 to 1 where known, and the I/Os so far."""
+"""Called with the share that has been read, 0 to 1 if known, and the I/Os so far."""
 
 
 @dataclass(frozen=True)
 class Converted:
-    """What was written."""
+    """The result of a conversion."""
 
     path: Path
     ios: int
@@ -69,7 +69,7 @@ def convert(
 
 
 def complaints(trace: Trace, ios: int) -> list[str]:
-    """Returns what was wrong in a trace that has been read, a sentence each."""
+    """Returns a sentence per kind of fault in a trace that has been read."""
     found = trace.findings
     texts = [f"{trace.name}, line {number}: {text}" for number, text in found.first_wrong]
     if found.wrong:

@@ -24,8 +24,8 @@ _HEAD_BYTES = 1 << 14
 def open_trace(path: Path, format: str | None = None, columns: str | None = None) -> Trace:
     """Returns the trace in a file, in the files of a blktrace, or on standard input (`-`).
 
-    `format` is one of `FORMATS`, recognised by the content without it. `columns` names the fields of a CSV.
-    Raises UsageError where there is none, or none that can be read.
+    `format` is one of `FORMATS`, recognised by the content without it. `columns` names the fields of a CSV. Raises
+    UsageError if there is no file, or none that can be read.
     """
     if format is not None and format not in FORMATS:
         raise UsageError(f"unknown trace format {format!r}", f"use one of {', '.join(FORMATS)}")

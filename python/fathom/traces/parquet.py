@@ -100,7 +100,7 @@ class ParquetWriter:
             self._write_waiting()
 
     def finish(self, source: str, format: str, findings: Findings) -> None:
-        """Writes what is left, and what is known of the trace as a whole."""
+        """Writes the last rows, and the facts on the whole trace."""
         self._write_waiting()
         about = {
             "schema": VERSION,

@@ -32,12 +32,12 @@ MOST_BYTES = 64 << 20
 
 @dataclass
 class Prepared:
-    """A trace that is ready, and what it comes to."""
+    """A prepared trace, and its totals."""
 
     name: str
     ios: int = 0
     extent_bytes: int = 0
-    """End of the last byte that it reaches."""
+    """End of the last byte that it touches."""
     last_ns: int = 0
     sizes: dict[str, Counter[int]] = field(default_factory=lambda: {op: Counter() for op in OPS})
     """I/Os of each operation by size in bytes."""
@@ -56,7 +56,7 @@ class Prepared:
 def prepare(
     trace: Trace, device: str | None = None, *, speed: float = 1.0, align_bytes: int = 512
 ) -> Prepared:
-    """Writes a trace's records into the cache and returns what they come to.
+    """Writes a trace's records into the cache and returns their totals.
 
     Times are divided by `speed`; I/Os grow to whole blocks of `align_bytes`. Raises UsageError where the trace has
     several devices and none is named, or nothing to replay.
@@ -180,7 +180,7 @@ def _folder() -> Path:
 
 
 def _kept(path: Path) -> Path:
-    """Gives a file the name of its content, so that the same trace is the same method."""
+    """Names a file after its contents, so that equal traces make equal methods."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     kept = path.with_name(f"{digest[:32]}.replay")

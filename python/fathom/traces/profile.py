@@ -1,4 +1,4 @@
-"""What a trace is like, as the Rust core sums it up in one pass and bounded memory."""
+"""The profile of a trace, which the Rust core computes in one pass and bounded memory."""
 
 from collections.abc import Callable, Sequence
 
@@ -52,7 +52,9 @@ class Counts(_Part):
 
 
 class Mix(_Part):
-    """What the I/Os are. `sizes` and names hold the 16 most frequent; names are numbers of the trace."""
+    """Operations, sizes and origins of the I/Os. `sizes` and names hold the 16 most frequent; names are numbers of the
+    trace.
+    """
 
     ios: Operations
     bytes: Operations
@@ -117,7 +119,7 @@ class InFlight(_Part):
 
 
 class Profile(_Part):
-    """What a trace is like."""
+    """The profile of a trace."""
 
     ios: int
     duration_ns: int
@@ -135,9 +137,8 @@ class Profile(_Part):
 
 
 def characterise(trace: Trace, progress: Callable[[float | None, int], None] | None = None) -> Profile:
-    """Returns what a trace is like. Raises UsageError where it cannot be read or holds no I/O.
-
-    `progress` takes how much has been read, 0 to 1 where known, and the I/Os so far.
+    """Returns the profile of a trace. Raises UsageError if it cannot be read or holds no I/O. `progress` is called with
+    the share read, 0 to 1 if known, and the I/Os so far.
     """
     profile, ios = TraceProfile(), 0
     for batch in trace.batches():

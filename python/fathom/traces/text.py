@@ -14,7 +14,7 @@ PORTION_BYTES = 1 << 20
 
 
 class Portions:
-    """A file that is read in portions, plain or compressed. `raw` is the file itself; it knows how far it is read."""
+    """A file that is read in portions, plain or compressed. `raw` is the file itself, which has the position."""
 
     def __init__(
         self, name: str, stream: BinaryIO, size_bytes: int | None, raw: BinaryIO | None = None

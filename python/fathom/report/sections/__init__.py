@@ -14,7 +14,7 @@ from fathom.report.blocks import Answer, Section
 from fathom.report.comparison import Comparison
 
 OF_ONE_METHOD = ("added-latency", "cluster", "gpu-feed", "verdict")
-"""Keys of sections made for one method: where one of them answers, those made for any need not."""
+"""Keys of sections for one method. If one of them answers, general sections need not."""
 
 
 class SectionModule(Protocol):
@@ -36,7 +36,7 @@ def modules() -> list[SectionModule]:
 
 
 def build_all(comparison: Comparison) -> list[Section]:
-    """Returns the sections of a page; the first of them, the findings, begins with what all of them answer."""
+    """Returns the sections of a page. The first, the findings, begins with the answers of all."""
     built = [section for module in modules() if (section := module.build(comparison)) is not None]
     if (texts := answers(built)) and built:
         built[0] = replace(built[0], blocks=[Answer(texts), *built[0].blocks])
@@ -44,7 +44,7 @@ def build_all(comparison: Comparison) -> list[Section]:
 
 
 def answers(built: Sequence[Section]) -> list[str]:
-    """Returns what the sections say to the questions of the runs' methods."""
+    """Returns the sections' answers to the questions of the runs' methods."""
     own = [section for section in built if section.key in OF_ONE_METHOD and section.answer]
     overall = [section for section in built if section.key == "summary"]
     told = [*own, *overall] if own else built

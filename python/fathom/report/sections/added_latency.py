@@ -183,7 +183,7 @@ def _greatest(system: _Measured) -> str:
 
 
 def _spent(system: _Measured) -> list[str]:
-    """Returns what the controller itself adds, where the system reports it."""
+    """Returns the latency that the controller itself adds, if the system reports it."""
     parts = []
     load = next(iter(SYSTEM_LOADS))
     for mix, (label, ops) in MIXES.items():
@@ -200,7 +200,7 @@ def _spent(system: _Measured) -> list[str]:
 
 
 def _reached(system: _Measured) -> list[str]:
-    """Returns the most that the system gave of each mix, what limited it there, and how far published loads are off."""
+    """Returns the system's maximum for each mix, its limit there, and the difference from published loads."""
     parts = []
     for mix, (label, _) in MIXES.items():
         totals = [(_total(system, mix, load), load) for load in LOADS]
@@ -225,7 +225,7 @@ def _times_sign(load: str) -> str:
 
 
 def _beside_published(system: _Measured, mix: str) -> str:
-    """Returns the most that is published of the mix beside what the system does at that very load."""
+    """Returns the published maximum of the mix beside the system's rate at the same load."""
     published = published_most(system.catalog, mix)
     if published is None:
         return ""
@@ -238,7 +238,7 @@ def _beside_published(system: _Measured, mix: str) -> str:
 
 
 def published_most(device: str | None, mix: str) -> tuple[float, str] | None:
-    """Returns the most IOPS that are published of a mix and the load; None where a half is missing."""
+    """Returns the highest published IOPS of a mix, and the load; None if one half is missing."""
     totals = []
     for load, depth in SYSTEM_LOADS.items():
         halves = [find(device, f"fio-{mix}", "iops", iodepth=depth, op=op) for op in MIXES[mix][1]]
@@ -333,7 +333,7 @@ def _added_row(system: _Measured, mix: str, depth: int, op: str) -> PublishedRow
 
 @dataclass(frozen=True)
 class _Added:
-    """An operation behind the way in between, and on the drive alone with as much in flight per drive."""
+    """An operation through the system, and on the drive alone with the same number in flight per drive."""
 
     label: str
     behind_us: float
@@ -387,7 +387,7 @@ def _added(pairs: Sequence[_Added]) -> Table:
 
 
 def _headline(system: _Measured) -> str:
-    """What the published share of a controller is about, and how large it is where the source gives one figure."""
+    """Returns what the published share of a controller covers, and its size if the source gives one figure."""
     rows = rows_of(system.catalog) if system.catalog else ()
     row = next((row for row in rows if row.workload == HEADLINE and row.value), None)
     size = f", at most {row.value:g} %," if row else ""

@@ -1,4 +1,4 @@
-"""Write amplification: what the media took for each byte of the host, over time and per step, and the rated life.
+"""Write amplification: bytes to the media per byte of the host, over time and per step, and the rated life.
 
 Shown where two or more measured steps that write have a WAF. Steps of curves, rounds and streams do not count.
 """
@@ -54,7 +54,7 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _key_figure(found: Sequence[Amplified], figure: Figure) -> KeyFigure:
-    """Returns the greatest WAF and in what, with the bars by step and the lines over time."""
+    """Returns the greatest WAF and its step, with bars by step and lines over time."""
     ends = [
         (one, [pick(one.points, key=lambda point: point.waf or 0.0) for pick in (min, max)]) for one in found
     ]
@@ -67,7 +67,7 @@ def _key_figure(found: Sequence[Amplified], figure: Figure) -> KeyFigure:
 
 
 def _sentence(one: Amplified) -> str:
-    """From the least to the most."""
+    """Returns the WAF of the steps, from the least to the greatest."""
     ends = [pick(one.points, key=lambda point: point.waf or 0.0) for pick in (min, max)]
     parts = [
         f"{waf_text(point.waf or 0.0, point.interval('waf'))} in {plain(one.column.run.steps[point.step].label)}"
@@ -108,7 +108,7 @@ def _amplified(column: Column) -> Amplified | None:
 
 
 def _bars(found: Sequence[Amplified]) -> list[Chart]:
-    """Returns a bar per step and target; none for so few that the table is as quick to read, or too many to draw."""
+    """Returns a bar per step and target; none if a table is as quick to read, or if there are too many to draw."""
     labels = {
         point.step: plain(one.column.run.steps[point.step].label) for one in found for point in one.points
     }
@@ -135,7 +135,7 @@ def _bars(found: Sequence[Amplified]) -> list[Chart]:
 
 
 def _over_fill(found: Sequence[Amplified]) -> list[Chart]:
-    """Returns WAF over how much of the target is written to, of steps that differ in nothing else."""
+    """Returns WAF over the written share of the target, for steps that differ in nothing else."""
     lines = []
     for one in found:
         filled: dict[tuple[object, ...], dict[float, float]] = {}

@@ -1,7 +1,6 @@
-"""Beside a load: latency of one stream while another is offered shares of what it achieved alone.
+"""Latency under a background load: one stream's latency while another runs at shares of its own maximum.
 
-Shown where a method's steps have `offered` for one of their streams. What the other streams do alone is a step of its
-own, where the method has one.
+Shown if a method's steps have `offered` for one of their streams. A step may measure the other streams alone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +27,7 @@ NONE = Item("–", tone="quiet")
 
 @dataclass(frozen=True)
 class LoadedPoint:
-    """One operation of the streams that nothing is offered to, beside `share` of the other's rate; 0: alone."""
+    """One operation of the foreground streams, while the background runs at `share` of its maximum; 0: alone."""
 
     share: float
     point: Point
@@ -37,13 +36,13 @@ class LoadedPoint:
 
     @property
     def sustained(self) -> bool:
-        """Whether the offered stream did what it was offered."""
+        """Whether the background stream kept up with the rate offered to it."""
         return self.beside is None or (self.beside.iops or 0.0) >= SUSTAINED_LEAST * self.offered_iops
 
 
 @dataclass(frozen=True)
 class LatencyUnderLoad:
-    """A target's operation beside shares of what the step `of` achieved, shares ascending."""
+    """A target's operation under background loads: shares of the rate of step `of`, ascending."""
 
     column: Column
     of: str
@@ -57,14 +56,20 @@ def build(comparison: Comparison) -> Section | None:
     if not found:
         return None
     caption = (
-        "Service latency over the load offered to the stream beside it. The load is a share of the IOPS that "
-        "this other stream achieved alone. A percentile of too few I/Os is left out."
+        "Service latency over the background load: a share of the IOPS that its stream achieved alone. "
+        "A percentile of too few I/Os is left out."
     )
     charts = [chart for one in found if (chart := _chart(one))]
     legend = [Item(name, slot=place) for place, (_, name) in enumerate(DRAWN)]
     blocks = [Figure(charts, caption, _table(found), legend, columns=2)] if charts else [_table(found)]
     sentences = [text for one in found if (text := _sentence(one))]
-    return Section("beside", "Latency beside a load", blocks, short="Beside", answer=sentences)
+    return Section(
+        "background-load",
+        "Latency under a background load",
+        blocks,
+        short="Background load",
+        answer=sentences,
+    )
 
 
 def _of(column: Column) -> Iterator[LatencyUnderLoad]:
@@ -100,7 +105,7 @@ def _offered(run: RunData, step: str) -> Offered | None:
 
 
 def _alone(column: Column, step: str, offered_stream: str, op: str) -> list[LoadedPoint]:
-    """Returns the same I/O measured with nothing beside it."""
+    """Returns the same I/O measured without a background load."""
     run = column.run
     shapes = [_shape(own) for stream, own in run.jobs[step].streams.items() if stream != offered_stream]
     for name in run.raw_steps:
@@ -113,13 +118,13 @@ def _alone(column: Column, step: str, offered_stream: str, op: str) -> list[Load
 
 
 def _shape(job: Job) -> list[object]:
-    """What makes two workloads the same I/O."""
+    """Returns the properties that make two workloads the same I/O."""
     load = [job.threads, job.iodepth, job.rate_iops, job.arrival]
     return [job.ops, job.pattern, job.region_start, job.region_size, *load]
 
 
 def _sentence(one: LatencyUnderLoad) -> str:
-    """Returns the tail from the least to the most beside it; empty where too few I/Os were beside any share."""
+    """Returns p99 from the lowest to the highest background load; empty if every share has too few I/Os."""
     known = [(step, grouped(step.point.p99_us)) for step in one.steps if step.point.p99_us is not None]
     alone = [f"{p99} us alone" for step, p99 in known if step.beside is None]
     beside = [(f"{100 * step.share:g}", p99) for step, p99 in known if step.beside]
@@ -129,7 +134,7 @@ def _sentence(one: LatencyUnderLoad) -> str:
     most = f"{tails} us beside {shares} % of the IOPS of {plain(one.column.run.steps[one.of].label)}"
     text = f"{one.column.label}: p99 of {one.op}s is {joined([*alone, most])}"
     if short := [step for step in one.steps if not step.sustained]:
-        text += f"; from {100 * short[0].share:g} % on, the stream beside them fell behind"
+        text += f"; from {100 * short[0].share:g} % on, the background load fell behind"
     return text + "."
 
 
@@ -143,11 +148,11 @@ def _chart(one: LatencyUnderLoad) -> Chart | None:
         return None
     low, high = around_1_2_5(*_ends([point[1] for line in lines for point in line.points]))
     ticks = [100 * step.share for step in one.steps]
-    across = Axis("% of the other stream's rate alone", "count", low=0, high=ticks[-1], ticks=ticks)
+    across = Axis("background load, % of its rate alone", "count", low=0, high=ticks[-1], ticks=ticks)
     option = line_chart(across, Axis("", "us", log=True, low=low, high=high), lines)
     names = ", ".join(line.name for line in lines)
     return Chart(
-        f"beside-{one.column.index}-{one.op}",
+        f"background-load-{one.column.index}-{one.op}",
         f"{one.column.label}: {many_of(one.op)}",
         f"{names}, us",
         option,
@@ -168,7 +173,7 @@ def _ends(values: Sequence[float | None]) -> tuple[float, float]:
 
 def _table(found: Sequence[LatencyUnderLoad]) -> Table:
     heads = [
-        Item("Beside it", "IOPS achieved, offered"),
+        Item("Background", "IOPS achieved, offered"),
         Item("Rate", "IOPS"),
         Item("Mean", "us"),
         Item("p50", "us"),

@@ -19,7 +19,7 @@ NONE = Item("–", tone="quiet")
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Returns a table for every system whose members were told apart."""
+    """Returns a table for every system that recorded its members apart."""
     blocks = [block for column in comparison.columns for block in _blocks(column)]
     return Section("balance", "How the load was spread", blocks, short="Balance") if blocks else None
 

@@ -112,7 +112,7 @@ def _ratio(disk: Disk, reference: Disk, step: str) -> Item:
 
 
 def _published(rows: Sequence[PublishedRow], kind: str, block: str, sources: list[str]) -> Item:
-    """Returns what is printed for the block, or for the order and direction without one; a range is two rows."""
+    """Returns the published figures of the block, or of order and direction without one; a range is two rows."""
     exact = [row for row in rows if row.workload == f"fio-{block}-{kind}"]
     stated = exact or [row for row in rows if row.workload == f"fio-{kind}"]
     relations = [row for row in rows if row.workload == f"fio-{block}-{kind}-relation"]
@@ -142,7 +142,7 @@ def _values(rows: Sequence[PublishedRow], kind: str, block_bytes: int) -> str:
 
 
 def _in_unit(row: PublishedRow, kind: str, block_bytes: int) -> float | None:
-    """Returns the row's figure as the table has it: MB/s of what is sequential, else IOPS."""
+    """Returns the row's figure as the table shows it: MB/s for sequential I/O, else IOPS."""
     mbps = row.mbps or (row.mibps * MIB_PER_MB if row.mibps else None)
     if kind.startswith("seq"):
         return mbps or (row.iops * block_bytes / 1e6 if row.iops else None)
@@ -150,7 +150,7 @@ def _in_unit(row: PublishedRow, kind: str, block_bytes: int) -> float | None:
 
 
 def _limits(found: Sequence[Disk]) -> list[Block]:
-    """Returns a table of measured figures beside what arm and platters allow, and what follows in words."""
+    """Returns a table of measured figures beside the limits of arm and platters, and conclusions in words."""
     known = [disk for disk in found if disk.mechanics]
     if not known:
         return []
@@ -249,7 +249,7 @@ def _short_strokes(found: Sequence[Disk]) -> list[str]:
 
 
 def _many_readers(found: Sequence[Disk]) -> list[str]:
-    """Returns what the order of commands adds, by the same reads with one and with several in flight at each drive."""
+    """Returns the gain from command ordering: the same reads with one and with several in flight at each drive."""
     said = [
         f"{disk.name} at {BLOCKS[block][0]} {together:.0f} IOPS, {together / alone:.1f} times those of one reader"
         for disk in found
@@ -295,7 +295,7 @@ def _reordered(found: Sequence[Disk]) -> list[str]:
 def _beyond(
     found: Sequence[Disk], times: Callable[[Disk, str], float | None]
 ) -> Iterator[tuple[str, str, float]]:
-    """Disks with the same steps beyond a limit: their names, the steps, and by how many times at most."""
+    """Returns disks with the same steps beyond a limit: their names, the steps, and the greatest ratio."""
     alike: dict[tuple[str, ...], list[Disk]] = {}
     for disk in found:
         if steps := tuple(step for step in disk.cells if (times(disk, step) or 0) > IN_MEMORY):

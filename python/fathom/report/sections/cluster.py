@@ -147,7 +147,7 @@ def _key_figure(columns: Sequence[Column]) -> KeyFigure | None:
 def _by_depth(
     columns: Sequence[Column], series: Mapping[int, Sequence[_DepthFigures]], divisors: Mapping[int, float]
 ) -> Option:
-    """Returns bars of IOPS by depth and the maximum, each divided by what `divisors` say of its system."""
+    """Returns bars of IOPS by depth and the maximum, each divided by its system's entry in `divisors`."""
     labels = [*(f"depth {depth}" for depth in DEPTHS), "maximum"]
     bars: list[Bars] = []
     published: list[Bars] = []
@@ -258,7 +258,7 @@ def _maxima(columns: Sequence[Column]) -> list[Block]:
 
 
 def _reached(column: Column) -> str:
-    """Returns the most that the clients got out of a cluster, small and large, and at which depth."""
+    """Returns the clients' highest rates, with small and large blocks, and their depths."""
     parts = []
     for workload, (label, _) in (SMALL | LARGE).items():
         best = _best(_series(column, workload)) if workload in HEADLINES else None

@@ -1,6 +1,5 @@
-"""Consistency of a long step: every second as a dot; over its end the spread, latencies and IOPS per watt.
-
-Of repeats the figures are of all; the dots are the first one's.
+"""Consistency of a long step: every second as a dot; over its end the spread, latencies and IOPS per watt. With
+repeats, figures cover all of them; the dots show the first.
 """
 
 from collections.abc import Sequence
@@ -47,7 +46,7 @@ LEAST_S = 100.0
 MOST_STEPS = 2
 MAX_DOTS = 3600
 STRETCH_DOTS = 10
-"""Of this many dots' worth of seconds the least and the greatest are drawn too, so that no dip is lost."""
+"""Number of dots over which the least and greatest second are drawn too, so that no dip is lost."""
 POINTS_PER_DECADE = 40
 LATE_MS = 5.0
 """Service times from here on count as long: the bound that enterprise suites of random writes draw."""
@@ -55,8 +54,8 @@ LATE_MS = 5.0
 
 @dataclass(frozen=True)
 class LongStep:
-    """A long measured step on one target, and its end: `figures` and what follows are of every repeat, the seconds of
-    the first. `bounds` are the 95 % intervals of percentiles in us by column.
+    """A long measured step on one target, and its end. `figures` and what follows cover every repeat; the seconds are
+    of the first. `bounds` are the 95 % intervals of percentiles in us by column.
     """
 
     column: Column
@@ -94,7 +93,7 @@ class LongStep:
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Returns the longest measured steps, where there are no more than two of them and they take 100 s or more."""
+    """Returns the longest measured steps: two at most, of 100 s or more."""
     longs = [long for column in comparison.columns for long in _longs(column)]
     if not longs:
         return None
@@ -167,7 +166,7 @@ class _StepEnd:
 
 
 def _long(column: Column, step: str, intervals: Sequence[Second]) -> LongStep | None:
-    """Returns a step, or it and the next one under the same load, which is then its end."""
+    """Returns a step; if the next one goes on with its load, both, with the next as its end."""
     target = column.target.name
     last = _last_part(column.run, step)
     ends = [end for run in column.run.repeats if (end := _end(run, target, last or step, whole=bool(last)))]
@@ -192,9 +191,7 @@ def _long(column: Column, step: str, intervals: Sequence[Second]) -> LongStep | 
 
 
 def _last_part(run: RunData, step: str) -> str | None:
-    """Returns the measured step right behind that goes on with the same workload, as a suite has it that states its
-    window.
-    """
+    """Returns the next measured step if it goes on with the same workload: some suites measure their window so."""
     names = list(run.steps)
     behind = names[names.index(step) + 1 :][:1]
     same = [name for name in behind if run.steps[name].kind == "measure"]
@@ -231,7 +228,7 @@ def _latency(known: Sequence[tuple[Histogram, Bounds] | None]) -> tuple[Histogra
 
 
 def _efficiency_of(known: Sequence[Efficiency | None]) -> Efficiency | None:
-    """Returns the mean over repeats with its interval; None where one has none."""
+    """Returns the mean over repeats with its interval; None if a repeat lacks it."""
     found = [one for one in known if one]
     if not found or len(found) < len(known):
         return None
@@ -371,7 +368,7 @@ def thinned(whole: Sequence[Second], every: int) -> list[Second]:
 
 
 def _dots_table(longs: Sequence[LongStep]) -> Table:
-    """Returns a tenth of the step a row: what the dots show, for those who read tables."""
+    """Returns a row per tenth of the step: the dots as a table."""
     groups = []
     for long in longs:
         rows = []
@@ -388,7 +385,7 @@ def _dots_table(longs: Sequence[LongStep]) -> Table:
 
 
 def _bars(longs: Sequence[LongStep]) -> list[Figure]:
-    """Steadiness and efficiency, only where there is something to compare, not of one alone."""
+    """Returns bars of steadiness and efficiency; none for a single target."""
     if len(longs) < 2:
         return []
     names = [f"{long.column.short}" for long in longs]
@@ -432,7 +429,7 @@ def _bars(longs: Sequence[LongStep]) -> list[Figure]:
 
 
 def _ranges(longs: Sequence[LongStep]) -> Figure:
-    """Returns the latency in the ranges that the suite shows."""
+    """Returns the shares of I/Os in the suite's latency ranges."""
     known = [(long, long.latency) for long in longs if long.latency is not None]
     shares = [100 * latency.bucket_shares(BUCKET_EDGES_MS) for _, latency in known]
     names = [f"{label} ms" for label in BUCKET_LABELS]

@@ -65,7 +65,7 @@ def build(comparison: Comparison) -> Section | None:
 
 @dataclass(frozen=True)
 class Metric:
-    """A column: what it is, its unit, and whether the reader has to ask for it."""
+    """A column: its name, its unit, and whether it is hidden at first."""
 
     name: str
     unit: str = ""
@@ -95,7 +95,7 @@ METRICS = (
 
 @dataclass(frozen=True)
 class Line:
-    """One target in one corner: its figures by the name of the metric, without those that it does not have."""
+    """One target in one corner: its figures by metric, without missing ones."""
 
     corner: Corner
     cell: Cell
@@ -105,7 +105,7 @@ class Line:
 def _groups(
     comparison: Comparison, lines: Sequence[Line], metrics: Sequence[Metric], *, alone: bool
 ) -> list[Group]:
-    """Returns a group per workload with a row per target; of a single target one group with a row per workload."""
+    """Returns a group per workload with a row per target; for a single target, one group with a row per workload."""
 
     def row(label: Item, line: Line) -> Row:
         return Row(label, [line.items.get(metric.name, NONE) for metric in metrics])
@@ -124,7 +124,7 @@ def _groups(
 
 
 def _far(comparison: Comparison) -> list[str]:
-    """Returns why twins are far from published figures, where they are; uncertain figures are left out."""
+    """Returns why twins are far from published figures, if they are. Uncertain figures are left out."""
     lines = []
     for corner in comparison.corners:
         for cell in (corner.cell(column) for column in comparison.columns if column.is_twin):
@@ -148,9 +148,8 @@ def _lines(
     sources: list[str],
     out: Mapping[tuple[str, str], Unsettled],
 ) -> list[Line]:
-    """Returns a corner's lines, a target each.
-
-    p99.999 takes ten million I/Os: it is there only where a target has it or a step was made for it.
+    """Returns a corner's lines, one per target. p99.999 needs ten million I/Os. It is shown if a target has it, or a
+    step was made for it.
     """
     five_nines = any(cell.point.p99999_us is not None or _resolves_five_nines(cell) for cell in corner.cells)
     ranked = ranked_of(corner, comparison, out)
@@ -237,8 +236,8 @@ def _largest(point: Point) -> Item:
 
 
 def _marked(item: Item, cell: Cell) -> Item:
-    """Returns a figure with the share of its I/O that failed, where that is more than a little; in place of one
-    withheld.
+    """Returns a figure with the share of its I/O that failed, if that is notable. A withheld figure shows the share
+    alone.
     """
     if not cell.failed:
         return item
@@ -249,7 +248,7 @@ def _marked(item: Item, cell: Cell) -> Item:
 
 
 def _limit(cell: Cell) -> Item:
-    """Returns the name of the limit; how busy it and the next were is its title, and in the section on limits."""
+    """Returns the name of the limit. Its title has the utilisation of it and of the next one."""
     point = cell.point
     if point.limit:
         return Item(plain(point.limit.name), title=point.limited_by or "")

@@ -52,7 +52,7 @@ class TargetCurve:
 
     @property
     def maximum(self) -> Figures:
-        """What the closed loop did; points are shares of it."""
+        """IOPS of the closed loop; points are shares of it."""
         return self.top.figures
 
     @property
@@ -105,9 +105,8 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _sentence(workload: Workload, one: TargetCurve, why: Unsettled | None) -> str:
-    """Returns the latency at half of the maximum and at the most that is sustained, and what becomes of more.
-
-    Points are shares of the maximum: where the target had not settled by then, none of them is claimed.
+    """Returns the latency at half of the maximum and at the highest sustained rate, and the outcome beyond it. Points
+    are shares of the maximum: if the target had not settled by then, none is claimed.
     """
     if why:
         return f"{one.column.label}, {workload.label}: the target had not settled ({why.value}), so no rate is claimed."
@@ -212,9 +211,7 @@ def _rounded(x: float, y: float) -> list[float | None]:
 
 
 def _limit(workload: Workload, latency: Latency) -> Limit | None:
-    """Returns the objective, in the panel of the latency that it is about. It limits p99, so means lie well
-    below it.
-    """
+    """Returns the objective, for the panel of its latency. It limits p99, so means lie well below it."""
     for one in workload.drawn:
         if one.curve.slo and one.curve.latency == latency:
             return Limit(one.curve.slo.p99_us, f"SLO: p99 {grouped(one.curve.slo.p99_us)} us")
@@ -308,7 +305,7 @@ def _row(dot: Dot, bend: Dot | None) -> Row:
 
 
 def _latencies(dot: Dot, kind: Latency) -> list[Item]:
-    """Returns the mean and percentiles with their intervals; a response latency that grows without end has none."""
+    """Returns the mean and percentiles with their intervals. A response latency that grows without end has none."""
     growing = kind == "response" and not dot.figures.sustained
     prefix, why = PREFIXES[kind], GROWING if growing else FEW
     mean = latency(dot.row, f"{prefix}mean_us", why) or NONE

@@ -1,4 +1,4 @@
-"""Depth scaling: IOPS and latency over the I/Os in flight, where more stop paying, and Little's law as a check."""
+"""Depth scaling: IOPS and latency over the I/Os in flight, the depth that suffices, and Little's law as a check."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Scaling:
 
     @property
     def best(self) -> SweptStep:
-        """The step of the greatest rate."""
+        """The step with the greatest rate."""
         return max(self.steps, key=lambda one: one.iops)
 
     @property
@@ -62,7 +62,7 @@ class Scaling:
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Returns two panels a workload that was measured at four depths or more."""
+    """Returns two panels per workload that was measured at four depths or more."""
     found = series(swept(comparison), _workload, lambda one: one.depth, LEAST_DEPTHS)
     if not found:
         return None
@@ -97,7 +97,7 @@ def build(comparison: Comparison) -> Section | None:
 def _key_figure(
     labels: Sequence[str], groups: Sequence[Sequence[Scaling]], out: Mapping[tuple[str, str], Unsettled]
 ) -> KeyFigure:
-    """Returns how many I/Os in flight suffice for the first workload, and its curves of rate and latency."""
+    """Returns the depth that suffices for the first workload, and its curves of rate and latency."""
     label, group = labels[0], groups[0]
     left = [(one, claimed(one.steps, out, LEAST_DEPTHS, "")[0]) for one in group]
     kept = [Scaling(one.column, steps) for one, steps in left if steps]
@@ -156,7 +156,7 @@ def _told(label: str, one: Scaling, out: Mapping[tuple[str, str], Unsettled]) ->
 
 
 def _sentence(label: str, one: Scaling) -> str:
-    """Returns where the rate saturates, and what the load beyond costs."""
+    """Returns the depth at which the rate saturates, and the latency beyond it."""
     enough, last = one.enough, one.steps[-1]
     text = f"{one.column.label}, {label}: "
     if enough is last:
@@ -250,7 +250,7 @@ def _row(one: Scaling, step: SweptStep) -> Row:
 
 
 def _p99(halves: Sequence[Point]) -> Item:
-    """Returns the slower operation's; none as soon as one operation's is unknown: the slower could be that one."""
+    """Returns the slower operation's p99; None if one is unknown, because it could be the slower one."""
     slower = max(halves, key=lambda half: half.p99_us or 0.0)
     known = all(half.p99_us is not None for half in halves)
     return (latency(slower, "p99_us") if known else None) or NONE

@@ -1,6 +1,5 @@
-"""Which disk suits which use: what a TB costs, and where the other disk is as fast as the first.
-
-Every sentence follows from the run's ratios and the price list; the uses are those that the source of the method names.
+"""Which disk suits which use: the cost of a TB, and the uses for which the other disk is as fast as the first. Every
+sentence follows from the run's ratios and the price list. The method's source names the uses.
 """
 
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ from fathom.statistics.uncertainty import Comparison as Ratio
 
 ORDER = 22
 AS_FAST = 0.05
-"""A difference below this decides no purchase, however surely it is known."""
+"""A smaller difference decides no purchase, however certain it is."""
 USES = {
     "Written once, read many times: backup, archive, media": (
         *("64k-seq-write", "1m-seq-write", "32m-seq-write"),
@@ -54,7 +53,7 @@ class WorkloadVerdict:
 
 @dataclass(frozen=True)
 class DiskVerdict:
-    """One disk against the reference: what was judged, and what both took in memory."""
+    """One disk against the reference: the workloads judged, and those that memory absorbed on both."""
 
     disk: Disk
     reference: Disk
@@ -62,7 +61,7 @@ class DiskVerdict:
     in_memory: Sequence[str]
 
     def of(self, word: str, steps: Sequence[str]) -> list[WorkloadVerdict]:
-        """Returns those of the steps with that outcome."""
+        """Returns the steps with that outcome."""
         return [one for step in steps if (one := self.judged.get(step)) and one.word == word]
 
     def answer(self, steps: Sequence[str]) -> str | None:
@@ -76,7 +75,7 @@ class DiskVerdict:
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Returns the section, None where there are no two targets of the method to compare."""
+    """Returns the section; None without two targets of the method to compare."""
     found = disks(comparison)
     reference = reference_of(found)
     if reference is None:
@@ -96,7 +95,7 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _key_figure(found: Sequence[Disk], reference: Disk) -> KeyFigure:
-    """Returns bars by block size of each pattern, and in how many workloads the other disk keeps up."""
+    """Returns bars by block size and pattern, and the number of workloads in which the other disk keeps up."""
     others = [disk for disk in found if disk is not reference]
     judgement = _judge(others[0], reference)
     judged = [one for step in STEPS if (one := judgement.judged.get(step))]
@@ -110,7 +109,7 @@ def _key_figure(found: Sequence[Disk], reference: Disk) -> KeyFigure:
 
 
 def _answers(judgement: DiskVerdict, prices: Prices) -> list[str]:
-    """For which uses the disk keeps up and for which not, and what it costs."""
+    """Returns the uses for which the disk keeps up, those for which it does not, and its cost."""
     fast, slow = _uses_by_answer(judgement)
     name, reference = judgement.disk.name, judgement.reference.name
     told = []
@@ -185,7 +184,7 @@ def _price_sentences(judgement: DiskVerdict, prices: Prices) -> list[str]:
 
 
 def _uses_by_answer(judgement: DiskVerdict) -> tuple[list[str], list[str]]:
-    """Uses for which the disk is at least as fast, all workloads judged, and those for which it is slower in some."""
+    """Returns the uses for which the disk is at least as fast in all workloads, and those with a slower one."""
     answers = {use: judgement.answer(steps) for use, steps in USES.items()}
     whole = [use for use, steps in USES.items() if judgement.judged.keys() >= set(steps)]
     fast = [use for use in whole if answers[use] in AT_LEAST_AS_FAST]
@@ -197,7 +196,7 @@ def _lower(use: str) -> str:
 
 
 def _adoption(judgement: DiskVerdict, saved_per_tb: float, prices: Prices) -> str:
-    """Returns what host-managed disks ask of software, and the published number of drives from which they pay."""
+    """Returns the software that host-managed disks need, and the published number of drives from which they pay."""
     each = saved_per_tb * judgement.disk.tb
     text = (
         f"It needs software that writes zones in order, as a file system with zone support does. Each drive saves "

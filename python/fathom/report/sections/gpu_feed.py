@@ -1,7 +1,6 @@
-"""GPU feed: what large reads sustain, against the link of one GPU, and how many drives fill it.
-
-Where the machine has a GPU the reads end in its memory, and what copies to it reach alone was measured. Else, and on
-twins, they end in host memory; the way from there over a GPU's link is counted by its rate.
+"""GPU feed: the rate that large reads sustain, against the link of one GPU, and the number of drives that fill it. If
+the machine has a GPU, reads end in its memory, and the run measures copies to it alone. Else, and on twins, reads end
+in host memory; the GPU's link counts with its stated rate.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,25 +31,25 @@ DERATES = (1.0, 0.9)
 GPU_LINK = "5x16"
 LARGE_LEVEL = 0.02
 FULL = 0.85
-"""Share of what copies to a GPU reach from which they, and not the target, may limit: as for a client's processors."""
+"""Share of the copy rate from which copies to the GPU, and not the target, may limit: as for a client's processors."""
 NONE = Item("–", tone="quiet", title="not measured")
 
 
 @dataclass(frozen=True)
 class Feed:
-    """What one target sustains, by workload."""
+    """The rates that one target sustains, by workload."""
 
     column: Column
     cells: dict[str, Cell]
     gpu: Gpu | None
     copies: str = ""
-    """What an earlier version says of copies to the GPU, in words alone."""
+    """Copies to the GPU in the words of an earlier version."""
     unsettled: str = ""
-    """Why none of it is claimed to last, or nothing."""
+    """Why no rate is claimed; empty if it had settled."""
 
     @property
     def least_gbps(self) -> float:
-        """GB/s of the slower workload: what may be counted on."""
+        """GB/s of the slower workload."""
         return min(cell.point.mbps or 0.0 for cell in self.cells.values()) / 1e3
 
 
@@ -69,7 +68,7 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _key_figure(feeds: Sequence[Feed], together: Figure) -> KeyFigure:
-    """Returns how many drives fill one GPU, beside what drives give together against its link."""
+    """Returns the number of drives that fill one GPU, with the rate of several drives against its link."""
     _, gbps = FEEDS[0]
     counts = [_drives(feed, gbps, 1.0) for feed in feeds]
     names = [feed.column.short for feed in feeds]
@@ -121,7 +120,7 @@ def _feed(comparison: Comparison, column: Column, out: Mapping[tuple[str, str], 
 
 
 def _copies_in_words(column: Column) -> str:
-    """Returns what runs of earlier versions say of copies to the GPU, or nothing."""
+    """Returns the words of earlier versions on copies to the GPU; empty without any."""
     said = column.run.run.setups.get(column.target.name, {})
     return plain(next(iter(said.get("copies to the GPU alone", {})), ""))
 
@@ -131,7 +130,7 @@ def _gbps(gpu: Gpu) -> float:
 
 
 def _drives(feed: Feed, gbps: float, derate: float) -> int:
-    """Returns drives for a rate, by the same rule as `fathom size`."""
+    """Returns the number of drives for a rate, by the same rule as `fathom size`."""
     figure = Rated(feed.least_gbps * 1e9, "measured", feed.column.run.document.id)
     drive = Drive(feed.column.short, feed.column.label, {("bandwidth", "read"): figure})
     return size(drive, [parse_need(f"{gbps:g} GB/s read")], derate, GPU_LINK).drives or 0
@@ -157,7 +156,7 @@ def _sentence(feed: Feed) -> str:
 
 
 def _landed(feed: Feed, gpu: Gpu) -> str:
-    """Returns what the GPU of the run takes, measured."""
+    """Returns the measured rate of copies to the run's GPU."""
     taken = max(cell.point.mbps or 0.0 for cell in feed.cells.values()) / 1e3 / _gbps(gpu)
     if taken >= FULL:
         rest = f"and these take {percent(taken)} of it: the way to the GPU limits, not the target."
@@ -171,7 +170,7 @@ def _landed(feed: Feed, gpu: Gpu) -> str:
 
 
 def _bricks(feeds: Sequence[Feed]) -> str:
-    """Returns whether reading bricks in any order costs anything."""
+    """Returns what reading bricks in any order costs."""
     parts = []
     for feed in feeds:
         rates = [feed.cells[name].point.mbps or 0.0 for name in WORKLOADS if name in feed.cells]
@@ -234,7 +233,7 @@ def _count(feed: Feed, gbps: float, derate: float) -> Item:
 
 
 def _figure(comparison: Comparison, feeds: Sequence[Feed]) -> Figure:
-    """Returns what drives give together by their number, against the GPU's link."""
+    """Returns the rate of several drives by their number, against the GPU's link."""
     label, raw = link_of(GPU_LINK)
     first = feeds[0].gpu
     if first and all(feed.gpu == first for feed in feeds):

@@ -1,4 +1,4 @@
-"""Who took which part of the load: the hosts of a fleet or the drives of an array, step by step, beside their total."""
+"""The load by part: the hosts of a fleet or the drives of an array, step by step, beside their total."""
 
 from collections.abc import Sequence
 from statistics import median

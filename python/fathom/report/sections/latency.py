@@ -74,7 +74,7 @@ def _last_place(n: int) -> float:
 
 
 def _places(n: int) -> list[float]:
-    """Returns where a curve is drawn: every 0.05 from the median to the last place, and at the labelled percentiles."""
+    """Returns the places at which a curve is drawn: every 0.05 from the median on, and the labelled percentiles."""
     last = _last_place(n)
     return sorted(
         {*np.arange(TICKS[0], last, 0.05).tolist(), *(tick for tick in TICKS if tick <= last), last}
@@ -123,7 +123,7 @@ def rebinned(histogram: Histogram) -> tuple[Floats, Floats]:
 
 
 def _ranges(corners: Sequence[Corner], window: str) -> Table:
-    """Returns shares in the ranges of milliseconds that reviews print."""
+    """Returns the shares of I/Os in the millisecond ranges of reviews."""
     groups = []
     for corner in corners:
         found = [(cell, 100 * histogram.bucket_shares(BUCKET_EDGES_MS)) for cell, histogram in _cells(corner)]
@@ -137,7 +137,7 @@ def _ranges(corners: Sequence[Corner], window: str) -> Table:
 
 
 def _histogram_table(corners: Sequence[Corner]) -> Table:
-    """Occupied bins only; a share below 0.001 % is still an I/O, so it is given as such."""
+    """Returns a table of the occupied bins. A share below 0.001 % is shown as such."""
     columns = {cell.column.label: cell.column for corner in corners for cell in corner.cells}
     groups = []
     for corner in corners:

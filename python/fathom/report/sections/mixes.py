@@ -30,10 +30,10 @@ LEAST_SHARES = 4
 KEY_PX = 380
 MAX_LOADS = 4
 LOWER = 0.99
-"""The least rate is worth a word from this share of the lower end down."""
+"""A sentence names the least rate if it is below this share of the lower end."""
 NONE = Item("–", tone="quiet", title="no such I/O, or too few of them")
 Load = Sequence[Sequence[SweptStep]]
-"""One kind on each target, shares of reads ascending."""
+"""One workload on each target, by ascending share of reads."""
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -84,7 +84,7 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _key_figure(label: str, load: Load, out: Mapping[tuple[str, str], Unsettled]) -> KeyFigure:
-    """Returns from what to what the rate goes with the share of reads, and its curves of rate and read latency."""
+    """Returns the range of the rate over the share of reads, and curves of rate and read latency."""
     figure = Figure(
         _charts(0, label, load, "key-mix")[:2],
         "IOPS of reads and writes together, and the mean latency of reads, over the share of reads.",
@@ -110,7 +110,7 @@ def _spanned(steps: Sequence[SweptStep]) -> str:
 
 
 def _least(steps: Sequence[SweptStep]) -> str:
-    """Returns what a few writes do to reads, else where the rate is least."""
+    """Returns the effect of few writes on reads, else the share of reads with the least rate."""
     alone = steps[-1].half("read")
     mixed = next((one for one in reversed(steps) if one.half("read") and one.half("write")), None)
     beside = mixed.half("read") if mixed else None
@@ -123,7 +123,7 @@ def _least(steps: Sequence[SweptStep]) -> str:
 
 
 def _is_tracked(load: Load) -> bool:
-    """Returns whether one of its steps decides when rounds end."""
+    """Returns whether one of the steps decides when rounds end."""
     places = (one.column.run.round_of(one.halves[0].step) for steps in load for one in steps)
     return any(place.step in place.track for place in places if place)
 
@@ -144,7 +144,7 @@ def _told(label: str, steps: Sequence[SweptStep], out: Mapping[tuple[str, str], 
 
 
 def _sentence(label: str, steps: Sequence[SweptStep]) -> str:
-    """Returns the two ends, the least rate between them, and what reads wait for beside writes."""
+    """Returns the rates at both ends, the least rate between them, and the read latency beside writes."""
     first, last = steps[0], steps[-1]
     low = min(steps, key=lambda one: one.iops)
     text = (
@@ -247,7 +247,7 @@ def _latency(half: Point | None, name: str) -> Item:
 
 
 def _map(column: Column, labels: Sequence[str], loads: Sequence[Load]) -> Table:
-    """Shaded by IOPS on a log scale from the least to the greatest of the target."""
+    """Returns a map shaded by IOPS, on a log scale from the target's least to its greatest."""
     rows = [
         (label, {one.read_pct: one for one in steps})
         for label, load in zip(labels, loads, strict=True)

@@ -1,4 +1,4 @@
-"""All workloads of an application suite at a glance: the most that each target sustains, beside what is published."""
+"""All workloads of an application suite at a glance: each target's maximum beside the published one."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ LABEL_PX = 44
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Returns the overview of six workloads with curves or more; the curves of fewer are seen at once."""
+    """Returns the overview of six or more workloads with curves; the curves of fewer need none."""
     workloads = workloads_of(comparison)
     if len(workloads) < LEAST_WORKLOADS:
         return None
@@ -61,7 +61,7 @@ def _short(value: float) -> float:
 
 
 def _sentence(claimed: Sequence[tuple[Workload, list[TargetCurve]]]) -> str:
-    """Returns who does the most in how many workloads; of a single target its greatest."""
+    """Returns the target with the most maxima; for a single target, its greatest."""
     contested = [max(drawn, key=_rate).column.short for _, drawn in claimed if len(drawn) > 1]
     if contested:
         best = max(dict.fromkeys(contested), key=contested.count)
@@ -79,7 +79,7 @@ def _rate(one: TargetCurve) -> float:
 
 
 def _reasons(claimed: Sequence[tuple[Workload, list[TargetCurve]]]) -> list[str]:
-    """Returns how many published maxima are near, and how far ahead the best is at its furthest."""
+    """Returns the number of published maxima that are met, and the greatest lead of the best target."""
     errors = [
         100 * (_rate(one) / one.published[0] - 1) for _, drawn in claimed for one in drawn if one.published
     ]

@@ -25,7 +25,7 @@ from fathom.statistics.uncertainty import Bounds, compare_intervals
 ORDER = 36
 NONE = Item("–", tone="quiet")
 LEVEL_SHARE = 0.98
-"""A smaller WAF than this share of the other is worth a sentence."""
+"""A sentence names a WAF below this share of the other."""
 PUBLISHED = (
     "Published results for such loads. A flash cache on a 1.88 TB FDP drive, with small objects in 4 % of it: "
     "3.22 with one handle and 1.03 with separate handles, when the whole drive is used. At half: 1.22 and 1.03 "
@@ -36,7 +36,7 @@ PUBLISHED = (
 
 @dataclass(frozen=True)
 class Variant:
-    """A measured step of streams: its rows, and WAF over its time, the settling before it included."""
+    """A measured step of streams: its rows, and WAF over time, from the settling before it."""
 
     step: str
     label: str
@@ -52,12 +52,12 @@ class Variant:
 
     @property
     def handles(self) -> str:
-        """How many placement handles its streams use, in words."""
+        """The number of placement handles that its streams use, in words."""
         return "a handle per stream" if self.placed else "one handle"
 
     @property
     def counted(self) -> Point | None:
-        """The operation whose row has the WAF of all."""
+        """The operation whose row has the WAF of the whole step."""
         return counted_in(self.points)
 
     @property
@@ -67,17 +67,17 @@ class Variant:
 
     @property
     def written_bps(self) -> float:
-        """Bytes that the host wrote per second."""
+        """Bytes per second that the host wrote."""
         return sum((point.mbps or 0.0) * 1e6 for point in self.points if point.op in WRITES)
 
 
 def counted_in(points: Sequence[Point]) -> Point | None:
-    """Returns the operation of a step whose row has the WAF of all."""
+    """Returns the operation whose row has the WAF of the whole step."""
     return next((point for point in points if point.waf is not None), None)
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Returns what each load came to, its WAF over time, and the table of the streams."""
+    """Returns each load's results, its WAF over time, and the table of the streams."""
     found = [(column, load) for column in comparison.columns if column.run.streams for load in _loads(column)]
     if not found:
         return None
@@ -142,7 +142,7 @@ def _key_figure(found: Sequence[tuple[Column, list[Variant]]]) -> KeyFigure | No
 
 
 def _pair(label: str, load: Sequence[Variant]) -> str:
-    """Returns what handles change in the WAF of a load; without both kinds what it is."""
+    """Returns the change in WAF by handles; the WAF itself without both kinds."""
     shared = next((one.waf for one in load if not one.placed and one.waf), None)
     apart = next((one.waf for one in load if one.placed and one.waf), None)
     if shared and apart:
@@ -162,9 +162,8 @@ def _waf_cell(waf: float | None) -> Item:
 
 
 def _sentence(column: Column, load: Sequence[Variant]) -> str:
-    """Returns what the media take per byte of the load, with one handle and apart.
-
-    A job that names no handle, with nothing to compare it to, may still have several: one for each namespace.
+    """Returns WAF with one handle and with several. A job without handles, and without a counterpart, may still use
+    several: one per namespace.
     """
     known = [variant for variant in load if variant.waf]
     told = len(known) > 1 or any(variant.placed for variant in known)
@@ -176,7 +175,7 @@ def _sentence(column: Column, load: Sequence[Variant]) -> str:
 
 
 def _loads(column: Column) -> Iterator[list[Variant]]:
-    """Yields the column's variants by what they issue, those with one handle first."""
+    """Yields the column's variants by workload, those with one handle first."""
     run, target = column.run, column.target.name
     loads: dict[tuple[tuple[str, Job], ...], list[Variant]] = {}
     for name, step in run.steps.items():
@@ -199,19 +198,17 @@ def _loads(column: Column) -> Iterator[list[Variant]]:
 
 
 def _is_offered(step: JsonValue) -> bool:
-    """Returns whether one of its streams is offered a share of a rate: what that does to the others is a section of its
-    own.
-    """
+    """Returns whether one of its streams runs at an offered share: another section shows its effect on the others."""
     return isinstance(step, dict) and bool(step.get("offered"))
 
 
 def _without_placement(job: Job | None) -> tuple[tuple[str, Job], ...]:
-    """Returns the streams of a job but for their handles."""
+    """Returns the streams of a job without their handles."""
     return tuple(job.without_placement().streams.items()) if job else ()
 
 
 def _waf_over_time(column: Column, step: str) -> list[tuple[float, float]]:
-    """(seconds from the start of settling, WAF) of every interval of the load, settling first."""
+    """Returns (seconds from the start of settling, WAF) of every interval of the load, settling first."""
     run = column.run
     workload = run.steps[step].workload
     written = run.written(column.target.name, ("precondition", "measure"))
@@ -246,7 +243,7 @@ def _chart(column: Column, load: Sequence[Variant]) -> Chart | None:
 
 
 def _lines(found: Sequence[tuple[Column, list[Variant]]]) -> Table:
-    """Returns what is drawn of each load: how long, and WAF at its ends and between them."""
+    """Returns a row per line drawn: its length, and WAF at its ends and between them."""
     heads = [Item(text) for text in ("Length", "First", "Least", "Greatest", "Last")]
     groups: dict[str, list[Row]] = {}
     for column, load in found:
@@ -307,9 +304,8 @@ def _total(column: Column, variant: Variant, shared: Variant | None) -> Row:
 
 
 def saved(variant: Variant, shared: Variant | None) -> Item | None:
-    """Returns how much less the media take with a handle per stream; None where one of both is not known.
-
-    Better or worse only where the interval of the ratio excludes 1, else level; without an interval neither is said.
+    """Returns the saving in media bytes with a handle per stream; None if either is unknown. It is better or worse only
+    if the ratio's interval excludes 1, else level. Without an interval it has no verdict.
     """
     if not variant.placed or not variant.waf or shared is None or not shared.waf:
         return None

@@ -73,7 +73,7 @@ def _facts(column: Column) -> dict[str, str]:
 
 
 def _loads(comparison: Comparison) -> list[Block]:
-    """Returns how the load on real targets was made: what was achieved of what was asked for."""
+    """Returns how the load on real targets was made: the settings achieved of those asked for."""
     made = {
         column.index: {aspect: _ways(ways, column.run) for aspect, ways in aspects.items()}
         for column in comparison.columns
@@ -87,7 +87,7 @@ def _loads(comparison: Comparison) -> list[Block]:
 
 
 def _ways(ways: Mapping[str, str], run: RunData) -> str:
-    """Returns the one way; where steps differ, each with the first step of its kind."""
+    """Returns the setting; if steps differ, each value with the first step that has it."""
     if len(ways) == 1:
         return plain(next(iter(ways)))
     return "; ".join(f"{plain(way)} (first in {plain(run.called(step))})" for way, step in ways.items())

@@ -1,6 +1,4 @@
-"""Cross stimulus recovery: the rate over sequential, then random, then sequential writes, and how long the first random
-writes are felt.
-"""
+"""Cross stimulus recovery: the rate over sequential, random, then sequential writes, and the time to recover."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,12 +13,12 @@ ORDER = 28
 METHOD = "snia-xsr"
 MAX_DOTS = 600
 RECOVERED = 0.9
-"""Share of the sequential rate before, from which a drive counts as recovered."""
+"""Share of the first sequential rate from which a drive counts as recovered."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """One step: when it began, and (start in s, MB/s) of its whole seconds from then on."""
+    """One step: its start, and (start in s, MB/s) of its whole seconds."""
 
     label: str
     start_s: float
@@ -29,7 +27,7 @@ class Part:
 
     @property
     def settled_mbps(self) -> float:
-        """Mean of its second half."""
+        """MB/s, the mean of its second half."""
         later = [rate for _, rate in self.rates[len(self.rates) // 2 :]]
         return sum(later) / len(later) if later else 0.0
 
@@ -43,7 +41,7 @@ class Recovery:
 
     @property
     def after_s(self) -> float | None:
-        """How long the last step takes to reach the rate of the first; None where it never does."""
+        """Seconds that the last step takes to reach the rate of the first; None if it never does."""
         before, last = self.parts[0].settled_mbps, self.parts[-1]
         return next((at_s for at_s, rate in last.rates if rate >= RECOVERED * before), None)
 

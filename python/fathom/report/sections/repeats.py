@@ -1,6 +1,5 @@
-"""Repeats: what each of several runs of the same measurement came to, their mean, and how much they differ.
-
-Of measured steps, of rounds the steps by which they are judged, and of searches for an SLO the capacity.
+"""Repeats: the result of each of several runs of one measurement, their mean, and how much they differ. It covers
+measured steps, the judged steps of rounds, and the capacities of searches for an SLO.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,9 +19,9 @@ from fathom.statistics.uncertainty import Interval
 ORDER = 23
 NONE = Item("–", tone="quiet", title="this repeat has no such figure")
 FEW = 3
-"""With fewer repeats the interval is too wide to decide much."""
+"""With fewer repeats, intervals are too wide to decide much."""
 LEAST = 1e-4
-"""Repeats that differ by less are as good as equal."""
+"""Repeats that differ by less count as equal."""
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -41,7 +40,7 @@ def _said(columns: Sequence[Column]) -> list[str]:
         f"Figures of {joined([column.short for column in columns])} are of {several} repeats: rates are their "
         "means, latencies those of all their I/Os together. 95 % intervals include both how repeats differ and "
         "what varies inside each. A mean over rounds covers the repeats that reached steady state. A capacity at "
-        "an SLO covers every repeat's own search. Three things are of the first repeat: what runs over time, the "
+        "an SLO covers every repeat's own search. Three things show the first repeat: figures over time, the "
         "rates that a search tried, and the figures per workload where several run at once."
     ]
     if any(column.repeats < FEW for column in columns):
@@ -75,9 +74,7 @@ def _table(column: Column, comparison: Comparison, rounds: Mapping[str, Sequence
 
 
 def _tracked(one: TargetRounds) -> list[Row]:
-    """Returns the steps by which rounds are judged; all of rounds that are not. The others' means are in their own
-    section.
-    """
+    """Returns the steps by which rounds are judged; all if none is. Other means are in the section on rounds."""
     unit = UNITS[one.place.metric]
     reached = f"{len(one.steady)} of {len(one.repeats)} steady" if one.place.judged else ""
     steps = [step for step in one.steps if step in one.place.track] or one.steps
@@ -112,7 +109,7 @@ def _cells(
     values: Sequence[float | None],
     of: str = "",
 ) -> list[Item]:
-    """Returns the mean with its margin and what it is of, by how much repeats differ, and what each of them came to."""
+    """Returns the mean with its margin and coverage, the spread of repeats, and the result of each."""
     known = [value for value in values if value is not None]
     spread = np.std(known, ddof=1) / np.mean(known) if len(known) > 1 else None
     beneath = " · ".join(part for part in (margin_of(mean, *interval) if interval else "", of) if part)
@@ -129,7 +126,7 @@ def _values(cell: Cell, corner: Corner) -> list[float | None]:
 
 
 def _value(cell: Cell, corner: Corner, place: int) -> float | None:
-    """Returns the headline of one repeat, as the cell has it of all."""
+    """Returns the headline of one repeat, in the unit of the cell."""
     run, point = cell.column.run.repeats[place], cell.point
     of_step = [one for one in run.points if (one.target, one.step) == (point.target, point.step)]
     halves = [one for one in of_step if point.op in (TOTAL, one.op)]

@@ -1,6 +1,6 @@
 """Rounds: how the tracked steps converged, the standard's window over them, and the matrix of its means.
 
-The tables that SNIA SSS PTS 2.0 asks for. What each second was is in the other sections.
+It has the tables that SNIA SSS PTS 2.0 asks for. Other sections show the seconds.
 """
 
 from collections.abc import Sequence
@@ -140,7 +140,7 @@ def _means(members: Sequence[TargetRounds]) -> Table:
 
 
 def _notes(members: Sequence[TargetRounds]) -> list[str]:
-    """Over which rounds and repeats the means are, and what their intervals hold."""
+    """Returns the rounds and repeats behind the means, and what their intervals hold."""
     place = members[0].place
     count = min(place.window, *(rounds.count for one in members for rounds in one.repeats))
     beneath = f"; beneath, the {'longest' if place.metric == 'latency' else 'mean'} latency too."

@@ -1,4 +1,4 @@
-"""Write saturation as SNIA's WSAT plots it: what a fresh drive does, over how much of its capacity has been written."""
+"""Write saturation as SNIA's WSAT plots it: the rate of a fresh drive over the capacities written."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ NONE = Item("–", tone="quiet", title="no more was written")
 
 @dataclass(frozen=True)
 class Stretch:
-    """One point: capacities written at its end, and its mean rate."""
+    """One point: the capacities written by its end, and its mean rate."""
 
     capacities: float
     iops: float
@@ -38,11 +38,11 @@ class Saturation:
 
     @property
     def capacities(self) -> float:
-        """Written in all."""
+        """Capacities written in all."""
         return self.stretches[-1].capacities
 
     def at(self, capacities: float) -> Stretch | None:
-        """Returns where so much has been written; None where the run ended before."""
+        """Returns the stretch in which that many capacities were written; None if the run ended before."""
         return next((one for one in self.stretches if one.capacities >= NEARLY * capacities), None)
 
 
@@ -75,7 +75,7 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _cliff(found: Sequence[Saturation]) -> str:
-    """Returns what is left on the plateau of the best target's first rate, and where it falls off."""
+    """Returns the share of its first rate that the best target keeps, and the point where it drops."""
     best = max(found, key=lambda one: one.stretches[-1].iops)
     first, last = best.stretches[0].iops, best.stretches[-1].iops
     kept = f"{compact(last)} IOPS after {best.capacities:.2g} capacities"
@@ -85,7 +85,7 @@ def _cliff(found: Sequence[Saturation]) -> str:
 
 
 def _fall(one: Saturation) -> str:
-    """Returns when the rate is first nearer to its plateau than to where it began."""
+    """Returns the capacities written when the rate is first nearer to its plateau than to its start."""
     first, last = one.stretches[0].iops, one.stretches[-1].iops
     cliff = next(
         (

@@ -50,7 +50,9 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _sentence(ranked: Sequence[Corner]) -> str:
-    """Returns who leads in how many workloads; of a single target what it reaches, of a single workload by how much."""
+    """Returns the leader and its number of workloads. For a single target it has its rates, for a single workload the
+    lead.
+    """
     contested = [corner for corner in ranked if len(corner.ranking) > 1]
     if not contested:
         return _alone(ranked)
@@ -95,7 +97,7 @@ def _reasons(texts: FindingTexts, ranked: Sequence[Corner]) -> list[str]:
 
 
 def beside_published(cells: Sequence[Cell]) -> list[str]:
-    """Returns how near predicted figures are to the published ones; fitted figures are named apart."""
+    """Returns the number of published figures that predictions meet; fitted ones are counted apart."""
     known = [
         (cell.published, cell.error_pct) for cell in cells if cell.published and cell.error_pct is not None
     ]
@@ -161,7 +163,7 @@ def _verdict(corner: Corner) -> str:
 
 
 def _ahead(lead_pct: float) -> str:
-    """Returns how far, up to the name of the second."""
+    """Returns the lead, up to the name of the second target."""
     return f"{lead_pct:.1f}\u00a0% ahead of" if lead_pct < 100 else f"{1 + lead_pct / 100:.1f} times"
 
 

@@ -1,4 +1,4 @@
-"""What the figures were measured on: a picture of the path from the load to the drives, and a table of its pieces."""
+"""What the figures were measured on: a picture of the path from the load to the drives, and tables of its parts."""
 
 from collections.abc import Iterator
 from itertools import pairwise, product
@@ -21,9 +21,9 @@ MACHINES: dict[Role, str] = {
     "software": "Software",
 }
 ASKED = ("processor", "memory", "operating system", "kernel", "tool", "network")
-"""Rows that a table has for machines even where nothing is known, because a reader looks for them."""
+"""Rows that the table of machines always has, because readers look for them."""
 ON_NODE = ("processor", "memory", "tool", "network", "capacity", "firmware")
-"""Facts that the picture has room for."""
+"""Facts for which the picture has room."""
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -74,7 +74,7 @@ def _diagram(bed: TestBed, place: int) -> Diagram:
 
 
 def _tables(bed: TestBed) -> Iterator[Table]:
-    """Yields a table of the machines and one of the drives, a column each."""
+    """Yields a table of the machines and one of the drives, each with a column per component."""
     footnote = f"–: {'the source does not say' if bed.simulated else 'not known'}."
     machines = [piece for stage in bed.stages[:-1] for piece in stage]
     for corner, pieces, asked in (("Machine", machines, ASKED), ("Drive", bed.stages[-1], ("firmware",))):
@@ -88,7 +88,7 @@ def _tables(bed: TestBed) -> Iterator[Table]:
 
 
 def _prices(comparison: Comparison) -> Table | None:
-    """Returns what the drives cost, where the price list has them."""
+    """Returns the cost of the drives that the price list has."""
     prices = comparison.prices
     rows = []
     for column in comparison.columns:

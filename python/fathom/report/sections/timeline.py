@@ -141,10 +141,8 @@ def _chart(
 
 
 def _shading(lines: Sequence[tuple[Column, Sequence[Stretch]]]) -> list[list[Span]]:
-    """Returns measured steps of each target, shaded strongly and labelled: as in tables if all labels have room, else
-    shorter.
-
-    Neighbours that are called alike have one label. Where the shortest have no room either, those that would run into
+    """Returns the measured steps of each target, shaded strongly and labelled: as in tables if all labels have room,
+    else shorter. Neighbours of one name share a label. If even the shortest have no room, labels that would run into
     the one before are left out.
     """
     names = [
@@ -161,7 +159,7 @@ def _shading(lines: Sequence[tuple[Column, Sequence[Stretch]]]) -> list[list[Spa
 
 
 def _names(column: Column, name: str) -> tuple[str, ...]:
-    """Returns what a step may be called, the shortest last; nothing for one that is not measured."""
+    """Returns the possible labels of a step, the shortest last; none if it is not measured."""
     run = column.run
     step = run.steps.get(name)
     if step is not None and step.kind not in ("measure", "point"):
@@ -185,14 +183,14 @@ def _joined(stretches: Sequence[Stretch], names: Sequence[str]) -> list[Span]:
 
 
 def _in_two_lines(label: str) -> str:
-    """Returns a label of several words, divided where the longer line is shortest."""
+    """Returns a label in two lines, divided so that the longer one is as short as possible."""
     spaces = [place for place, char in enumerate(label) if char == " "]
     at = min(spaces, key=lambda place: max(place, len(label) - place - 1), default=None)
     return label if at is None else f"{label[:at]}\n{label[at + 1 :]}"
 
 
 def _with_room(spans: Sequence[Span]) -> list[Span]:
-    """Without the labels that would run into the one before, or over the edge."""
+    """Returns the spans without labels that would run into the one before, or over the edge."""
     end_s = spans[-1].end
     shown = []
     labelled_to = -MARGIN_SHARE * end_s
@@ -208,7 +206,7 @@ def _with_room(spans: Sequence[Span]) -> list[Span]:
 
 
 def _rounded(point: Sequence[float]) -> list[float | None]:
-    """Five significant digits, so that the page stays small."""
+    """Returns a value with five significant digits, so that the page stays small."""
     return [float(f"{value:.5g}") for value in point]
 
 

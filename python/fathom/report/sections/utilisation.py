@@ -1,6 +1,5 @@
-"""Why a target is as fast as it is: how busy each resource was, and which one limits it.
-
-A twin knows all its resources; of a real target only those of the load generator are known.
+"""What limits a target: how busy each resource was, and which one is the limit. A twin knows all its resources. For a
+real target only those of the load generator are known.
 """
 
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ ROW_PX = 11
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Bars per corner and the limits in words; only for targets that report utilisation."""
+    """Returns bars per corner and the limits in words, for targets that report utilisation."""
     corners = [corner for corner in comparison.corners if _cells(corner)]
     if not corners:
         return None

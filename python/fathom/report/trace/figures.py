@@ -1,4 +1,4 @@
-"""What the sections of a trace's page are drawn from: panels with lines, tables of numbers."""
+"""Panels with lines, and tables of numbers, for the sections of a trace's page."""
 
 from collections.abc import Sequence
 

@@ -13,7 +13,7 @@ from fathom.traces.profile import Profile
 
 
 def write_page(profile: Profile, out: Path) -> Path:
-    """Writes the page to `out` and returns it. Raises what `write_output` raises where it is not Fathom's to write."""
+    """Writes the page to `out` and returns it. Raises the errors of `write_output` if Fathom may not write there."""
     write_output(out, render(profile).encode())
     return out
 
@@ -29,7 +29,7 @@ def render(profile: Profile) -> str:
 
 
 def _origin(profile: Profile) -> str:
-    """Says what the trace is and when it was recorded."""
+    """Returns the trace's size, its file and when it was recorded."""
     text = f"{profile.ios:,} I/Os over {time(profile.duration_ns)}, read from {plain(profile.name)} ({profile.format})"
     if profile.start_unix_ns is None:
         return f"{text}."

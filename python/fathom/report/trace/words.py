@@ -7,12 +7,12 @@ from fathom.traces.profile import FOOTPRINT_ERROR, UNIT_BYTES, Profile
 
 READ, WRITE, FLUSH, DISCARD = (TRACE_OPERATIONS.index(name) for name in ("read", "write", "flush", "discard"))
 BURSTY = 2.0
-"""Indices of dispersion from here on are called bursts."""
+"""Arrivals with at least this index of dispersion are called bursts."""
 NS_PER_S = 1e9
 _FEW = 4.0
-"""Accesses to a unit of space below which chance decides which are hot."""
+"""With fewer accesses per unit of space, chance decides which units are hot."""
 _EVEN = 0.15
-"""The hottest tenth of space with a smaller share of the accesses is not called hot."""
+"""Least share of the accesses from which the hottest tenth of space is called hot."""
 
 
 def time(ns: float) -> str:
@@ -24,20 +24,20 @@ def time(ns: float) -> str:
 
 
 def rates(profile: Profile) -> str:
-    """Says how many I/Os a second there are, and how much more at most."""
+    """Returns the mean rate, and the rate of the busiest window."""
     line = profile.timeline
     length_s = max(profile.duration_ns, 1) / NS_PER_S
     mean = profile.ios / length_s
     moved = sum(profile.mix.bytes[op] for op in (READ, WRITE)) / length_s
     most = max(sum(window) for window in line.ios) / (line.width_ns / NS_PER_S)
-    text = f"{compact(mean)} IOPS and {bytes_10(moved)}/s in the mean over {time(profile.duration_ns)}"
+    text = f"{compact(mean)} IOPS and {bytes_10(moved)}/s on average over {time(profile.duration_ns)}"
     if len(line.ios) < 3:
         return f"{text}."
     return f"{text}; the busiest {time(line.width_ns)} had {compact(most)} IOPS, {most / mean:.3g} times as many."
 
 
 def mix(profile: Profile) -> str:
-    """Says which share the operations have."""
+    """Returns the share of each operation."""
     ios = profile.mix.ios
     shares = [
         f"{percent(ios[op] / profile.ios, '.3g')} {many_of(name)}"
@@ -48,7 +48,7 @@ def mix(profile: Profile) -> str:
 
 
 def sizes(profile: Profile) -> str:
-    """Says which size is the most frequent."""
+    """Returns the most frequent size of each operation."""
     found = []
     for op in (READ, WRITE):
         if profile.mix.sizes[op]:
@@ -59,7 +59,7 @@ def sizes(profile: Profile) -> str:
 
 
 def sequentiality(profile: Profile) -> str:
-    """Says how much goes on from where another I/O ended."""
+    """Returns the share of I/Os that continue where another ended."""
     runs = profile.runs
     if not runs.ios:
         return "No I/O moves data."
@@ -76,7 +76,7 @@ def sequentiality(profile: Profile) -> str:
 
 
 def heat(profile: Profile) -> str:
-    """Says how many accesses the hottest tenth gets."""
+    """Returns the share of accesses to the hottest tenth of space."""
     found = dict(profile.reuse.heat)
     share = found.get(0.1)
     if share is None:
@@ -93,7 +93,7 @@ def heat(profile: Profile) -> str:
 
 
 def working_set(profile: Profile) -> str:
-    """Says how much space is touched, in all and in a window."""
+    """Returns the space touched, in all and in a median window."""
     line = profile.timeline
     windows = sorted(line.working_set_units)
     middle = windows[len(windows) // 2] * UNIT_BYTES
@@ -105,7 +105,7 @@ def working_set(profile: Profile) -> str:
 
 
 def cache(profile: Profile) -> str:
-    """Says which LRU cache serves half of the accesses, with the error of the sample."""
+    """Returns the LRU cache that serves half of the accesses, with the error of the sample."""
     hits = profile.reuse.hits
     if not hits:
         return "No space is touched."
@@ -126,7 +126,7 @@ def cache(profile: Profile) -> str:
 
 
 def lives(profile: Profile) -> str:
-    """Says how long data lives until it is written over, which write amplification depends on."""
+    """Returns how long data lives until it is overwritten: write amplification depends on it."""
     quantiles = profile.reuse.life_quantiles_ns
     if quantiles is None:
         return "Nothing that is written is written over within the trace."
@@ -138,36 +138,36 @@ def lives(profile: Profile) -> str:
 
 
 def arrivals(profile: Profile) -> str:
-    """Says whether arrivals come in bursts, and at which scale."""
+    """Returns whether arrivals come in bursts, and at which scale."""
     bursts = profile.bursts
     if not bursts.dispersion:
         return "The trace is too short to say whether I/Os come in bursts."
     width, most = max(bursts.dispersion, key=lambda one: one[1])
     text = f"In windows of {time(width)} the variance of the arrivals is {compact(most)} times their mean"
     if most < BURSTY:
-        return f"{text}: nearly those of a Poisson process, which has once."
-    return f"{text}, where a Poisson process has once: I/Os come in bursts."
+        return f"{text}: nearly a Poisson process, for which they are equal."
+    return f"{text}; for a Poisson process they are equal. I/Os come in bursts."
 
 
 def depth(profile: Profile) -> str:
-    """Says how many I/Os are in flight."""
+    """Returns the number of I/Os in flight."""
     flight = profile.in_flight
     if flight.mean is None or flight.busy is None:
         return "The trace has no latencies, and so no depth."
     return (
-        f"{flight.mean:.3g} I/Os are in flight in the mean, {flight.most:,} at most; "
+        f"{flight.mean:.3g} I/Os are in flight on average, {flight.most:,} at most; "
         f"something is in flight {percent(min(flight.busy, 1.0))} of the time."
     )
 
 
 def latency(profile: Profile) -> str:
-    """Says what reads and writes took."""
+    """Returns the latency of reads and of writes."""
     found = []
     for op in (READ, WRITE):
         if own := profile.mix.latencies[op]:
             within = time(own.quantiles_ns[2] or 0)
             found.append(
-                f"{many_of(TRACE_OPERATIONS[op])} took {time(own.mean_ns)} in the mean, 99 % within {within}"
+                f"{many_of(TRACE_OPERATIONS[op])} took {time(own.mean_ns)} on average, 99 % within {within}"
             )
     if not found:
         return "The trace has no latencies."
@@ -176,7 +176,7 @@ def latency(profile: Profile) -> str:
 
 
 def alignment(profile: Profile) -> str:
-    """Says how much is aligned to 4 KiB, and how much asks to be durable."""
+    """Returns the share of I/Os aligned to 4 KiB, and the share that asks for durability."""
     mix, ios = profile.mix, profile.ios
     sync, fua = mix.flags[0], mix.flags[1]
     if not mix.placed:
@@ -189,7 +189,7 @@ def alignment(profile: Profile) -> str:
 
 
 def owners(profile: Profile) -> str:
-    """Says who issues the most."""
+    """Returns the process that issues most I/Os."""
     known = [(number, counts) for number, counts in profile.mix.processes if number < len(profile.processes)]
     if not known:
         devices = len(profile.devices)

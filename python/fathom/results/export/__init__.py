@@ -40,8 +40,8 @@ _WRITERS: Mapping[ExportFormat, Callable[[Run], bytes]] = {
 def export_results(run: Run | str | Path, format: ExportFormat) -> bytes:
     """Returns a run as a file of that format.
 
-    Raises UsageError for a run without what the format is made of, such as histograms. So does `xlsx` without the extra
-    of that name. Raises FathomError for a run that cannot be read.
+    Raises UsageError for a run without the data of the format, such as histograms, and for `xlsx` without its extra.
+    Raises FathomError for a run that cannot be read.
     """
     opened = run if isinstance(run, Run) else Run.open(run)
     return _WRITERS[format](opened)

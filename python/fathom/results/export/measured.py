@@ -1,4 +1,4 @@
-"""What an export is made of: the points of a run, each with the histograms of its window and of its seconds."""
+"""The data of an export: the points of a run, each with the histograms of its window and of its seconds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields

@@ -1,4 +1,4 @@
-"""A run as a workbook (xlsx): a sheet of points, one of seconds, one of where the figures come from."""
+"""A run as a workbook (xlsx): a sheet of points, one of seconds, one of the figures' origin."""
 
 from collections.abc import Iterable, Sequence
 from io import BytesIO
