@@ -1,0 +1,189 @@
+"""Jobs of fio without a counterpart are refused or noted, with their line."""
+
+from pathlib import Path
+
+import pytest
+from fio_jobs import imported
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fathom.errors import FathomError, UsageError
+from fathom.imports import import_method
+from fathom.method.method import parse_method
+
+
+def test_what_has_no_counterpart_is_told_with_its_line(tmp_path: Path) -> None:
+    text = "[x]\nrw=read\ntime_based\nruntime=9\ncpus_allowed=0-3\ngroup_reporting\ndirect=1\nstats=1\n"
+    _, [place, reports] = imported(tmp_path, text)
+    assert place.startswith("5: cpus_allowed=0-3: says on which processors")
+    assert reports.endswith("which a run directory replaces: group_reporting (6), stats (8)")
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("[x]\nrw=randreed\n", ":2: rw: randreed has no counterpart"),
+        ("[x]\nioengine=splice\n", ":2: ioengine: splice has no counterpart"),
+        ("[x]\nrw=randread:8\nsize=1m\n", ":2: rw: randread:8: runs of one length"),
+        ("[x]\nbsrange=50k-4k\nsize=1m\n", ":2: bsrange: 50k-4k: the largest size is below the smallest"),
+        ("[x]\nrw=write\nsize=1m\nfrobnicate=1\n", ":4: frobnicate is not an option of fio"),
+        ("[x]\nrw=write\nsize=1m\niodpeth=1\n", "did you mean iodepth?"),
+        ("[x]\nrw=write\nsize=1m\nsync=1\n", ":4: sync: 1: every write waits"),
+        ("[x]\nrw=write\nsize=1m\nend_fsync=1\n", ":4: end_fsync: 1: the flush at the end counts"),
+        ("[x]\nrw=write\nsize=1m\nfilename=a:b\n", ":4: filename: 2 files of one job share"),
+        ("[x]\nrw=write\nsize=1g\nzonemode=zbd\nmax_open_zones=1\n", ":4: zonemode: zones in their order"),
+        (
+            "[x]\nrw=randwrite\nnumjobs=3\nsize=1g\nzonemode=zbd\nmax_open_zones=4\n",
+            ":6: max_open_zones: 4 zones",
+        ),
+        ("[x]\nrw=randrw\nsize=1m\nfsync=8\n", ":4: fsync: flushes beside reads"),
+        (
+            "[x]\nrw=write\nsize=1m\nfsync=8\nioengine=libaio\niodepth=2\n",
+            ":4: fsync: libaio submits nothing",
+        ),
+        (
+            "[x]\nrw=randread\nsize=1m\nioengine=libaio\niodepth=8\nthinktime=200\n",
+            ":6: thinktime: fio waits for all",
+        ),
+        ("[x]\nrw=write\nsize=1m\nverify=md5\nloops=2\n", ":4: verify: fio reads back"),
+        (
+            "[x]\nrw=read\nsize=1m\n[y]\nstonewall\nfilename=x.0.0\nrw=read\n[z]\nstonewall\nfilename=x.0.0\nrw=read\n"
+            "size=1m\n",
+            ":4: [y] reads through the page cache",
+        ),
+        (
+            "[x]\nrw=read\nsize=1m\nloops=2\nfilename=f\n[z]\nstonewall\nfilename=f\nrw=read\nsize=1m\n",
+            ":6: [z] reads through",
+        ),
+        ("for i in 1 2; do fio --name=x --size=1m --rw=write; done\n", ":1: for i in 1 2; do fio"),
+        ("timeout 60 fio --name=x --size=1m --rw=write\n", ":1: timeout 60 fio"),
+        ("x=$(fio --name=x --size=1m --rw=write)\n", ":1: x=$(fio --name=x"),
+        ("fio --name=x --size=1m --rw=write\nfio job.fio\n", ":2: job.fio: a job file among the options"),
+        ("[x]\nrw=write\nsize=1m\niodepth=1e999\n", ":4: iodepth: 1e999 is not a size"),
+        ("[x]\nrw=write\nsize=1m\nnumjobs=nan\n", ":4: numjobs: nan is not a size"),
+        ("[x]\nrw=randrw\nsize=1m\nrwmixread=nan\n", ":4: rwmixread: nan is not a number"),
+        ("[x]\nrw=write\nsize=1m\nnumjobs=" + "9" * 5000 + "\n", " is not a size"),
+        ("[x]\nrw=write\nsize=1m\nbssplit=4k/inf\n", ":4: bssplit: inf is not a number"),
+        ("[x]\nrw=write\nsize=1m\nbssplit=4k/0:8k/0\n", ":4: bssplit: 4k/0:8k/0: the shares come to 0"),
+        ("[x]\nrw=write\nsize=1m\nruntime=" + "9" * 400 + "\n", " is not a duration"),
+        (
+            "[x]\nrw=write\nsize=1m\niodepth=100000\nioengine=libaio\n",
+            ":4: iodepth: as a method: iodepth is 100000",
+        ),
+        (
+            "[x]\nrw=randwrite\nsize=1m\nrandom_distribution=pareto:7\n",
+            ":4: random_distribution: as a method: ",
+        ),
+        ("[x]\nbs=4x\nsize=1m\n", ":2: bs: 4x is not a size"),
+        ("[x]\ntime_based\n", ":2: time_based: without a runtime"),
+        ("rw=read\n[x]\n", ":1: an option before any [job]"),
+        (
+            "[x]\nfilename=${NOT_SET_ANYWHERE}\n",
+            ":2: ${NOT_SET_ANYWHERE} has no value; give --set NOT_SET_ANYWHERE=VALUE",
+        ),
+        (
+            "[a]\nioengine=null\nrw=read\nsize=1m\n[b]\nfilename=/b\nrw=write\n",
+            ":5: [a] and [b] run at once, but one names no file",
+        ),
+        (
+            "[a]\nfilename=/a\nrw=write\n[b]\nstonewall\nfilename=/a\nrw=write\n[c]\nfilename=/b\nrw=write\n",
+            ":4: [b] runs on /a and others, and another step on some of them only",
+        ),
+        ("fio --name=x --filename=$DEV\n", ":1: $DEV has no value; give --set DEV=VALUE"),
+        ("fio --rw=read\n", ":1: a fio command without --name"),
+    ],
+)
+def test_what_would_be_another_test_is_refused_with_its_line(tmp_path: Path, text: str, what: str) -> None:
+    with pytest.raises(UsageError) as error:
+        imported(tmp_path, text)
+    assert what in str(error.value)
+
+
+def test_a_region_by_its_start_alone_is_refused_at_the_user_s_line(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as error:
+        imported(tmp_path, "[x]\nrw=write\nfilename=/dev/sdz\noffset=1m\n")
+    assert str(error.value).startswith(
+        f"{tmp_path}/job.fio:4: offset: as a method: a region that starts at a byte"
+    )
+
+
+LINES = st.sampled_from(
+    [
+        *(
+            "rw=randrw",
+            "rw=write",
+            "rw=read:4k",
+            "rw=read:-8k",
+            "rw=randtrim",
+            "bs=4k",
+            "bs=,8k",
+            "bs=x",
+            "bssplit=4k/:8k/50",
+        ),
+        *(
+            "bssplit=4k/200",
+            "size=1g",
+            "size=50%",
+            "size=",
+            "io_size=2g",
+            "io_size=10%",
+            "offset=1m",
+            "numjobs=0",
+            "numjobs=4",
+        ),
+        *(
+            "iodepth=0",
+            "iodepth=64",
+            "runtime=10",
+            "runtime=-1",
+            "time_based",
+            "time_based=0",
+            "rate=1m",
+            "rate=,5m",
+            "loops=2",
+        ),
+        *(
+            "rate_iops=100",
+            "rate_iops=x",
+            "thinktime=1ms",
+            "verify=md5",
+            "do_verify=0",
+            "fsync=3",
+            "ramp_time=2",
+            "stonewall",
+        ),
+        *(
+            "percentage_random=50",
+            "random_distribution=zipf",
+            "random_distribution=zoned:1",
+            "plids=a",
+            "nrfiles=3",
+        ),
+        *(
+            "ioengine=libaio",
+            "ioengine=null",
+            "ioengine=libcufile",
+            "zonemode=zbd",
+            "max_open_zones=4",
+            "number_ios=7",
+            "[global]",
+            "[other]",
+            "=",
+            "x y",
+        ),
+    ]
+)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(lines=st.lists(LINES | st.text(max_size=12), max_size=14))
+def test_whatever_is_written_gives_a_method_that_can_be_run_or_a_refusal(
+    tmp_path: Path, lines: list[str]
+) -> None:
+    file = tmp_path / "job.fio"
+    file.write_text("[x]\n" + "\n".join(lines), encoding="utf-8")
+    try:
+        method, _ = import_method(file)
+    except FathomError:
+        return
+    assert parse_method(method, "again").steps

@@ -1,0 +1,108 @@
+"""Scripts of fio commands, included files and variables."""
+
+from pathlib import Path
+
+import pytest
+from fio_jobs import imported
+
+from fathom.errors import UsageError
+from fathom.imports import import_method
+from fathom.imports.variables import Variables
+
+
+def test_commands_of_a_script_are_taken_one_after_the_other(tmp_path: Path) -> None:
+    steps, _ = imported(
+        tmp_path,
+        "#!/bin/sh\nfio --name=a --filename=/dev/sdz --rw=randread --bs 16k \\\n  --runtime=5 --time_based --output x\n"
+        "sudo /usr/bin/fio --filename=/dev/sdz --runtime=7 --time_based --name=b --rw=write\n",
+    )
+    assert steps.pop(0)["kind"] == "fill"
+    assert [(step["name"], step["job"]["mix"], step["job"]["until"]["time"]) for step in steps] == [
+        ("a", "read", "5s"),
+        ("b", "write", "7s"),
+    ]
+
+
+def test_programs_before_fio_are_told_and_their_line_is_not_lost(tmp_path: Path) -> None:
+    command = "fio --name=x --filename=/dev/sdz --direct=1 --rw=write --size=1m"
+    for before in (
+        "taskset -c 0",
+        "numactl -N 0 -m 0",
+        "sudo -E",
+        "env A=B",
+        "A=B",
+        "nice -n 5 /usr/bin/env",
+    ):
+        steps, notes = imported(tmp_path, f"#!/bin/sh\n# fio --name=not\n{before} {command}\n")
+        assert [step["name"] for step in steps] == ["x"]
+        assert notes == [f"3: {before}: says where or as whom fio runs, and is left out"]
+
+
+def test_an_included_file_has_places_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "common.fio").write_text("size=1m\nnice=3\n")
+    steps, _ = imported(tmp_path, "[x]\nfilename=f\ndirect=1\ninclude common.fio\nrw=write\n")
+    assert steps[0]["job"]["region"] == "1MiB"
+    (tmp_path / "job.fio").write_text("[x]\ninclude common.fio\nrw=write\n")
+    assert any(
+        note.startswith(f"{tmp_path}/common.fio:2: nice=3") for note in import_method(tmp_path / "job.fio")[1]
+    )
+    (tmp_path / "common.fio").write_text("include common.fio\n")
+    with pytest.raises(UsageError, match="more than 8 files within files"):
+        imported(tmp_path, "[x]\ninclude common.fio\n")
+    with pytest.raises(UsageError, match=r"nowhere\.fio"):
+        imported(tmp_path, "[x]\ninclude nowhere.fio\n")
+
+
+def test_variables_have_the_value_that_is_set_or_that_of_the_environment_and_a_note_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEPTH", "5")
+    file = tmp_path / "job.fio"
+    file.write_text(
+        "[x]\nfilename=/dev/${DISK}\nrw=read\ndirect=1\nsize=$HALF\niodepth=${DEPTH}\nioengine=libaio\n"
+    )
+    method, notes = import_method(file, None, Variables({"DISK": "sdz", "HALF": "8m"}))
+    assert "iodepth = 5" in method
+    assert 'region  = "8MiB"' in method
+    assert method.count("# Run it on /dev/sdz") == 1
+    assert [note.removeprefix(str(file)) for note in notes[:3]] == [
+        ":2: ${DISK}: sdz, from --set",
+        ":5: $HALF: 8m, from --set",
+        ":6: ${DEPTH}: 5, from the environment",
+    ]
+
+
+def test_a_value_that_the_file_does_not_ask_for_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "job.fio"
+    file.write_text("[x]\nrw=write\nsize=8m\n")
+    with pytest.raises(UsageError, match=r"--set DISK: .*job\.fio has no \$DISK"):
+        import_method(file, None, Variables({"DISK": "sdz"}))
+
+
+SCRIPT = """#!/bin/sh
+BS=8k
+for depth in 1 32; do
+    fio --name=x --filename=/dev/sdz --rw=read --direct=1 --size=8m --bs=$BS --ioengine=libaio --iodepth=${depth}
+done
+"""
+
+
+def test_a_loop_of_a_script_is_left_aside_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "job.sh"
+    file.write_text(SCRIPT)
+    with pytest.raises(UsageError, match=r"job.sh:4: \$\{depth\} has no value; give --set depth=VALUE"):
+        import_method(file)
+    method, notes = import_method(file, None, Variables({"depth": "32"}))
+    assert "iodepth = 32" in method
+    assert 'block   = "8KiB"' in method
+    assert [note.removeprefix(str(file)) for note in notes] == [
+        ":3: for depth in 1 32; do: is left aside; what stands in it is done once",
+        ":4: $BS: 8k, from the file",
+        ":4: ${depth}: 32, from --set",
+    ]
+
+
+def test_a_value_that_a_script_sets_twice_or_in_a_loop_is_not_known(tmp_path: Path) -> None:
+    for setting in ("BS=8k\nBS=4k\n", "if true; then\nBS=8k\nfi\n", "BS=$(nproc)\n"):
+        with pytest.raises(UsageError, match=r"\$BS has no value"):
+            imported(tmp_path, f"{setting}fio --name=x --bs=$BS\n")
