@@ -19,7 +19,7 @@ from pydantic import Field, FiniteFloat, PositiveInt, StringConstraints
 
 from fathom import __version__, _core
 from fathom.errors import FathomError, RefusedError, UsageError
-from fathom.load.backend import engine_target, ensure_writable, pins
+from fathom.load.backend import engine_target, ensure_writable, errors_of_core, pins
 from fathom.method.job import SentJob
 from fathom.targets.claim import Claimed, check_target, claim, recheck
 from fathom.targets.not_measured import NotMeasured
@@ -207,7 +207,7 @@ class HostAgent:
         held.telemetry.step(step)
         self._expired = False
         self._ticks_left = round(FIRST_POLL_S / self._tick_s)
-        try:
+        with errors_of_core():
             self._handle = _core.start_engine(
                 job,
                 [engine_target(target)],
@@ -215,8 +215,6 @@ class HostAgent:
                 start_at_unix_ns=start_at_unix_ns,
                 pin=pin and pins([target]),
             )
-        except _core.BackendError as error:
-            raise FathomError(str(error)) from error
         return JobProgress(started_unix_ns=self._handle.started_unix_ns)
 
     def poll(self, timeout_s: float) -> JobProgress:
@@ -249,10 +247,8 @@ class HostAgent:
         handle, self._handle = self._handle, None
         if handle is None:
             raise FathomError(f"{self.name}: no step has run")
-        try:
+        with errors_of_core():
             [recording] = handle.result()
-        except _core.BackendError as error:
-            raise FathomError(str(error)) from error
         rows = self._running.telemetry.drain() if self._running is not None else []
         return Ended(recording.to_bytes(), [Sampled(**vars(row)) for row in rows])
 

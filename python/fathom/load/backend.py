@@ -6,7 +6,8 @@ time however fast the reader is; real devices never wait. Given a precision, a t
 as its figures are known that well. A real device takes the time it was given.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
 from fathom import _core
@@ -99,6 +100,15 @@ class Backend(Protocol):
         ...
 
 
+@contextmanager
+def errors_of_core() -> Iterator[None]:
+    """Raises errors of the engine and of twins as FathomError."""
+    try:
+        yield
+    except _core.BackendError as error:
+        raise FathomError(str(error)) from error
+
+
 def engine_target(target: Claimed) -> _core.EngineTarget:
     """Returns the target as the engine opens it. Raises TypeError for one that was not claimed."""
     target = claimed(target)
@@ -159,10 +169,8 @@ class EngineBackend:
         if not job.direct:
             for path in self._cached:
                 drop_cached(path)
-        try:
+        with errors_of_core():
             return _core.start_engine(job, self._targets, seed, pin=self._pin)
-        except _core.BackendError as error:
-            raise FathomError(str(error)) from error
 
 
 class TwinBackend:
@@ -210,18 +218,13 @@ def make_twin(parameters_json: str, seed: int, file_system: str | None = None) -
 
     Raises FathomError for parameters that cannot be simulated.
     """
-    try:
+    with errors_of_core():
         return _core.TwinDevice(parameters_json, seed, file_system)
-    except _core.BackendError as error:
-        raise FathomError(str(error)) from error
 
 
 def sync_twins(devices: Sequence[_core.TwinDevice]) -> None:
     """Flushes the page caches, so that a step does not pay for what the step before left in them."""
-    handle = start_twins(FLUSH, devices, [0] * len(devices), None)
-    while not handle.done():
-        handle.poll()
-    handle.result()
+    _run_out(start_twins(FLUSH, devices, [0] * len(devices), None))
 
 
 def ready_twins(job: Job, devices: Sequence[_core.TwinDevice]) -> None:
@@ -233,9 +236,12 @@ def ready_twins(job: Job, devices: Sequence[_core.TwinDevice]) -> None:
     sync_twins(devices)
     first = devices[0]
     ramp = job.ramp(first.capacity_bytes, first.dirty_limit_bytes, RAMP_BLOCK_BYTES, RAMP_OVERWRITES)
-    if ramp is None:
-        return
-    handle = start_twins(ramp, devices, [number << 32 for number, _ in enumerate(devices, 1)], None)
+    if ramp is not None:
+        _run_out(start_twins(ramp, devices, [number << 32 for number, _ in enumerate(devices, 1)], None))
+
+
+def _run_out(handle: _core.Handle) -> None:
+    """Runs a job to its end; nobody wants its figures."""
     while not handle.done():
         handle.poll()
     handle.result()
@@ -250,7 +256,5 @@ def start_twins(
 ) -> _core.Handle:
     """Starts a job on virtual drives, each with requests of its own seed. Raises FathomError."""
     hold_every_ns = None if hold_every_s is None else round(hold_every_s * NS_PER_S)
-    try:
+    with errors_of_core():
         return _core.start_twins(job, list(devices), list(seeds), hold_every_ns, precision)
-    except _core.BackendError as error:
-        raise FathomError(str(error)) from error

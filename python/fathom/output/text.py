@@ -27,12 +27,10 @@ def size(number_of_bytes: float) -> str:
 
 def capacity(number_of_bytes: float) -> str:
     """Returns a size in decimal units, as drives are sold: `7.68 TB`."""
-    value = float(number_of_bytes)
-    for unit in ("B", "kB", "MB", "GB"):
-        if value < 1000:
-            return f"{value:.3g} {unit}"
-        value /= 1000
-    return f"{value:.3g} TB"
+    for unit, unit_bytes in (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if number_of_bytes >= unit_bytes:
+            return f"{number_of_bytes / unit_bytes:.3g} {unit}"
+    return f"{number_of_bytes:.0f} B"
 
 
 def iops_text(iops: float) -> str:

@@ -7,9 +7,9 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from fathom.output.text import size
+from fathom.output.text import capacity, size
 from fathom.report.comparison import Column, is_drive, part_name
-from fathom.report.style import bytes_10, plain
+from fathom.report.style import plain
 from fathom.report.test_bed import Component, TestBed
 from fathom.runs.document import RunDocument, TargetRecord
 
@@ -119,7 +119,7 @@ def _drive_facts(target: TargetRecord) -> Iterator[tuple[str, str]]:
     if firmware := identity.get("firmware"):
         yield "firmware", plain(str(firmware))
     if target.kind not in NOTHING:
-        yield "capacity", bytes_10(cast("int", identity.get("size_bytes") or target.known_bytes))
+        yield "capacity", capacity(cast("int", identity.get("size_bytes") or target.known_bytes))
 
 
 def _link(identity: Identity) -> str:

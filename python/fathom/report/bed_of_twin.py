@@ -7,8 +7,8 @@ from fathom.catalog.data_sheet import data_sheet, ratings
 from fathom.catalog.load import is_about
 from fathom.catalog.models import Device, Machine, System
 from fathom.errors import FathomError
+from fathom.output.text import capacity
 from fathom.report.comparison import Column
-from fathom.report.style import bytes_10
 from fathom.report.test_bed import Component, TestBed
 
 FACTS = {
@@ -87,7 +87,7 @@ def _drives(column: Column, device: Device) -> Iterator[Component]:
 
 def _drive(label: str, device: Device, count: int) -> Component:
     identity = device.identity
-    facts = [("capacity", bytes_10(device.capacity_bytes))]
+    facts = [("capacity", capacity(device.capacity_bytes))]
     if identity.form_factor:
         facts.append(("form factor", identity.form_factor))
     if device.published:

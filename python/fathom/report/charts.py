@@ -220,6 +220,11 @@ class Switch:
         return {"switch": {"low": self.log_low, "high": self.log_high, "linear": self.linear_high}}
 
 
+def rounded(value: float) -> float:
+    """Returns a value with the five digits that a chart shows, so that pages stay small."""
+    return float(f"{value:.5g}")
+
+
 def time_axis(end_s: float) -> Axis:
     """Returns the axis from zero to the end, with at most ten ticks at round seconds, minutes or hours."""
     steps = [size * step for size in (1, 60) for step in (1, 2, 5, 10, 20, 30)]

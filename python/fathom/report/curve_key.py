@@ -111,7 +111,7 @@ def _option(workload: "Workload", latency: Latency) -> Option:
         if dot.figures.sustained and (mean := dot.figures.mean(latency))
     ]
     every = [y for line in lines for _, y in line.points if y]
-    limit = _limit(workload, latency)
+    limit = objective(workload, latency)
     seen: list[float] = [*(kept or every or [1.0]), *([limit.y] if limit else [])]
     top = max(seen) * HEADROOM
     around = Switch.around([*every, *([limit.y] if limit else [])])
@@ -139,7 +139,8 @@ def _rounded(dot: "Dot", latency: Latency) -> list[float | None]:
     return [float(f"{dot.figures.iops:.5g}"), float(f"{dot.figures.mean(latency) or 0.0:.4g}")]
 
 
-def _limit(workload: "Workload", latency: Latency) -> Limit | None:
+def objective(workload: "Workload", latency: Latency) -> Limit | None:
+    """Returns the objective, for the panel of its latency. It limits p99, so means lie well below it."""
     for one in workload.drawn:
         if one.curve.slo and one.curve.latency == latency:
             return Limit(one.curve.slo.p99_us, f"SLO: p99 {grouped(one.curve.slo.p99_us)} us")

@@ -70,14 +70,6 @@ def seconds(value: float) -> str:
     return f"{value:.3g} s"
 
 
-def bytes_10(value: float) -> str:
-    """Returns a capacity in powers of ten, as drives are sold: `7.68 TB`."""
-    for unit, size in (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if value >= size:
-            return f"{value / size:.3g} {unit}"
-    return f"{value:.0f} B"
-
-
 def when(iso: str) -> str:
     """Returns an ISO time in words, UTC kept: `20 November 2026, 23:15 UTC`."""
     try:

@@ -235,11 +235,9 @@ def _workload(corner: Corner) -> Text:
 
 def _cell(cell: Cell | None, corner: Corner) -> Text:
     """Returns the figure, how far it is from the published one, and what bound it."""
-    text = _value(cell, corner)
+    text = _with_margin(cell, corner)
     if cell is None or cell.value is None:
         return text
-    if cell.column.repeats > 1:
-        text.append(f"\n{_margin(cell)}", style="dim not bold")
     if cell.published is not None and cell.error_pct is not None:
         text.append(f"\n{grouped(cell.published.value)} ", style="dim not bold").append_text(
             _difference(cell)
@@ -251,13 +249,17 @@ def _cell(cell: Cell | None, corner: Corner) -> Text:
 
 def _short(cell: Cell | None, corner: Corner) -> Text:
     """Returns the figure; below it stand its interval over repeats and how far it is from the published one."""
-    text = _value(cell, corner)
-    if cell is None or cell.value is None:
-        return text
-    if cell.column.repeats > 1:
-        text.append(f"\n{_margin(cell)}", style="dim not bold")
-    if cell.published is not None and cell.error_pct is not None:
+    text = _with_margin(cell, corner)
+    if cell and cell.value is not None and cell.published is not None and cell.error_pct is not None:
         text.append("  " if cell.column.repeats > 1 else "\n").append_text(_difference(cell))
+    return text
+
+
+def _with_margin(cell: Cell | None, corner: Corner) -> Text:
+    """Returns the figure, and below it its interval over repeats, if there are repeats."""
+    text = _value(cell, corner)
+    if cell and cell.value is not None and cell.column.repeats > 1:
+        text.append(f"\n{_margin(cell)}", style="dim not bold")
     return text
 
 

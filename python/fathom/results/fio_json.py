@@ -8,7 +8,6 @@ histogram, each under the value that stands for it (`fio_bins`).
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from itertools import groupby
 from typing import TypeVar, cast
 
@@ -16,7 +15,7 @@ from pydantic import JsonValue
 
 from fathom.errors import UsageError
 from fathom.results.fio_bins import bin_of
-from fathom.results.reading import Names, number, scaled, size_bytes, whole
+from fathom.results.reading import Names, number, scaled, size_bytes, time_of, whole
 from fathom.results.records import Bin, Caveat, Latency, Load, OpRecord, Reading, Remark, Results
 from fathom.statistics.means import mean_by_count
 from fathom.statistics.percentiles import QUANTILES
@@ -68,7 +67,7 @@ def parse(text: str, file: str) -> Results:
         "fio",
         loads,
         version=version or None,
-        measured=_time(document.get("timestamp")),
+        measured=time_of(document.get("timestamp")),
         options=_options(shared, jobs),
         environment=_environment(jobs),
         remarks=remarks,
@@ -315,11 +314,6 @@ def _options(shared: Object, jobs: Sequence[Object]) -> dict[str, JsonValue]:
 def _environment(jobs: Sequence[Object]) -> dict[str, JsonValue]:
     hosts = list(dict.fromkeys(host for job in jobs if isinstance(host := job.get("hostname"), str) and host))
     return {"hosts": cast("list[JsonValue]", hosts)} if hosts else {}
-
-
-def _time(seconds: JsonValue) -> datetime | None:
-    found = number(seconds)
-    return datetime.fromtimestamp(found, UTC) if found and found < 1 << 33 else None
 
 
 def _sum(values: Sequence[Number | None]) -> Number | None:

@@ -8,12 +8,11 @@ the values is not in the file.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import PurePath
 
 from fathom.errors import UsageError
 from fathom.results.hdr_codec import CodecError, decode
-from fathom.results.reading import MOST_SECONDS, Names, Unit, number
+from fathom.results.reading import MOST_SECONDS, Names, Unit, number, time_of
 from fathom.results.records import Bin, Caveat, Latency, Load, OpRecord, Remark, Results, Second
 from fathom.statistics.percentiles import Histogram
 
@@ -37,7 +36,7 @@ def parse(text: str, file: str, unit: Unit) -> Results:
     first_s: float | None = None
     for line_number, line in enumerate(text.splitlines(), 1):
         if match := START.match(line):
-            measured = _time(match["seconds"])
+            measured = time_of(match["seconds"])
         if not line.strip() or line.startswith(("#", '"')):
             continue
         tag, start_s, length_s, bins = _line(line, f"{file}:{line_number}", unit)
@@ -99,8 +98,3 @@ def _loads(by_tag: Mapping[str, list[Second]], stem: str) -> list[Load]:
 
 def _mean_us(bins: Sequence[Bin]) -> float | None:
     return Histogram.of(*zip(*bins, strict=True)).mean_us() if bins else None
-
-
-def _time(seconds: str) -> datetime | None:
-    found = number(seconds)
-    return datetime.fromtimestamp(found, UTC) if found and found < 1 << 33 else None

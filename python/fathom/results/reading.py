@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from enum import Enum
 
 from fathom.errors import UsageError
@@ -44,6 +45,12 @@ def number(value: object) -> float | None:
     except (ValueError, OverflowError):
         return None
     return found if math.isfinite(found) and 0 <= found <= MOST else None
+
+
+def time_of(seconds: object) -> datetime | None:
+    """Returns the time of seconds since the epoch; None for anything else."""
+    found = number(seconds)
+    return datetime.fromtimestamp(found, UTC) if found and found < 1 << 33 else None
 
 
 def whole(value: object) -> int | None:

@@ -143,5 +143,5 @@ def amount(kind: Kind, value: float) -> str:
     if kind == "iops":
         return iops_text(value)
     if kind in ("capacity", "endurance"):
-        return capacity(value) if value < 1e15 else f"{value / 1e15:.3g} PB"
+        return capacity(value)
     return latency_text(value) if kind == "latency" else f"{value:g} W"

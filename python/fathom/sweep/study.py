@@ -10,7 +10,6 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from fathom.runs.document import RunDocument
 from fathom.runs.files import sync_directory, write_json
 from fathom.runs.manifest import leave_out_steps
 from fathom.session import Options, start_run
+from fathom.session.record import now
 from fathom.sweep.grid import Axis, Combination
 
 SCHEMA = "fathom-sweep/1"
@@ -164,11 +164,6 @@ def _depends_on(one: Combination, quick: bool) -> list[object]:
         for bench in benches
     ]
     return [method.parsed, targets]
-
-
-def now() -> str:
-    """Returns the time, UTC, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 @cache

@@ -16,7 +16,7 @@ from types import TracebackType
 
 from fathom.errors import NEW_RUN, FathomError, RefusedError, UsageError
 from fathom.targets import sysfs
-from fathom.targets.contents import examine
+from fathom.targets.contents import Contents, examine
 from fathom.targets.mounts import SYS, Usage, dev_of_path, dev_text, read_usage
 from fathom.targets.refusal import Refusal
 from fathom.targets.stack import Stacks, loops_under
@@ -245,12 +245,7 @@ def _contents(device: BlockDevice, path: Path, look: _ContentCheck) -> Iterator[
     except OSError as error:
         yield _unreadable("", error)
         return
-    if found.table:
-        yield Refusal("partitioned", f"partition table: {found.table}")
-    for name in found.formats:
-        yield Refusal("signed", f"holds {name}")
-    if found.unknown:
-        yield Refusal("unknown-data", f"holds unknown data ({found.unknown})")
+    yield from _refusals(found)
     inner = _ContentCheck(exclusive=False, explained=True, sample=False)
     for partition in device.partitions:
         for refusal in _contents(partition, partition.node, inner):
@@ -274,12 +269,18 @@ def _contents_below(device: BlockDevice, *, sample: bool) -> Iterator[Refusal]:
             if backing.offset or sysfs.number(loop.directory / "loop/sizelimit"):
                 yield _unreadable(f"{where}, on which it lies, ", error)
             continue
-        if found.table:
-            yield Refusal("partitioned", f"lies on {where}, which has a partition table: {found.table}")
-        for name in found.formats:
-            yield Refusal("signed", f"lies on {where}, which holds {name}")
-        if found.unknown:
-            yield Refusal("unknown-data", f"lies on {where}, which holds unknown data ({found.unknown})")
+        for refusal in _refusals(found):
+            yield Refusal(refusal.rule, f"lies on {where}, which {refusal.reason}")
+
+
+def _refusals(found: Contents) -> Iterator[Refusal]:
+    """Yields why contents speak against loading the device that has them."""
+    if found.table:
+        yield Refusal("partitioned", f"has a partition table: {found.table}")
+    for name in found.formats:
+        yield Refusal("signed", f"holds {name}")
+    if found.unknown:
+        yield Refusal("unknown-data", f"holds unknown data ({found.unknown})")
 
 
 def _unreadable(subject: str, error: OSError) -> Refusal:

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 from fathom.columns.schema import Point
 from fathom.errors import UsageError
+from fathom.output.text import capacity
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
 from fathom.report.charts import Axis, Line, bar_chart, line_chart, time_axis
 from fathom.report.comparison import Column, Comparison
 from fathom.report.legend import legend_of
 from fathom.report.repeats import of_each
-from fathom.report.style import bytes_10, grouped, plain, seconds, slot
+from fathom.report.style import grouped, plain, seconds, slot
 from fathom.report.waf import NOTE, waf_item, waf_text
 from fathom.sizing.drive import rated_drive
 
@@ -198,7 +199,7 @@ def _row(one: Amplified, point: Point, rated_bytes: float | None) -> Row:
     cells = [
         waf_item(point, strong=True) or NONE,
         Item(grouped(point.iops or 0.0)),
-        Item(bytes_10(bps * DAY_S)),
+        Item(capacity(bps * DAY_S)),
         life,
         Item(seconds(point.window_s or 0.0)),
         Item(f"{point.n or 0:,}"),

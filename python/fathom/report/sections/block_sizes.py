@@ -5,7 +5,7 @@ from statistics import median
 
 from fathom.analysis.findings import joined
 from fathom.catalog.models import PublishedRow
-from fathom.output.text import span
+from fathom.output.text import capacity, span
 from fathom.report.blocks import Block, Group, Item, Points, Row, Section, Table
 from fathom.report.comparison import Comparison
 from fathom.report.drive_array import (
@@ -24,7 +24,7 @@ from fathom.report.drive_array import (
     reference_of,
 )
 from fathom.report.reference import rows_naming
-from fathom.report.style import bytes_10, grouped, slot
+from fathom.report.style import grouped, slot
 
 ORDER = 21
 MIB_PER_MB = 2**20 / 1e6
@@ -189,7 +189,7 @@ def _random(step: str) -> Callable[[Disk], Item]:
         iops, depth = disk.iops(step), disk.outstanding(step)
         if iops is None or depth is None:
             return NONE
-        return Item(grouped(iops), f"{depth:.1f} in flight over {bytes_10(_touched(disk))}")
+        return Item(grouped(iops), f"{depth:.1f} in flight over {capacity(_touched(disk))}")
 
     return tell
 

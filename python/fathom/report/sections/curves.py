@@ -8,9 +8,9 @@ from fathom.columns.schema import Point
 from fathom.method.curve import Curve, Figures, Latency, curve_of, figures, is_point
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.capacity import Capacity, capacities_of
-from fathom.report.charts import Axis, Cross, Limit, Line, around_1_2_5, scatter_chart
+from fathom.report.charts import Axis, Cross, Line, around_1_2_5, scatter_chart
 from fathom.report.comparison import Column, Comparison, margin_of
-from fathom.report.curve_key import key_figure
+from fathom.report.curve_key import key_figure, objective
 from fathom.report.findings import gate
 from fathom.report.latencies import FEW, latency, percentile
 from fathom.report.legend import legend_of
@@ -191,7 +191,7 @@ def _chart(workload: Workload, latency: Latency) -> Chart:
         lines.append(Line(one.column.short, place, points, marks=True, hollow=hollow))
         if one.published and latency == "service":
             crosses.append(Cross(one.column.short, place, *one.published))
-    limit = _limit(workload, latency)
+    limit = objective(workload, latency)
     ys = [y for line in lines for _, y in line.points if y] + [cross.y for cross in crosses]
     low, high = around_1_2_5(min([*ys, *([limit.y] if limit else [])]), max(ys)) if ys else (1.0, 1000.0)
     option = scatter_chart(
@@ -208,14 +208,6 @@ def _chart(workload: Workload, latency: Latency) -> Chart:
 
 def _rounded(x: float, y: float) -> list[float | None]:
     return [float(f"{x:.5g}"), float(f"{y:.4g}")]
-
-
-def _limit(workload: Workload, latency: Latency) -> Limit | None:
-    """Returns the objective, for the panel of its latency. It limits p99, so means lie well below it."""
-    for one in workload.drawn:
-        if one.curve.slo and one.curve.latency == latency:
-            return Limit(one.curve.slo.p99_us, f"SLO: p99 {grouped(one.curve.slo.p99_us)} us")
-    return None
 
 
 def _caption(workloads: Sequence[Workload]) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
-from fathom.report.charts import Axis, bar_chart
+from fathom.report.charts import Axis, bar_chart, rounded
 from fathom.report.comparison import Comparison
 from fathom.report.findings import gate
 from fathom.report.legend import legend_of
@@ -29,8 +29,8 @@ def build(comparison: Comparison) -> Section | None:
     for column in comparison.columns:
         drawn = [_of(workload, column.index) for workload in shown]
         place = slot(column.index)
-        bars.append((column.short, place, [_short(one.maximum.iops) if one else None for one in drawn]))
-        stated = [_short(one.published[0]) if one and one.published else None for one in drawn]
+        bars.append((column.short, place, [rounded(one.maximum.iops) if one else None for one in drawn]))
+        stated = [rounded(one.published[0]) if one and one.published else None for one in drawn]
         published.append((column.short, place, stated))
     option = bar_chart(Axis("IOPS", "count", low=0), labels, bars, published)
     chart = Chart(
@@ -54,10 +54,6 @@ def build(comparison: Comparison) -> Section | None:
 
 def _of(workload: Workload, index: int) -> TargetCurve | None:
     return next((one for one in workload.drawn if one.column.index == index), None)
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.5g}")
 
 
 def _sentence(claimed: Sequence[tuple[Workload, list[TargetCurve]]]) -> str:

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from fathom.output.text import size
+from fathom.output.text import capacity, size
 from fathom.report.blocks import Block, Group, Item, Row, Section, Table, Verbatim
 from fathom.report.comparison import Column, Comparison, run_letter
 from fathom.report.data import RunData
-from fathom.report.style import bytes_10, plain, slot
+from fathom.report.style import plain, slot
 
 ORDER = 70
 
@@ -63,8 +63,8 @@ def _targets(comparison: Comparison) -> Table:
 
 def _facts(column: Column) -> dict[str, str]:
     target = column.target
-    capacity = "–" if target.capacity_bytes is None else bytes_10(target.capacity_bytes)
-    facts = {"target": plain(target.name), "kind": target.kind, "capacity": capacity}
+    addressed = "–" if target.capacity_bytes is None else capacity(target.capacity_bytes)
+    facts = {"target": plain(target.name), "kind": target.kind, "capacity": addressed}
     if target.scale is not None and target.scale != 1:
         facts["simulated share of capacity"] = f"{100 * target.scale:.3g} %"
     if target.catalog:

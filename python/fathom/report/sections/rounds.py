@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from fathom.method.rounds import UNITS
 from fathom.report.blocks import Block, Chart, Figure, Group, Item, Prose, Row, Section, Table
-from fathom.report.charts import Axis, Line, line_chart
+from fathom.report.charts import Axis, Line, line_chart, rounded
 from fathom.report.comparison import Comparison, margin_of
 from fathom.report.rounds import RepeatedRounds, Series, TargetRounds, axes, rounds_of, verdicts
 from fathom.report.rounds_key import key_figure
@@ -88,7 +88,7 @@ def _convergence(members: Sequence[TargetRounds], comparison: Comparison) -> Fig
             series = next((series for series in one.tracked if series.step == step), None)
             if series is None:
                 continue
-            points = [(float(number), _short(value)) for number, value in enumerate(series.values, 1)]
+            points = [(float(number), rounded(value)) for number, value in enumerate(series.values, 1)]
             lines.append(Line(label, slot(column.index), points, marks=True))
             cells = [Item(grouped(value)) for value in series.values]
             padded = [*cells, *[NONE] * (most - len(cells))]
@@ -168,7 +168,3 @@ def _cell(one: RepeatedRounds, step: str) -> Item:
     of_means = one.place.metric == "latency"
     latency = f"max {grouped(found.max_us)} us" if of_means else f"{grouped(found.latency_us)} us"
     return Item(grouped(found.value), " · ".join(part for part in (margin, latency) if part))
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.5g}")

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fathom.output.text import capacity
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Points, Row, Section, Table
 from fathom.report.charts import Axis, Line, line_chart
 from fathom.report.comparison import Column, Comparison
 from fathom.report.legend import legend_of
-from fathom.report.style import bytes_10, compact, grouped, slot
+from fathom.report.style import compact, grouped, slot
 
 ORDER = 34
 METHOD = "snia-wsat"
@@ -127,7 +128,7 @@ def _points(one: Saturation) -> list[tuple[float, float]]:
 
 def _sentence(one: Saturation) -> str:
     first, last = one.stretches[0], one.stretches[-1]
-    size = bytes_10(one.column.target.known_bytes * one.capacities)
+    size = capacity(one.column.target.known_bytes * one.capacities)
     return (
         f"{one.column.label}: {compact(first.iops)} IOPS in the first {100 * first.capacities:.2g} % of its capacity, "
         f"{compact(last.iops)} after {last.capacities:.3g} capacities ({size})."
@@ -145,7 +146,7 @@ def _table(found: Sequence[Saturation]) -> Table:
     whole = Row(
         Item("in all"),
         [
-            Item(f"{one.capacities:.3g}x", bytes_10(one.column.target.known_bytes * one.capacities))
+            Item(f"{one.capacities:.3g}x", capacity(one.column.target.known_bytes * one.capacities))
             for one in found
         ],
     )

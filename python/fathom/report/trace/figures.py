@@ -33,11 +33,6 @@ def table(
     return Table(corner, [Item(name) for name in head], [Group("", cells)])
 
 
-def rounded(value: float) -> float:
-    """Returns a number with the digits that a chart shows."""
-    return float(f"{value:.5g}")
-
-
 def _item(value: float | str | None) -> Item:
     if value is None:
         return Item("–", tone="quiet")

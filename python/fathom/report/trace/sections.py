@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from fathom._core import TRACE_OPERATIONS
-from fathom.output.text import many_of, percent, size
+from fathom.output.text import capacity, many_of, percent, size
 from fathom.report.blocks import Block, Points, Section, Table
-from fathom.report.charts import Axis, time_axis
-from fathom.report.style import bytes_10, plain
+from fathom.report.charts import Axis, rounded, time_axis
+from fathom.report.style import plain
 from fathom.report.trace import words
-from fathom.report.trace.figures import chart, figure, rounded, table
+from fathom.report.trace.figures import chart, figure, table
 from fathom.traces.batch import FLAG_LETTERS
 from fathom.traces.profile import UNIT_BYTES, Buckets, Counts, Latency, Profile
 
@@ -99,7 +99,7 @@ def _mix(profile: Profile) -> Sequence[Block]:
             [
                 f"{mix.ios[op]:,}",
                 percent(mix.ios[op] / profile.ios, ".3g"),
-                bytes_10(mix.bytes[op]) if mix.bytes[op] else None,
+                capacity(mix.bytes[op]) if mix.bytes[op] else None,
                 percent(mix.bytes[op] / total_bytes, ".3g") if op in (words.READ, words.WRITE) else None,
             ],
         )
@@ -163,8 +163,8 @@ def _working_set(profile: Profile) -> Sequence[Block]:
         (
             words.time((place + 1) * line.width_ns),
             [
-                bytes_10(line.working_set_units[place] * UNIT_BYTES),
-                bytes_10(line.footprint_units[place] * UNIT_BYTES),
+                capacity(line.working_set_units[place] * UNIT_BYTES),
+                capacity(line.footprint_units[place] * UNIT_BYTES),
             ],
         )
         for place in range(0, len(at_s), every)
@@ -295,9 +295,9 @@ def _owned(counts: Counts, ios: int) -> list[str | None]:
     return [
         percent(sum(counts.ios) / ios, ".3g"),
         f"{counts.ios[read]:,}",
-        bytes_10(counts.bytes[read]),
+        capacity(counts.bytes[read]),
         f"{counts.ios[write]:,}",
-        bytes_10(counts.bytes[write]),
+        capacity(counts.bytes[write]),
     ]
 
 

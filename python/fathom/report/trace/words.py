@@ -1,8 +1,8 @@
 """The sentences of a trace's page, one for each figure: what the figure shows, in numbers."""
 
 from fathom._core import TRACE_OPERATIONS
-from fathom.output.text import duration, many_of, percent, size
-from fathom.report.style import bytes_10, compact
+from fathom.output.text import capacity, duration, many_of, percent, size
+from fathom.report.style import compact
 from fathom.traces.profile import FOOTPRINT_ERROR, UNIT_BYTES, Profile
 
 READ, WRITE, FLUSH, DISCARD = (TRACE_OPERATIONS.index(name) for name in ("read", "write", "flush", "discard"))
@@ -30,7 +30,7 @@ def rates(profile: Profile) -> str:
     mean = profile.ios / length_s
     moved = sum(profile.mix.bytes[op] for op in (READ, WRITE)) / length_s
     most = max(sum(window) for window in line.ios) / (line.width_ns / NS_PER_S)
-    text = f"{compact(mean)} IOPS and {bytes_10(moved)}/s on average over {time(profile.duration_ns)}"
+    text = f"{compact(mean)} IOPS and {capacity(moved)}/s on average over {time(profile.duration_ns)}"
     if len(line.ios) < 3:
         return f"{text}."
     return f"{text}; the busiest {time(line.width_ns)} had {compact(most)} IOPS, {most / mean:.3g} times as many."
@@ -99,7 +99,7 @@ def working_set(profile: Profile) -> str:
     middle = windows[len(windows) // 2] * UNIT_BYTES
     whole = line.footprint_units[-1] * UNIT_BYTES
     return (
-        f"The trace touches {bytes_10(whole)}, and {bytes_10(middle)} in the median window of {time(line.width_ns)}, "
+        f"The trace touches {capacity(whole)}, and {capacity(middle)} in the median window of {time(line.width_ns)}, "
         f"each with a standard error of {percent(FOOTPRINT_ERROR)}."
     )
 
