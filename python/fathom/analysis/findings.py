@@ -148,7 +148,7 @@ def _no_winner(
     names = joined([view.label(one.target) for one in together])
     rates = joined([f"{number(one.headline)}" for one in together])
     ratios = [verdict for other, verdict in contest if other in level and verdict]
-    if told_apart := len(ratios) == len(level):
+    if separable := len(ratios) == len(level):
         text = f"{names} are level in {best.label}: {rates} {best.unit}; {_includes_one(ratios)}."
     else:
         text = (
@@ -157,7 +157,7 @@ def _no_winner(
     behind = next((other for other in ranked if other not in together), None)
     if behind:
         text += f" {view.label(behind.target)} follows with {number(behind.headline)}."
-    kind = "level" if told_apart else "no-winner"
+    kind = "level" if separable else "no-winner"
     return Finding(kind, text, tuple(one.target for one in together), best.step, figures, bounds)
 
 

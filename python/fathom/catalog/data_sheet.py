@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fathom.catalog.models import ProductIdentity, SpecRow
 
-SAID_KEYS = (
+STATED_KEYS = (
     "warranty_years",
     "operating_min_c",
     "operating_max_c",

@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from fathom.catalog.data_sheet import SAID_KEYS, data_sheet, reliability
+from fathom.catalog.data_sheet import STATED_KEYS, data_sheet, reliability
 from fathom.catalog.load import is_about, load_device, load_published, load_system, named
 from fathom.catalog.models import (
     Device,
@@ -235,7 +235,7 @@ def _print_system(console: Console, system: System) -> None:
     _print_parameters(console, "Parameters", system.parameters)
 
 
-_NOT_LISTED = ("label", "vendor", "model", "uncertain", *SAID_KEYS)
+_NOT_LISTED = ("label", "vendor", "model", "uncertain", *STATED_KEYS)
 """Keys that a table of an identity leaves to its heading, or to the data sheet below it."""
 
 

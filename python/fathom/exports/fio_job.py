@@ -73,7 +73,7 @@ class FioOptions:
             *self._means(),
             *self._until(),
         ]
-        self._tell_left_out()
+        self._note_left_out()
 
     def _check(self) -> None:
         if self._kind == "replay":
@@ -243,10 +243,10 @@ class FioOptions:
             options.append(f"size={size}")
         if parts > 1:
             options.append(f"offset_increment={size}")
-            self._tell_parts()
+            self._note_parts()
         return options
 
-    def _tell_parts(self) -> None:
+    def _note_parts(self) -> None:
         """Notes how jobs that divide a region differ from threads. Within one pass they do not."""
         passes = self._job.region_multiple
         if passes is not None and passes <= 1:
@@ -351,7 +351,7 @@ class FioOptions:
             options.append("iomem=mmaphuge")
         return options
 
-    def _tell_left_out(self) -> None:
+    def _note_left_out(self) -> None:
         if self._whole.gpu:
             self._note("reads end in host memory: fio's io_uring does not bring them to a GPU")
         if self._job.journal:

@@ -32,7 +32,7 @@ class Server:
 
     def __init__(self, agent: HostAgent, answers: BinaryIO, cores: int | None = None) -> None:
         self.agent = agent
-        self.heard_s = time.monotonic()
+        self.last_message_s = time.monotonic()
         self._answers = answers
         self._sending = threading.Lock()
         self._threads = ThreadPoolExecutor(CALLS_AT_ONCE)
@@ -43,7 +43,7 @@ class Server:
     def serve(self, calls: BinaryIO) -> None:
         """Answers until the calls end."""
         while (frame := wire.read_frame(calls)) is not None:
-            self.heard_s = time.monotonic()
+            self.last_message_s = time.monotonic()
             call, values = wire.parse_call(frame)
             if call.id:
                 self._take(call, values)
@@ -110,7 +110,7 @@ def _function(name: str) -> Callable[..., object]:
 
 
 def _end_when_silent(server: Server) -> None:
-    while time.monotonic() - server.heard_s < SILENCE_S:
+    while time.monotonic() - server.last_message_s < SILENCE_S:
         time.sleep(1)
     _end(server)
 

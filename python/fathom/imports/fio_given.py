@@ -29,9 +29,9 @@ class GivenOptions:
                 continue
             if option.use is Use.REFUSED:
                 raise self.error(key, f"{one.value}: {option.says}", "leave it out")
-            self._tell(option, one.value, one.place)
+            self._note_use(option, one.value, one.place)
 
-    def _tell(self, option: FioOption, value: str, place: str) -> None:
+    def _note_use(self, option: FioOption, value: str, place: str) -> None:
         if option.says == REPORTS:
             self._draft.set_aside(option.name, place)
         else:

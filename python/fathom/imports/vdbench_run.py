@@ -30,7 +30,7 @@ _LOOPS = {
 
 
 #: By which of Vdbench's keys a job's is made.
-_SAID_BY = {
+_SOURCE_KEYS = {
     "mix": ("forrdpct", "readpct", "writepct"),
     "block": ("forxfersize", "xfersize"),
     "pattern": ("forseekpct", "seekpct"),
@@ -157,7 +157,7 @@ class Run:
     def _place_of(self, key: str) -> str:
         """Returns where the file says a key of a job: in the run, else in its workload, else in its storage."""
         for definition in (self.run, self.workloads[0], self.storage[0].definition):
-            if given := definition.get(*_SAID_BY.get(key, ())):
+            if given := definition.get(*_SOURCE_KEYS.get(key, ())):
                 return given.place
         return self.run.place
 

@@ -188,7 +188,7 @@ class Corner:
         return [cell for cell, ratio in self.contest if ratio is None or ratio.verdict != "a"]
 
     @property
-    def told_apart(self) -> bool:
+    def separable(self) -> bool:
         """Whether enough is known of all to say who is level with the best."""
         return all(ratio for _, ratio in self.contest)
 

@@ -79,13 +79,13 @@ class RunData:
     @cached_property
     def steps(self) -> dict[str, StepRecord]:
         """The method's steps by name, in order; a step that the method lacks has what its points say."""
-        untold = {
+        without_place = {
             p.step: StepRecord(
                 p.step, "point" if is_point(p.step) else "measure", p.workload, p.workload, None
             )
             for p in self.points
         }
-        return untold | {
+        return without_place | {
             name: _step(entry) for name, entry in self.raw_steps.items() if isinstance(entry, dict)
         }
 

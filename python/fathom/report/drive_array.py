@@ -191,13 +191,13 @@ def disks(comparison: Comparison) -> list[Disk]:
     """Returns the targets that the method ran on."""
     columns = [column for column in comparison.columns if column.run.document.method.name == METHOD]
     found = []
-    for column, name in zip(columns, _told_apart([column.short for column in columns]), strict=True):
+    for column, name in zip(columns, _short_names([column.short for column in columns]), strict=True):
         cells = [cell for corner in comparison.corners if (cell := corner.cell(column))]
         found.append(Disk(column, name, {cell.step.name: cell for cell in cells}))
     return found
 
 
-def _told_apart(labels: Sequence[str]) -> list[str]:
+def _short_names(labels: Sequence[str]) -> list[str]:
     """Returns `WD HC560 (CMR), btrfs` and `WD HC650 (SMR), btrfs` as `HC560 (CMR)` and `HC650 (SMR)`."""
     words = [label.split(" ") for label in labels]
     shortest = min(map(len, words), default=0)

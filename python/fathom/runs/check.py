@@ -8,7 +8,7 @@ from fathom.errors import FathomError, UsageError
 from fathom.runs.compact import compact
 from fathom.runs.damage import Damage, Fault, Substitute, first_of_each_file
 from fathom.runs.document import FROM_A_COPY, RunDocument, Status
-from fathom.runs.files import refusals_told
+from fathom.runs.files import write_errors_named
 from fathom.runs.layout import MANIFEST, RUN, STEPS
 from fathom.runs.manifest import Manifest
 from fathom.runs.tables import Tables
@@ -94,7 +94,7 @@ def repair(run: Path) -> list[str]:
     ]
     if needed:
         raise FathomError(f"run {run.name} cannot be repaired: {needed[0]}", FROM_A_COPY)
-    with refusals_told(run), writing_run(run):
+    with write_errors_named(run), writing_run(run):
         tables = Tables(run, document, "steps")
         if not tables.records():
             raise FathomError(f"run {run.name} cannot be repaired: it has no folders of steps", FROM_A_COPY)

@@ -50,7 +50,7 @@ def append_line(path: Path, document: Mapping[str, object]) -> None:
 
 
 @contextmanager
-def refusals_told(run: Path) -> Iterator[None]:
+def write_errors_named(run: Path) -> Iterator[None]:
     """Turns an OSError into an error for the user."""
     try:
         yield

@@ -70,7 +70,7 @@ def set_aside(run: Path, damaged: dict[str, list[Damage]]) -> Iterator[SetAside]
         yield SetAside(key, tuple(damage))
 
 
-def unsaid_ends(run: Path, events: list[Event], targets: list[str]) -> Iterator[tuple[StepKey, StepOutcome]]:
+def missing_ends(run: Path, events: list[Event], targets: list[str]) -> Iterator[tuple[StepKey, StepOutcome]]:
     """Returns finished steps whose end the journal lacks: a crash came between the folder and the line."""
     said: dict[tuple[object, object], tuple[object, ...]] = {}
     for event in events:

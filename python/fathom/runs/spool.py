@@ -13,7 +13,7 @@ from typing import IO, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fathom.runs.files import refusals_told
+from fathom.runs.files import write_errors_named
 
 Row = dict[str, object]
 ROWS_IN_MEMORY = 1 << 14
@@ -106,7 +106,7 @@ class Spool:
         self._waiting_rows += table.num_rows
         if self._waiting_rows < ROWS_IN_MEMORY:
             return
-        with refusals_told(self._directory or Path(tempfile.gettempdir())):
+        with write_errors_named(self._directory or Path(tempfile.gettempdir())):
             if self._writer is None:
                 self._file = tempfile.TemporaryFile(dir=self._directory)  # noqa: SIM115 (lives as long as the step)
                 self._writer = Writer(self._file, self.schema, compression="zstd")

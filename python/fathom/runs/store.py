@@ -14,10 +14,10 @@ from fathom.runs.compact import Row, compact, write_rows
 from fathom.runs.damage import Damage, warn_of
 from fathom.runs.document import RunDocument
 from fathom.runs.event_log import append_event, read_events
-from fathom.runs.files import append_line, drop_cut_line, refusals_told, sync_directory, sync_files
+from fathom.runs.files import append_line, drop_cut_line, sync_directory, sync_files, write_errors_named
 from fathom.runs.layout import JOURNAL, MANIFEST, STEPS
 from fathom.runs.manifest import Manifest
-from fathom.runs.recover import finish_renames, live_log, move_in, set_aside, unsaid_ends
+from fathom.runs.recover import finish_renames, live_log, missing_ends, move_in, set_aside
 from fathom.runs.spool import Spool
 from fathom.runs.steps import StepKey, StepOutcome, read_outcome, write_record
 from fathom.runs.tables import Tables, read_table
@@ -38,7 +38,7 @@ class RunStore:
     def create(cls, path: Path, document: RunDocument) -> "RunStore":
         """Makes the directory and writes the journal's first line, then run.json."""
         store = cls(path, document)
-        with refusals_told(path):
+        with write_errors_named(path):
             (path / STEPS).mkdir(parents=True)
             store.log_event("run-start", run=document.id, seed=document.seed)
             document.save(path)
@@ -55,7 +55,7 @@ class RunStore:
         store.document.status = "running"
         store.document.error = None
         store.save()
-        with refusals_told(path):
+        with write_errors_named(path):
             (path / MANIFEST).unlink(missing_ok=True)
             drop_cut_line(path / JOURNAL)
             finish_renames(path, store.document.id)
@@ -65,22 +65,22 @@ class RunStore:
         return store
 
     def _take_up(self, damaged: dict[str, list[Damage]]) -> None:
-        with refusals_told(self.path):
+        with write_errors_named(self.path):
             for one in set_aside(self.path, damaged):
                 self.log_event("step-set-aside", one.key, files=[damage.file for damage in one.damage])
             names = [target.name for target in self.document.targets]
-            for key, outcome in unsaid_ends(self.path, read_events(self.path), names):
+            for key, outcome in missing_ends(self.path, read_events(self.path), names):
                 self._say_end(key, outcome)
 
     def seal(self) -> None:
         """Writes the manifest, then the run.json that says that the run has ended."""
-        with self._lock, refusals_told(self.path):
+        with self._lock, write_errors_named(self.path):
             Manifest.of_run(self.path, self.document.id, self.document.text()).save(self.path)
             self.document.save(self.path)
 
     def save(self) -> None:
         """Writes run.json."""
-        with self._lock, refusals_told(self.path):
+        with self._lock, write_errors_named(self.path):
             self.document.save(self.path)
 
     def log_event(self, event: str, key: StepKey | None = None, **fields: object) -> None:
@@ -88,7 +88,7 @@ class RunStore:
         line: dict[str, object] = {"time": _now(), "event": event}
         if key is not None:
             line |= {"target": self.document.targets[key.target].name, "step": key.name}
-        with self._lock, refusals_told(self.path):
+        with self._lock, write_errors_named(self.path):
             append_event(self.path, line | fields)
 
     def live_path(self, key: StepKey) -> Path:
@@ -102,7 +102,7 @@ class RunStore:
 
     def append_live(self, path: Path, rows: Mapping[str, Sequence[Row]]) -> None:
         """Appends one interval's rows, table by table."""
-        with refusals_told(self.path):
+        with write_errors_named(self.path):
             append_line(path, rows)
 
     def finish_step(
@@ -111,7 +111,7 @@ class RunStore:
         """Writes a step's tables, all or nothing, then drops its live log."""
         final = self.path / STEPS / key.folder
         building = final.with_name(f".{key.folder}.new")
-        with refusals_told(self.path):
+        with write_errors_named(self.path):
             building.mkdir()
             for name, schema in TABLES.items():
                 write_rows(building / f"{name}.parquet", rows.get(name, ()), schema)
@@ -143,7 +143,7 @@ class RunStore:
     def compact(self) -> None:
         """Writes the run's own tables from those of its steps."""
         tables = Tables(self.path, self.document, "steps")
-        with refusals_told(self.path):
+        with write_errors_named(self.path):
             compact(self.path, tables)
         warn_of(self.path, tables.damage)
 

@@ -15,7 +15,7 @@ from fathom.columns.schema import TABLES
 from fathom.runs.compact import Row, write_table
 from fathom.runs.document import RunDocument
 from fathom.runs.event_log import append_event
-from fathom.runs.files import refusals_told, sync_directory, sync_files
+from fathom.runs.files import sync_directory, sync_files, write_errors_named
 from fathom.runs.manifest import Manifest
 
 
@@ -25,7 +25,7 @@ def write_whole(path: Path, document: RunDocument, rows: Mapping[str, Sequence[R
     Raises FathomError where the directory cannot be written or is already there.
     """
     building = path.with_name(f".{path.name}.new")
-    with refusals_told(path):
+    with write_errors_named(path):
         shutil.rmtree(building, ignore_errors=True)
         building.mkdir(parents=True)
         try:

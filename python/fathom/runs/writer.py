@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fathom.errors import RefusedError
-from fathom.runs.files import no_link, refusals_told
+from fathom.runs.files import no_link, write_errors_named
 from fathom.runs.layout import JOURNAL
 
 ATTEMPTS = 20
@@ -25,7 +25,7 @@ def writing_run(run: Path) -> Iterator[None]:
 
     Raises RefusedError when another process writes it, FathomError where the directory cannot be written.
     """
-    with refusals_told(run):
+    with write_errors_named(run):
         run.mkdir(parents=True, exist_ok=True)
         _check_journal(run)
         journal = open(run / JOURNAL, "ab", opener=no_link)  # noqa: SIM115

@@ -161,8 +161,8 @@ def _limits(found: Sequence[Disk]) -> list[Block]:
     table = Table(
         "Limits of the mechanics", head, [Group("", rows)], [f"Limits: {basis}." for basis in bases]
     )
-    tellers = (_short_strokes, _many_readers, _memory, _reordered, _caching, _zones)
-    return [table, Points([text for tell in tellers for text in tell(known)])]
+    makers = (_short_strokes, _many_readers, _memory, _reordered, _caching, _zones)
+    return [table, Points([text for make in makers for text in make(known)])]
 
 
 def _outer(disk: Disk) -> Item:

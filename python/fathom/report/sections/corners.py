@@ -153,7 +153,7 @@ def _lines(
     """
     five_nines = any(cell.point.p99999_us is not None or _resolves_five_nines(cell) for cell in corner.cells)
     ranked = ranked_of(corner, comparison, out)
-    tellers: dict[str, Callable[[Cell], Item]] = {
+    makers: dict[str, Callable[[Cell], Item]] = {
         "Result": lambda cell: _headline(cell, ranked, out.get((cell.column.short, cell.step.name))),
         "Published": lambda cell: _published(cell, sources),
         "Difference": _difference,
@@ -177,7 +177,7 @@ def _lines(
         cell = corner.cell(column)
         if cell is None:
             continue
-        items = {name: item for name, tell in tellers.items() if (item := tell(cell)) is not NONE}
+        items = {name: item for name, make in makers.items() if (item := make(cell)) is not NONE}
         if cell.failed:
             items.setdefault("Result", NONE)
             items = {name: _marked(item, cell) for name, item in items.items()}
@@ -203,7 +203,7 @@ def _headline(cell: Cell, corner: Corner, why: Unsettled | None) -> Item:
         return Item(grouped(cell.value), "no interval: too few seconds, or they drift", tone="strong")
     low, high = cell.interval
     place = "best" if best and not corner.level_with_best else ""
-    if corner.told_apart and corner.level_with_best and (best or cell in corner.level_with_best):
+    if corner.separable and corner.level_with_best and (best or cell in corner.level_with_best):
         place = "level"
     return Item(
         grouped(cell.value),

@@ -86,7 +86,7 @@ def build(comparison: Comparison) -> Section | None:
         text
         for label, group in zip(labels, groups, strict=True)
         for one in group
-        for text in _told(label, one, out)
+        for text in _sentences(label, one, out)
     ]
     key = _key_figure(labels, groups, out)
     return Section(
@@ -148,7 +148,7 @@ def _label(one: SweptStep) -> str:
     return f"{plain(one.shape.label)}{' ' if share in ('read', 'write') else ', '}{share}"
 
 
-def _told(label: str, one: Scaling, out: Mapping[tuple[str, str], Unsettled]) -> list[str]:
+def _sentences(label: str, one: Scaling, out: Mapping[tuple[str, str], Unsettled]) -> list[str]:
     """Returns the sentence on what had settled, and one on what had not."""
     left, unclaimed = claimed(one.steps, out, LEAST_DEPTHS, f"{one.column.label}, {label}")
     said = [_sentence(label, Scaling(one.column, left))] if left else []

@@ -68,7 +68,7 @@ def build(comparison: Comparison) -> Section | None:
         group="mixes",
     )
     out = gate(comparison)
-    told = [text for label, load in drawn for steps in load for text in _told(label, steps, out)]
+    told = [text for label, load in drawn for steps in load for text in _sentences(label, steps, out)]
     maps: list[Block] = (
         [_map(column, labels, loads) for column in comparison.columns] if len(loads) > 1 else []
     )
@@ -137,7 +137,7 @@ def _label(one: SweptStep) -> str:
     return f"{plain(one.shape.label)}, {threads}T/{iodepth}Q"
 
 
-def _told(label: str, steps: Sequence[SweptStep], out: Mapping[tuple[str, str], Unsettled]) -> list[str]:
+def _sentences(label: str, steps: Sequence[SweptStep], out: Mapping[tuple[str, str], Unsettled]) -> list[str]:
     """Returns the sentence on what had settled, and one on what had not."""
     left, unclaimed = claimed(steps, out, LEAST_SHARES, f"{steps[0].column.label}, {label}")
     return [*([_sentence(label, left)] if left else []), *([unclaimed] if unclaimed else [])]

@@ -157,7 +157,7 @@ def _verdict(corner: Corner) -> str:
     if len(corner.ranking) == 1:
         return best.column.short
     if level:
-        said = "level with" if corner.told_apart else "with too few seconds to separate it from"
+        said = "level with" if corner.separable else "with too few seconds to separate it from"
         return f"{best.column.short}, {said} {joined([cell.column.short for cell in level])}"
     return f"{best.column.short}, {_ahead(corner.lead_pct)} {corner.ranking[1].column.short}"
 
