@@ -15,7 +15,6 @@ from fathom.method.curve import is_search
 from fathom.report.data import RunData
 from fathom.report.rows import as_shown
 from fathom.runs.document import TargetRecord
-from fathom.runs.window import bounds_in
 from fathom.statistics.percentiles import PREFIXES, QUANTILES, Histogram, bounds_of, repeats_interval_us
 from fathom.statistics.uncertainty import Interval, means_interval, repeats_interval
 
@@ -132,7 +131,7 @@ def latencies_over(found: Sequence[tuple[Point, Mapping[str, Histogram]]]) -> di
             known = len(own) == len(found)
             bounds[prefix + name] = (repeats_interval_us(own, q) if known else None) or (None, None)
     for name, pair in bounds.items():
-        columns |= bounds_in(name, pair)
+        columns |= _columns(name, pair)
     return columns
 
 
@@ -174,11 +173,16 @@ def _pooled(key: Key, found: Sequence[tuple[RunData, Point]]) -> Point:
     interval = repeats_interval(rates) if len(rates) == len(points) else None
     interval = interval or means_interval([point.iops or 0.0 for point in points], own_widths)
     computed = {
-        **bounds_in("iops", _around(_mean(points, "iops"), interval)),
-        **bounds_in("waf", _ends(interval_over(points, "waf"))),
+        **_columns("iops", _around(_mean(points, "iops"), interval)),
+        **_columns("waf", _ends(interval_over(points, "waf"))),
         **latencies_over([(point, histograms_of(run, key)) for run, point in found]),
     }
     return as_shown(combined(points, lambda column: column.repeats, computed))
+
+
+def _columns(name: str, bounds: tuple[float | None, float | None]) -> dict[str, float | None]:
+    """Returns the bounds of a figure by their columns."""
+    return dict(zip(bounds_of(name), bounds, strict=True))
 
 
 def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
