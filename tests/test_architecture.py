@@ -28,6 +28,7 @@ LAYERS = (
     "report",
     "compare",
     "sweep",
+    "what_if",
     "validation",
     "exports",
     "imports",

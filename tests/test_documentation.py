@@ -108,3 +108,20 @@ def test_the_tutorial_on_your_own_workload_runs_as_written(
         done = subprocess.run(own.split(), cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
     assert (tmp_path / "app.html").exists()
+
+
+def test_the_commands_of_the_page_on_pages_with_a_twin_inside_work_as_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (ROOT / "docs/how-to/what-if.md").read_text()
+    blocks = re.findall(r"```console\n\$ fathom (.*)\n(.*)\n?```", page)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FATHOM_RUNS", str(tmp_path))
+    assert len(blocks) == 3
+    for command, printed in blocks:
+        done = subprocess.run(
+            f"{sys.executable} -m fathom {command}", shell=True, capture_output=True, text=True, check=True
+        )
+        if printed:
+            assert done.stdout == f"{printed}\n"
+            assert 1_000_000 < Path(printed).stat().st_size < 1_300_000

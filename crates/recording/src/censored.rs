@@ -7,6 +7,7 @@
 //! older than an I/O that returned is that normal load, and says nothing new; it is left out. What is older is the only
 //! sign of a target that has stopped.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -37,6 +38,19 @@ pub struct Censored {
 
 /// The same by operation.
 pub type CensoredOps = BTreeMap<Op, Censored>;
+
+/// Returns what returned together with what did not, which counts with its age.
+pub fn with_censored<'h>(
+    returned: &'h SparseHistogram,
+    censored: Option<&SparseHistogram>,
+) -> Cow<'h, SparseHistogram> {
+    let Some(censored) = censored else {
+        return Cow::Borrowed(returned);
+    };
+    let mut all = returned.clone();
+    all.merge(censored);
+    Cow::Owned(all)
+}
 
 /// Counts of `in_flight` what is older than any I/O of its operation that returned.
 pub fn censor<'a>(

@@ -186,6 +186,9 @@ impl Bins {
     }
 }
 
+/// Fewest values above a percentile for it to be reported: n (1 - p) >= 100.
+const SAMPLES_ABOVE: u64 = 100;
+
 /// Counts at rest: the occupied bins in ascending order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SparseHistogram {
@@ -260,6 +263,13 @@ impl SparseHistogram {
             }
         }
         Some(self.max_ns as f64)
+    }
+
+    /// Returns the quantile `parts / 100_000`, us; `None` where fewer than [`SAMPLES_ABOVE`] values lie above it.
+    pub fn percentile_us(&self, parts: u64) -> Option<f64> {
+        let enough = self.count * (100_000 - parts) >= SAMPLES_ABOVE * 100_000;
+        let quantile_ns = self.quantile_ns(parts as f64 / 100_000.0);
+        quantile_ns.filter(|_| enough).map(|ns| ns / 1e3)
     }
 
     /// Adds another histogram's counts.

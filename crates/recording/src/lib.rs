@@ -18,7 +18,7 @@ mod remark;
 mod sound;
 
 pub use batch::{Batch, OpBins};
-pub use censored::{Censored, CensoredOps, InFlight, censor};
+pub use censored::{Censored, CensoredOps, InFlight, censor, with_censored};
 pub use fault::{Fault, FaultCounter, merge_faults};
 pub use gpu::Gpu;
 pub use half_widths::{HalfWidths, OpHalfWidths};

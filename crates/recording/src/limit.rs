@@ -44,6 +44,36 @@ pub enum LimitedBy {
     },
 }
 
+impl LimitedBy {
+    /// The kind's name, for programs.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Saturated(_) => "saturated",
+            Self::Queue(_) => "queue",
+            Self::OfferedRate { .. } => "offered-rate",
+            Self::OutstandingIo { .. } => "outstanding-io",
+            Self::TargetOrOutstandingIo { .. } => "target-or-outstanding-io",
+        }
+    }
+
+    /// Returns what is saturated or waited for; `None` of a load.
+    pub const fn resource(&self) -> Option<&Utilisation> {
+        match self {
+            Self::Saturated(one) | Self::Queue(one) => Some(one),
+            _ => None,
+        }
+    }
+
+    /// Returns the arrivals per second of an offered rate, or the mean I/O in flight; `None` of a resource.
+    pub const fn amount(&self) -> Option<f64> {
+        match *self {
+            Self::OfferedRate { iops } => Some(iops),
+            Self::OutstandingIo { mean } | Self::TargetOrOutstandingIo { mean } => Some(mean),
+            _ => None,
+        }
+    }
+}
+
 impl Recording {
     /// Returns what set the throughput: a saturated resource, else the rate of an open load that the target kept up
     /// with. Else it is the resource that most I/O waited for, where they waited for longer than they were served. Else

@@ -32,6 +32,7 @@ mod namespaces;
 pub mod params;
 mod power;
 mod reads;
+mod settled;
 mod streams;
 mod translation;
 mod zns;
@@ -98,8 +99,9 @@ pub struct Ssd {
 }
 
 impl Ssd {
-    /// Returns an erased drive at virtual time 0. `seed` feeds what is random in the drive itself: the
-    /// superblocks that d-choices cleaning draws, and the exponential sensing time used in checks.
+    /// Returns a drive at virtual time 0, erased or as `settled_share` says. `seed` feeds what is random in the drive
+    /// itself: the superblocks that d-choices cleaning draws, the exponential sensing time used in checks, and where the
+    /// data of a settled drive lies.
     ///
     /// # Errors
     /// A parameter that cannot be simulated.
@@ -121,7 +123,7 @@ impl Ssd {
             Some(_) => geometry.unmapped(),
             None => geometry.clone(),
         };
-        Ok(Self {
+        let mut ssd = Self {
             now_ns: 0,
             calendar: Calendar::default(),
             requests: Slab::default(),
@@ -137,7 +139,11 @@ impl Ssd {
             namespaces: Namespaces::new(params, geometry.logical_pages),
             params: params.clone(),
             geometry,
-        })
+        };
+        if params.settled_share > 0.0 {
+            ssd.settle(seed);
+        }
+        Ok(ssd)
     }
 
     /// Returns the parameters.

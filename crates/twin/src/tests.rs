@@ -12,6 +12,7 @@ mod positions;
 mod queues;
 mod rest;
 mod sata;
+mod settled;
 mod translation;
 mod upkeep;
 mod zns;

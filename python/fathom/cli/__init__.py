@@ -14,7 +14,7 @@ from fathom.cli.look_up import catalog_app, devices, methods_app
 from fathom.cli.measure import plan, resume, review, run, verify
 from fathom.cli.option_groups import ungrouped
 from fathom.cli.others import export_results, import_results
-from fathom.cli.predict import calibrate, choose, size, sweep, validate
+from fathom.cli.predict import calibrate, choose, size, sweep, validate, what_if
 from fathom.cli.results import check, query, report, runs
 from fathom.cli.supervise import report_to_terminal
 from fathom.cli.traces import characterise, trace_app
@@ -74,6 +74,7 @@ for function in (
     check,
 ):
     app.command(cls=Command)(ungrouped(function))
+app.command("what-if", cls=Command)(what_if)
 app.command("import", cls=Command)(import_file)
 app.command("export", cls=Command)(export_file)
 app.command("import-results", cls=Command)(import_results)

@@ -182,6 +182,23 @@ def sweep(
         )
 
 
+def what_if(
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="a virtual drive, twin:NAME or twin:NAME?KEY=VALUE,...: a single SSD", metavar="TWIN"
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="the page to write (default: what-if.html)", metavar="FILE")
+    ] = None,
+) -> None:
+    """Write a page with a twin inside, and sliders."""
+    from fathom.what_if.page import PAGE, write_page
+
+    print(write_page(target, out or Path(PAGE)))
+
+
 def _show_prices(asked: bool) -> None:
     if asked:
         from fathom.sizing.files import shipped_prices

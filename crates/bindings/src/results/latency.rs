@@ -8,20 +8,9 @@ use std::{
 use pyo3::prelude::*;
 use recording::{
     Censored, CensoredOps, OpStats, SparseHistogram, Streams, bin_bounds_ns, bin_index,
+    with_censored,
 };
 use workload::Op;
-
-/// Fewest samples above a percentile for it to be reported: n (1 - p) >= 100.
-const SAMPLES_ABOVE: u64 = 100;
-
-/// The quantile `parts / 100_000` in us, if enough samples lie above it.
-fn quantile_us(histogram: &SparseHistogram, parts: u64) -> Option<f64> {
-    let enough = histogram.count() * (100_000 - parts) >= SAMPLES_ABOVE * 100_000;
-    enough
-        .then(|| histogram.quantile_ns(parts as f64 / 100_000.0))
-        .flatten()
-        .map(|ns| ns / 1e3)
-}
 
 /// One operation over an interval or a whole step.
 #[pyclass(frozen, get_all, module = "fathom._core")]
@@ -76,42 +65,29 @@ fn least_us(histogram: &SparseHistogram) -> Option<f64> {
     Some(low_ns as f64 / 1e3)
 }
 
-/// What returned, and what did not with its age.
-fn with<'h>(
-    returned: &'h SparseHistogram,
-    censored: Option<&SparseHistogram>,
-) -> Cow<'h, SparseHistogram> {
-    let Some(censored) = censored else {
-        return Cow::Borrowed(returned);
-    };
-    let mut all = returned.clone();
-    all.merge(censored);
-    Cow::Owned(all)
-}
-
 impl OpResult {
     fn new(op: Op, stats: &OpStats, censored: Option<&Censored>) -> Self {
         let late = censored.and_then(|censored| censored.response.as_ref());
         let censored = censored.map(|censored| &censored.service);
-        let service = with(&stats.service, censored);
+        let service = with_censored(&stats.service, censored);
         let response = match (&stats.response, late) {
-            (Some(returned), late) => Some(with(returned, late)),
+            (Some(returned), late) => Some(with_censored(returned, late)),
             (None, late) => late.map(Cow::Borrowed),
         };
         let response = response.as_deref();
-        let response_us = |parts| response.and_then(|h| quantile_us(h, parts));
+        let response_us = |parts| response.and_then(|h| h.percentile_us(parts));
         Self {
             op: op.name(),
             n: stats.service.count(),
             bytes: stats.bytes,
             errors: stats.errors,
             mean_us: service.mean_ns().map(|ns| ns / 1e3),
-            p50_us: quantile_us(&service, 50_000),
-            p95_us: quantile_us(&service, 95_000),
-            p99_us: quantile_us(&service, 99_000),
-            p999_us: quantile_us(&service, 99_900),
-            p9999_us: quantile_us(&service, 99_990),
-            p99999_us: quantile_us(&service, 99_999),
+            p50_us: service.percentile_us(50_000),
+            p95_us: service.percentile_us(95_000),
+            p99_us: service.percentile_us(99_000),
+            p999_us: service.percentile_us(99_900),
+            p9999_us: service.percentile_us(99_990),
+            p99999_us: service.percentile_us(99_999),
             max_us: service.max_ns().map(|ns| ns as f64 / 1e3),
             response_mean_us: response
                 .and_then(SparseHistogram::mean_ns)

@@ -95,20 +95,10 @@ pub struct Limit {
 
 impl From<recording::Limit> for Limit {
     fn from(limit: recording::Limit) -> Self {
-        use recording::LimitedBy;
-        let (kind, resource, amount) = match limit.by {
-            LimitedBy::Saturated(one) => ("saturated", Some(one), None),
-            LimitedBy::Queue(one) => ("queue", Some(one), None),
-            LimitedBy::OfferedRate { iops } => ("offered-rate", None, Some(iops)),
-            LimitedBy::OutstandingIo { mean } => ("outstanding-io", None, Some(mean)),
-            LimitedBy::TargetOrOutstandingIo { mean } => {
-                ("target-or-outstanding-io", None, Some(mean))
-            }
-        };
         Self {
-            kind,
-            resource: resource.as_ref().map(Utilisation::from),
-            amount,
+            kind: limit.by.kind(),
+            resource: limit.by.resource().map(Utilisation::from),
+            amount: limit.by.amount(),
             next: limit.next.as_ref().map(Utilisation::from),
         }
     }

@@ -145,6 +145,20 @@ impl Ftl {
         }
     }
 
+    /// Puts `count` logical pages from `logical` on, which hold no data yet, on pages of a superblock that is free.
+    pub fn put(&mut self, first: u32, logical: u32, count: u32) {
+        self.superblocks[self.geometry.superblock(first) as usize].valid += count;
+        self.place_run(first, logical, count);
+    }
+
+    /// Closes a free superblock whose pages were [put](Self::put) there: it may be cleaned from now on.
+    pub fn put_closed(&mut self, superblock: u32) {
+        let free = &mut self.free[self.geometry.group(superblock) as usize];
+        free.retain(|&other| other != superblock);
+        self.superblocks[superblock as usize].phase = Phase::Open;
+        self.close(superblock);
+    }
+
     fn place_run(&mut self, first: u32, logical: u32, count: u32) {
         let reverse = &mut self.reverse[first as usize..(first + count) as usize];
         for (reverse, logical) in reverse.iter_mut().zip(logical..) {

@@ -179,6 +179,11 @@ pub struct SsdParams {
     #[serde(default)]
     pub rated_pe_cycles: u32,
 
+    /// Share of the capacity, from its start, that the drive was overwritten in at random, without end, before its first
+    /// job. 0: the drive is erased.
+    #[serde(default)]
+    pub settled_share: f64,
+
     /// SLC cache of the whole drive, on top of the ordinary space. 0: it has none.
     #[serde(default)]
     pub slc_bytes: u64,

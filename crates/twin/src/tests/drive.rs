@@ -11,7 +11,7 @@ use crate::{Ssd, SsdParams};
 const MIXED: &str = r#"{"read":70,"write":30}"#;
 
 /// 480 GB at full size: 16 dies, simulated as a slice.
-fn data_centre_drive(slice_denominator: u32) -> SsdParams {
+pub fn data_centre_drive(slice_denominator: u32) -> SsdParams {
     let mut params = small_drive();
     params.capacity_bytes = 480_103_981_056;
     params.slice_denominator = slice_denominator;

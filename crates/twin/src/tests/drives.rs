@@ -52,6 +52,7 @@ pub fn small_drive() -> SsdParams {
         gc_idle_after_us: 0.0,
         wear_spread_max: 0,
         rated_pe_cycles: 0,
+        settled_share: 0.0,
         slc_bytes: 0,
         slc_program_us: 0.0,
         placement_handles: 1,

@@ -1,7 +1,7 @@
 //! Whether the parameters make a drive together.
 
 use super::derived::numbers;
-use super::{SsdParams, UNIT_BYTES};
+use super::{SsdParams, UNIT_BYTES, VictimPolicy};
 use crate::device::params::{ParamError, fail};
 
 impl SsdParams {
@@ -16,6 +16,7 @@ impl SsdParams {
         self.check_power()?;
         self.check_zones()?;
         self.check_namespaces()?;
+        self.check_settled()?;
         if self.slc_bytes > 0 && (self.slc_program_us == 0.0 || self.pages_per_program == 1) {
             return fail(
                 "slc_bytes",
@@ -78,6 +79,26 @@ impl SsdParams {
             );
         }
         Ok(())
+    }
+
+    fn check_settled(&self) -> Result<(), ParamError> {
+        let without = [
+            ("a zoned drive", self.zone_bytes > 0),
+            ("an SLC cache", self.slc_bytes > 0),
+            ("reclaim groups", self.reclaim_groups > 1),
+            ("namespaces", self.namespaces != "1"),
+            (
+                "d-choices cleaning",
+                self.gc_policy == VictimPolicy::DChoices,
+            ),
+        ];
+        match without.into_iter().find(|(_, given)| *given) {
+            Some((what, _)) if self.settled_share > 0.0 => fail(
+                "settled_share",
+                format!("{} is for drives without {what}", self.settled_share),
+            ),
+            _ => Ok(()),
+        }
     }
 
     fn check_write_buffer(&self) -> Result<(), ParamError> {

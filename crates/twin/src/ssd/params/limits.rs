@@ -69,7 +69,7 @@ impl SsdParams {
     }
 
     /// Returns the name, value and most; the least is 0.
-    fn quantities(&self) -> [(&'static str, f64, f64); 49] {
+    fn quantities(&self) -> [(&'static str, f64, f64); 50] {
         let host = &self.host;
         [
             ("command_ns", self.command_ns, 1e6),
@@ -91,6 +91,7 @@ impl SsdParams {
             ("program_min_run_us", self.program_min_run_us, 1e6),
             ("program_max_wait_us", self.program_max_wait_us, 1e6),
             ("over_provisioning", self.over_provisioning, 4.0),
+            ("settled_share", self.settled_share, 1.0),
             ("sata_gbps", self.sata_gbps, 100.0),
             ("map_flush_share", self.map_flush_share, 64.0),
             ("idle_w", self.idle_w, 1e3),

@@ -1,0 +1,175 @@
+"""The page with the twin inside, in a browser: its first screen, its sliders, and the command that it prints."""
+
+import csv
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+from synthetic import Visit
+from typer.testing import CliRunner
+
+from fathom.cli import app
+from fathom.errors import UsageError
+from fathom.what_if.page import render, write_page
+
+PM9A3 = "twin:samsung-pm9a3-7.68tb"
+#: Half a gigabyte and a bit: with twice the dies or little spare space it can be simulated, but not with both.
+SMALL = f"{PM9A3}?slice_denominator=8192"
+SCREENS = ((1280, 900), (390, 844))
+MOST_MS = 60_000
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_page(PM9A3, tmp_path_factory.mktemp("what-if") / "what-if.html")
+
+
+@pytest.fixture
+def seen(page_file: Path, visit: Callable[..., Visit]) -> Iterator[Visit]:
+    one = visit(page_file)
+    settled(one.page)
+    yield one
+    assert one.complaints == []
+
+
+def settled(page: Page, *, beside: bool = False) -> list[dict[str, Any]]:
+    """Waits for the settled figures, and those of the drive as it is; returns the former."""
+    wanted = "#curve[data-stage=settled]" + ("[data-as-is=settled]" if beside else "")
+    page.wait_for_selector(wanted, timeout=MOST_MS)
+    return json.loads(page.locator("#curve").get_attribute("data-points") or "")
+
+
+def move(page: Page, **places: int) -> None:
+    """Puts sliders to places at once, as dragging them would; waits until the figures are theirs."""
+    page.evaluate(
+        """places => {
+          const inputs = Object.entries(places).map(([key, place]) => {
+            const input = document.getElementById(`s-${key}`);
+            input.value = place;
+            return input;
+          });
+          inputs.forEach((input) => input.dispatchEvent(new Event("input", { bubbles: true })));
+        }""",
+        places,
+    )
+    asked = " ".join(f"{key}:{place}" for key, place in places.items() if key != "depth")
+    if asked:
+        for one in asked.split():
+            page.wait_for_selector(f'#curve[data-id~="{one}"]', timeout=MOST_MS)
+
+
+def test_the_first_screen_holds_the_answer_and_sliders_to_change_it(seen: Visit) -> None:
+    for width, height in SCREENS:
+        seen.page.set_viewport_size({"width": width, "height": height})
+        for name in ("#sentence", "#numbers", "#curve", "#s-mix", "#s-block"):
+            box = seen.page.locator(name).bounding_box()
+            assert box is not None, name
+            assert box["y"] + box["height"] <= height, name
+        assert seen.page.evaluate("() => document.documentElement.scrollWidth") <= width
+    assert re.fullmatch(
+        r"[\d.]+[kM] IOPS with 32 in flight, limited by .*\.", seen.page.inner_text("#sentence")
+    )
+    assert all(text != "–" for text in seen.page.locator("#numbers strong").all_inner_texts())
+
+
+def test_the_page_asks_nobody(seen: Visit, page_file: Path) -> None:
+    move(seen.page, over_provisioning=9)
+    assert {url.partition(":")[0] for url in seen.requests} == {"file", "blob"}
+    assert [url for url in seen.requests if url.startswith("file")] == [page_file.as_uri()]
+
+
+def test_more_spare_space_writes_faster_than_the_drive_as_it_is(seen: Visit) -> None:
+    move(seen.page, over_provisioning=14, mix=0)
+    points = {point["depth"]: point for point in settled(seen.page, beside=True)}
+    assert [op["op"] for op in points[256]["ops"]] == ["write"]
+    said = seen.page.inner_text("#sentence")
+    assert float(re.search(r"([\d.]+) times the drive as it is", said)[1]) > 1.5  # pyright: ignore[reportOptionalSubscript]
+    assert seen.page.locator('[data-number="read"]').is_hidden()
+    assert seen.page.locator('[data-number="iops"] .delta').get_attribute("data-way") == "good"
+    seen.page.click("#as-it-is")
+    assert "times the drive" not in seen.page.inner_text("#sentence")
+    assert seen.page.locator("#as-it-is").is_disabled()
+
+
+def test_a_slider_moves_by_keys_and_says_its_value_with_its_unit(seen: Visit) -> None:
+    seen.page.focus("#s-program_us")
+    seen.page.keyboard.press("ArrowRight")
+    said = seen.page.locator("#s-program_us").get_attribute("aria-valuetext")
+    assert said == seen.page.inner_text('[data-slider="program_us"] output') == "1.4 ms"
+    for slider in seen.page.locator(".slider").all():
+        range_, label = slider.locator("input"), slider.locator("label")
+        assert label.get_attribute("for") == range_.get_attribute("id")
+        assert re.search(r"[%sWBt6]|none|\.0$", range_.get_attribute("aria-valuetext") or "")
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        {},
+        {"over_provisioning": 10, "mix": 0, "block": 1, "fill": 5},
+        {"mix": 14, "pcie_lanes": 0, "block": 4},
+    ],
+    ids=["as it is", "writes into a half-full drive", "reads over one lane"],
+)
+def test_the_printed_command_gives_the_figures_of_the_page(
+    seen: Visit, places: dict[str, int], tmp_path: Path
+) -> None:
+    move(seen.page, **places)
+    shown = {point["name"]: point for point in settled(seen.page)}
+    words = shlex.split(seen.page.inner_text("#command").replace("\\\n", " "))
+    assert words[:3] == ["fathom", "sweep", "what-if"]
+    done = CliRunner().invoke(app, [*words[1:], "--csv", "--out", str(tmp_path)], catch_exceptions=False)
+    rows = [row for row in csv.DictReader(done.stdout.splitlines()) if row["workload"] == "random"]
+    assert len(rows) == sum(len(point["ops"]) for point in shown.values())
+    for row in rows:
+        point = shown[row["step"]]
+        [op] = [one for one in point["ops"] if one["op"] == row["op"]]
+        for key in ("n", "iops", "mbps", "mean_us", "p99_us"):
+            assert float(row[key] or "nan") == pytest.approx(
+                op[key] or float("nan"), rel=0, abs=0, nan_ok=True
+            )
+        assert float(row["waf"] or "nan") == pytest.approx(point["waf"] or float("nan"), rel=0, nan_ok=True)
+        if point["limit"]["resource"]:
+            assert row["limited_by"].startswith((point["limit"]["resource"]["name"], "busiest"))
+
+
+def test_a_drive_that_cannot_be_simulated_leaves_the_last_figure_and_says_so(
+    tmp_path: Path, visit: Callable[..., Visit]
+) -> None:
+    one = visit(write_page(SMALL, tmp_path / "small.html"))
+    before = settled(one.page)
+    dies = one.page.locator("#s-dies_per_channel").get_attribute("max") or ""
+    move_without_waiting = {"over_provisioning": 0, "dies_per_channel": int(dies)}
+    one.page.evaluate(
+        """places => Object.entries(places).forEach(([key, place]) => {
+          const input = document.getElementById(`s-${key}`);
+          input.value = place;
+          input.dispatchEvent(new Event("input", { bubbles: true }));
+        })""",
+        move_without_waiting,
+    )
+    one.page.wait_for_selector("#problem:not([hidden])", timeout=MOST_MS)
+    assert "cannot be simulated: twin parameter slice_denominator" in one.page.inner_text("#problem")
+    assert settled(one.page)[0]["name"] == before[0]["name"]
+    one.page.click("#as-it-is")
+    one.page.wait_for_selector("#problem", state="hidden", timeout=MOST_MS)
+    assert settled(one.page) == before
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        ("twin:samsung-pm9a3-7.68tb*8", "not a single virtual drive"),
+        ("file:scratch.bin", "not a single virtual drive"),
+        ("twin:wd-ultrastar-dc-hc560-20tb", "only twins of single SSDs"),
+        ("twin:wd-ultrastar-dc-zn540-1tb", "settled_share: 1 is for drives without a zoned drive"),
+    ],
+)
+def test_what_has_no_settled_twin_is_refused(target: str, reason: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(reason)):
+        render(target)
