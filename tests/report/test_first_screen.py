@@ -78,6 +78,7 @@ CUTS = {
     "snia-throughput": Cut(),
     "snia-wsat": Cut(),
     "snia-xsr": Cut(),
+    "what-if": Cut([f"{SN861}?settled_share=1"]),
     "write-amplification": Cut(
         steps=["purge", "fill", "write"],
         replaced={
