@@ -1,4 +1,4 @@
-"""Prints a digest of the sources of the twin inside pages: what `tools/build-wasm` builds from, tests apart."""
+"""Prints a digest of the code of the twin inside pages: what `tools/build-wasm` builds from, tests and comments apart."""
 
 import hashlib
 import sys
@@ -23,11 +23,12 @@ def _is_test(path: Path) -> bool:
 
 
 def digest() -> str:
-    """Returns the SHA-256 of names and contents."""
+    """Returns the SHA-256 of names and lines of code."""
     sha = hashlib.sha256()
     for path in sources():
-        sha.update(f"{path.relative_to(ROOT)}\n{path.stat().st_size}\n".encode())
-        sha.update(path.read_bytes())
+        lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
+        code = "\n".join(line for line in lines if line and not line.startswith("//"))
+        sha.update(f"{path.relative_to(ROOT)}\n{code}\n".encode())
     return sha.hexdigest()
 
 

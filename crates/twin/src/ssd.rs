@@ -100,8 +100,8 @@ pub struct Ssd {
 
 impl Ssd {
     /// Returns a drive at virtual time 0, erased or as `settled_share` says. `seed` feeds what is random in the drive
-    /// itself: the superblocks that d-choices cleaning draws, the exponential sensing time used in checks, and where the
-    /// data of a settled drive lies.
+    /// itself: the superblocks that d-choices cleaning draws, and the exponential sensing time used in checks. It also
+    /// feeds where the data of a settled drive lies.
     ///
     /// # Errors
     /// A parameter that cannot be simulated.

@@ -61,7 +61,7 @@ impl Session {
     /// Makes a fresh SSD from `{"parameters": {...}, "seed": "1"}`. Returns `{"capacity_bytes": N, "scale": S}`.
     ///
     /// # Errors
-    /// Parameters of which no drive can be made; the drive before stays.
+    /// Parameters that make no drive; the drive before stays.
     pub fn make(&mut self, request: &[u8]) -> Result<Vec<u8>, SessionError> {
         let Make { parameters, seed } = serde_json::from_slice(request)?;
         let drive = Ssd::new(&parameters, seed.parse()?)?;

@@ -158,7 +158,7 @@ def sliders(parameters: Parameters, steps: "Sequence[dict[str, JsonValue]]") -> 
 
 
 def _of_part(part: _Part, parameters: Parameters) -> Slider | None:
-    """Returns a slider over the values of which a drive can be made; None where the drive does not have the part."""
+    """Returns a slider over the values that the model takes; None where the drive does not have the part."""
     own = _number(parameters, part.parameter)
     if own == 0 and part.parameter.startswith("pcie"):
         return None

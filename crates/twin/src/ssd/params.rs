@@ -179,8 +179,8 @@ pub struct SsdParams {
     #[serde(default)]
     pub rated_pe_cycles: u32,
 
-    /// Share of the capacity, from its start, that the drive was overwritten in at random, without end, before its first
-    /// job. 0: the drive is erased.
+    /// Share of the capacity, from its start, that was overwritten at random without end before the first job. 0: none,
+    /// the drive is erased.
     #[serde(default)]
     pub settled_share: f64,
 

@@ -2,8 +2,8 @@
 //!
 //! Under uniform overwrites every valid page is equally likely to be the next one replaced. So the share of valid pages
 //! of a superblock falls exponentially with its age in overwrites. In the steady state superblocks are closed, and
-//! cleaned, at an even pace: ages are evenly spaced, and each superblock has the same factor fewer valid pages than the
-//! next younger one. The factor follows from the number of pages that hold data (the mean field of greedy and FIFO
+//! cleaned, at an even pace, so their ages are evenly spaced. Each superblock has the same factor fewer valid pages than
+//! the next younger one. The factor follows from the number of pages that hold data (the mean field of greedy and FIFO
 //! cleaning: Desnoyers, ACM TOS 10(2), 2014). Which pages are valid, and whose they are, is uniformly random.
 //!
 //! Only sums, products and roots are computed, which are exact to the last bit on every processor. A logarithm is not.
