@@ -1,4 +1,4 @@
-"""Prints a digest of the code of the twin inside pages: what `tools/build-wasm` builds from, tests and comments apart."""
+"""Prints a digest of the code of the twin inside pages, tests and comments apart: what `tools/build-wasm` builds."""
 
 import hashlib
 import sys

@@ -12,7 +12,7 @@
     output: document.querySelector(`[data-slider="${slider.key}"] output`),
   }));
   const LOADS = ["mix", "block", "fill"]; // what the drive as it is has to do as well
-  const COLLAPSED = 0.02; // a ratio nearer to 1 is no difference
+  const LEVEL = 0.05; // a ratio nearer to 1 may be that of short windows, and is called level
 
   /* Words and numbers. */
   const group = (value, digits) => value.toLocaleString("en-US", { maximumFractionDigits: digits });
@@ -124,7 +124,7 @@
     const first = `${compact(iops(point))} IOPS with ${group(depth(), 0)} in flight` + (name ? `, limited by ${name}` : "");
     if (!before) return `${first}.`;
     const ratio = iops(point) / iops(before);
-    if (Math.abs(ratio - 1) < COLLAPSED) return `${first}: as many as the drive as it is.`;
+    if (Math.abs(ratio - 1) < LEVEL) return `${first}: level with the drive as it is.`;
     return `${first}: ${group(ratio, 2)} times the drive as it is.`;
   }
 
@@ -137,7 +137,7 @@
     const delta = cell.querySelector(".delta");
     const told = Number.isFinite(ratio);
     delta.textContent = told ? signed(ratio) : "";
-    const level = !told || Math.abs(ratio - 1) < COLLAPSED;
+    const level = !told || Math.abs(ratio - 1) < LEVEL;
     delta.dataset.way = level ? "" : ratio > 1 === better ? "good" : "bad";
   }
 
