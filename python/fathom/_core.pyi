@@ -55,6 +55,51 @@ class JobOp:
     def sizes(self) -> list[tuple[int, float]]: ...
 
 @final
+class FileSet:
+    """The files that a job works on. Sets with equal layouts are the same files."""
+
+    def __new__(cls, json: str) -> FileSet:
+        """Reads what `json` gives. Raises `ParseError`."""
+    def __hash__(self) -> int: ...
+    @property
+    def json(self) -> str:
+        """The normal form."""
+    @property
+    def count(self) -> int: ...
+    @property
+    def total_bytes(self) -> int: ...
+    @property
+    def sizes(self) -> list[tuple[int, float]]:
+        """Sizes in bytes, each with its weight."""
+    @property
+    def depth(self) -> int: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def open(self) -> int | None:
+        """Most files that a thread has open at once; None: all."""
+    @property
+    def select(self) -> Literal["roundrobin", "random", "zipf", "pareto"]: ...
+    @property
+    def visit(self) -> int | None:
+        """Requests to a file before the next; None: as many bytes as it has."""
+    @property
+    def threads(self) -> Literal["apart", "together"]: ...
+    @property
+    def present(self) -> float | None:
+        """Share of the files that are there when operations on names begin; None: by the operations."""
+    def other_paths(self) -> list[str]:
+        """Returns the other path of each file, which it has after a `rename`."""
+    def made_directories(self) -> list[str]:
+        """Returns the paths of the directories that `mkdir` makes."""
+    def directories(self) -> list[str]:
+        """Returns the paths of all directories, each behind the one that it is in."""
+    def paths(self) -> list[tuple[str, int]]:
+        """Returns the path of each file below the set's directory, with its size in bytes."""
+    def has_layout_of(self, other: FileSet) -> bool:
+        """Returns whether both are the same files, whatever is done with them."""
+
+@final
 class Pattern:
     """Where requests go. `kind` is the name in TOML; parameters that the kind lacks are None."""
 
@@ -136,6 +181,9 @@ class Job:
         100 % is the capacity. Other fractions are rounded down to whole MiB where they are that long, bytes to whole
         blocks. Requests stay in whole MiB at 100 % too: at most 1 MiB at the end is left.
         """
+    @property
+    def files(self) -> FileSet | None:
+        """The set of files that the job works on; None: a device or one file."""
     @property
     def align_bytes(self) -> int | None: ...
     @property

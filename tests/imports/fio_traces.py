@@ -24,6 +24,15 @@ _CALL = re.compile(r"(\w+)\(\d+<([^>]*)>(?:, .*, (\d+), (\d+))?\) += (\d+)")
 
 def by_fio(directory: Path, job_file: Path) -> dict[str, list[list[Io]]]:
     """What fio asks for: by file, the I/O of each of its jobs."""
+    found: dict[str, list[list[Io]]] = {}
+    for calls in in_order(directory, job_file):
+        for name in dict.fromkeys(name for name, _ in calls if name.endswith((".bin", ".0"))):
+            found.setdefault(name, []).append([one for other, one in calls if other == name])
+    return found
+
+
+def in_order(directory: Path, job_file: Path) -> list[list[tuple[str, Io]]]:
+    """What each of fio's processes asks for: names of files, each with a request."""
     traces = directory / "traces"
     traces.mkdir()
     command = [
@@ -41,15 +50,14 @@ def by_fio(directory: Path, job_file: Path) -> dict[str, list[list[Io]]]:
     subprocess.run(
         [*command, "fio", str(job_file)], cwd=directory, check=True, capture_output=True, timeout=60
     )
-    found: dict[str, list[list[Io]]] = {}
-    for trace in sorted(traces.iterdir()):
-        calls = [call for line in trace.read_text().splitlines() if (call := _CALL.match(line))]
-        for path in dict.fromkeys(call[2] for call in calls if call[2].endswith((".bin", ".0"))):
-            own = [
-                Io(_CALLS[call[1]], int(call[4] or 0), int(call[3] or 0)) for call in calls if call[2] == path
-            ]
-            found.setdefault(Path(path).name, []).append(own)
-    return found
+    return [
+        [
+            (Path(call[2]).name, Io(_CALLS[call[1]], int(call[4] or 0), int(call[3] or 0)))
+            for line in trace.read_text().splitlines()
+            if (call := _CALL.match(line))
+        ]
+        for trace in sorted(traces.iterdir())
+    ]
 
 
 def shares(requests: Sequence[Io], what: Callable[[Io], object]) -> dict[object, float]:

@@ -80,6 +80,8 @@ CHANGES: dict[str, tuple[tuple[str, ...], str]] = {
     "kb_base": (BASE, "kb_base=1000"),
     "stonewall": ((*BASE, "[other]", *BASE), "stonewall"),
     "nrfiles": (BASE, "nrfiles=3"),
+    "file_service_type": ((*NAMELESS, "nrfiles=4"), "file_service_type=random"),
+    "openfiles": ((*NAMELESS, "nrfiles=4", "file_service_type=sequential"), "openfiles=2"),
     "filesize": (("filename=f", "rw=write"), "filesize=1m"),
     "overwrite": (ONCE, "overwrite=1"),
     "exitall": (THREADS, "time_based=0\nexitall"),

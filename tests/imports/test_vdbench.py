@@ -196,7 +196,7 @@ def test_what_a_method_cannot_be_names_the_line_of_the_file(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("fsd=fsd1,anchor=/x\nrd=r,fwd=f\n", ":1: fsd=fsd1 is of file-system workloads"),
+        ("fsd=fsd1,anchor=/x\nrd=r,fwd=f,fwdrate=max\n", ":2: fwd=f: there is no f"),
         (ONE + "wd=w,sd=sd1,xfersize=(4k,1m,4k)\nrd=r,wd=w\n", ":2: xfersize=(4k,1m,4k): 256 sizes"),
         (ONE + "wd=w,sd=sd1\nrd=r,wd=other\n", ":3: wd=other: there is no other"),
         (ONE + "wd=w,sd=sd1,rdpct=x\nrd=r,wd=w\n", ":2: rdpct=x: x is not a number"),

@@ -16,6 +16,7 @@ from fathom.method.method import parse_method
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "import-vdbench.md"
 S, W, R = Section.STORAGE, Section.WORKLOAD, Section.RUN
+F, FW = Section.FILES, Section.FILE_WORKLOAD
 
 #: For each applied key two ways to write it that ask for different I/O.
 CHANGES: dict[tuple[Section, str], tuple[str, str]] = {
@@ -54,11 +55,34 @@ CHANGES: dict[tuple[Section, str], tuple[str, str]] = {
     (R, "forcompression"): ("compression=50", "forcompression=20"),
     (R, "distribution"): ("iorate=100,distribution=e", "iorate=100,distribution=d"),
     (R, "openflags"): ("openflags=o_direct", "openflags=directio_off"),
+    (F, "anchor"): ("anchor=/a", "anchor=/b"),
+    (F, "width"): ("width=1", "width=2"),
+    (F, "depth"): ("depth=1", "depth=2"),
+    (F, "sizes"): ("size=64k", "sizes=128k"),
+    (F, "files"): ("files=20", "files=30"),
+    (F, "openflags"): ("openflags=o_direct", "openflags=directio_off"),
+    (FW, "fsd"): ("fsd=fsd1", "fsd=other"),
+    (FW, "readpct"): ("rdpct=30", "readpct=40"),
+    (FW, "stopafter"): ("stopafter=5", "stopafter=6"),
+    (FW, "operation"): ("operation=read,rdpct=100", "operation=getattr"),
+    (FW, "fileselect"): ("fileselect=random", "fileselect=sequential"),
+    (FW, "fileio"): ("fileio=random", "fileio=sequential,operation=write"),
+    (FW, "xfersizes"): ("xfersize=4k", "xfersizes=8k"),
+    (FW, "skew"): ("skew=20", "skew=30"),
+    (FW, "threads"): ("threads=2", "threads=3"),
+    (FW, "openflags"): ("openflags=o_direct", "openflags=directio_off"),
+    (R, "fwd"): ("fwd=fwd1", "fwd=fwd2"),
+    (R, "fwdrate"): ("fwdrate=100", "fwdrate=200"),
+    (R, "operations"): ("operations=(read,write)", "operations=(getattr,open)"),
+    (R, "format"): ("format=only", "format=yes"),
 }
+OF_FILES = ("fwd=", "fwdrate=", "operations=", "format=")
 
 
 def parm(section: Section, line: str) -> str:
     """A whole file with a line of that section."""
+    if section in (F, FW) or line.startswith(OF_FILES):
+        return parm_of_files(section, line)
     at = {one: f",{line}" if one is section else "" for one in Section}
     general = f"{line}\n" if section is Section.GENERAL else ""
     host = f"hd=default,{line}\n" if section is Section.HOST else ""
@@ -70,6 +94,20 @@ def parm(section: Section, line: str) -> str:
     return (
         f"{general}{host}sd=sd1{lun},align=4k{at[S]}\nsd=other,lun=/dev/sdz\n"
         f"wd=wd1,sd=sd1*,rdpct=50{at[W]}\nwd=wd2,sd=sd1*,rdpct=0\nrd=rd1{workload}{rate}{at[R]}\n"
+    )
+
+
+def parm_of_files(section: Section, line: str) -> str:
+    """A whole file of runs on files with a line of that section."""
+    at = {one: f",{line}" if one is section else "" for one in Section}
+    run = "" if line.startswith("fwd=") else ",fwd=fwd*" if line.startswith("skew") else ",fwd=fwd1"
+    rate = (
+        "" if line.startswith("fwdrate=") else ",fwdrate=100" if line.startswith("skew") else ",fwdrate=max"
+    )
+    return (
+        f"fsd=fsd1,anchor=/x,size=64k{at[F]}\nfsd=other,anchor=/y\n"
+        f"fwd=default,fsd=fsd1,fileio=random\nfwd=fwd1,operation=read{at[FW]}\nfwd=fwd2,operation=write\n"
+        f"rd=rd1{run}{rate}{at[R]}\n"
     )
 
 
@@ -188,18 +226,23 @@ WORDS = [(key.section, name) for key in KEYS for name in (key.name, *key.aliases
 @given(
     keys=st.lists(st.tuples(st.sampled_from(WORDS), st.integers(2, 20), VALUES), max_size=6),
     unknown=st.booleans(),
+    on_files=st.booleans(),
 )
 def test_no_file_is_accepted_with_a_key_that_is_neither_applied_nor_noted(
-    tmp_path: Path, keys: list[tuple[tuple[Section, str], int, str]], unknown: bool
+    tmp_path: Path, keys: list[tuple[tuple[Section, str], int, str]], unknown: bool, on_files: bool
 ) -> None:
     """Random files from all keys, abbreviated at random, each key on a line of its own."""
     lines: list[tuple[Section, str, str]] = [
         (S, "sd", "sd1"),
         (S, "lun", "/dev/sdb"),
+        (F, "fsd", "fsd1"),
+        (F, "anchor", "/x"),
         (W, "wd", "wd1"),
         (W, "sd", "sd1"),
+        (FW, "fwd", "fwd1"),
+        (FW, "fsd", "fsd1"),
         (R, "rd", "rd1"),
-        (R, "wd", "wd1"),
+        *([(R, "fwd", "fwd1"), (R, "fwdrate", "max")] if on_files else [(R, "wd", "wd1")]),
     ]
     lines += [(section, word[:length], value) for (section, word), length, value in keys]
     if unknown:
@@ -219,7 +262,7 @@ def test_no_file_is_accepted_with_a_key_that_is_neither_applied_nor_noted(
     for section, word, value in lines:
         key = find_key(section, word)
         if key is None:
-            assert word in ("sd", "wd", "rd")
+            assert word in ("sd", "fsd", "wd", "fwd", "rd")
         elif key.use is Use.REFUSED:
             assert value in key.neutral
         elif key.use is Use.NOTED:

@@ -209,7 +209,7 @@ def test_a_file_put_in_place_of_a_checked_one_is_not_given_another_size(
     make(path)
     thesis.write_bytes(b"x" * MIB)
     # The last look before the file is opened and cut.
-    monkeypatch.setattr(files, "_free_bytes", lambda _: swap_in(path, thesis) or 1 << 40)
+    monkeypatch.setattr(files, "free_bytes", lambda _: swap_in(path, thesis) or 1 << 40)
     with pytest.raises(RefusedError, match="has taken its place"):
         make(path, 8192)
     assert path.stat().st_size == MIB
@@ -289,7 +289,7 @@ def test_a_disk_that_fills_while_space_is_reserved_leaves_no_file(
 ):
     point = small_ext4()
     before = os.statvfs(point).f_bavail
-    monkeypatch.setattr(files, "_free_bytes", lambda _: 1 << 40)
+    monkeypatch.setattr(files, "free_bytes", lambda _: 1 << 40)
     with pytest.raises(FathomError, match="not enough space"):
         make(point / "x.bin", 64 * MIB)
     assert not (point / "x.bin").exists()
@@ -301,7 +301,7 @@ def test_growing_an_own_file_on_a_full_disk_leaves_it_as_it_was(
 ):
     path = small_ext4() / "x.bin"
     make(path)
-    monkeypatch.setattr(files, "_free_bytes", lambda _: 1 << 40)
+    monkeypatch.setattr(files, "free_bytes", lambda _: 1 << 40)
     with pytest.raises(FathomError, match="not enough space"):
         make(path, 64 * MIB)
     assert path.stat().st_size == WHOLE

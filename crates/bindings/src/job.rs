@@ -1,5 +1,6 @@
 //! The job as a Python class: what methods, sessions and reports read of it, and the jobs made from it.
 
+mod files;
 mod parts;
 
 use std::{
@@ -13,7 +14,10 @@ use pyo3::{
 };
 use workload::{Arrival, Geometry, Load, OperationPositions, Split, ThreadPositions, Until};
 
-pub use self::parts::{Extent, JobOp, Pattern};
+pub use self::{
+    files::FileSet,
+    parts::{Extent, JobOp, Pattern},
+};
 use crate::parse::{job_from_text, refuse, to_json};
 
 /// One step's I/O, checked. Jobs made from it are checked too, and raise `ParseError`.
@@ -199,6 +203,11 @@ impl Job {
             block_bytes,
         });
         (span.start_bytes, span.size_bytes)
+    }
+
+    #[getter]
+    fn files(&self) -> Option<FileSet> {
+        self.job.files.clone().map(FileSet)
     }
 
     #[getter]

@@ -25,7 +25,7 @@ mod _core {
     #[pymodule_export]
     use super::handle::Handle;
     #[pymodule_export]
-    use super::job::{Extent, Job, JobOp, Pattern};
+    use super::job::{Extent, FileSet, Job, JobOp, Pattern};
     #[pymodule_export]
     use super::parse::{ParseError, parse_duration_ns, parse_method, parse_size_bytes};
     #[pymodule_export]

@@ -25,11 +25,11 @@ pub fn requests(
     let job = job.inner();
     let mut all = Vec::new();
     let streams = RequestStream::of_threads(&job, geometry, seed).map_err(refuse)?;
-    for ((thread, part), mut stream) in (0u32..).zip(job.parts()).zip(streams) {
-        let region = part.job.region.resolve(geometry).map_err(refuse)?;
-        let limits = part.job.limits_of(part.thread, region.size_bytes);
+    for (thread, mut stream) in (0u32..).zip(streams) {
+        let limits = job.thread_limits(thread, geometry).map_err(refuse)?;
         let (mut bytes, mut count) = (0u64, 0usize);
-        while count < most && bytes < limits.bytes && (count as u64) < limits.count {
+        let open = |bytes, count| bytes < limits.bytes && (count as u64) < limits.count;
+        while count < most && open(bytes, count) && !stream.is_over() {
             let one = stream.next_request();
             bytes += u64::from(one.size_bytes);
             count += 1;

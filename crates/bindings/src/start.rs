@@ -27,7 +27,7 @@ pub struct EngineTarget {
 
 #[pymethods]
 impl EngineTarget {
-    /// `kind`: `file`, `device`, `nvme-generic`, `null` or `nop`. `held`: device and inode of what was checked.
+    /// `kind`: `file`, `files`, `device`, `nvme-generic`, `null` or `nop`. `held`: device and inode of what was checked.
     #[new]
     #[pyo3(signature = (path, kind, capacity_bytes, held = None))]
     fn new(
@@ -38,6 +38,7 @@ impl EngineTarget {
     ) -> PyResult<Self> {
         let kind = match kind {
             "file" => engine::TargetKind::File,
+            "files" => engine::TargetKind::FileSet,
             "device" => engine::TargetKind::BlockDevice,
             "nvme-generic" => engine::TargetKind::NvmeGeneric,
             "null" => engine::TargetKind::Null,

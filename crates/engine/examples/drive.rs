@@ -161,6 +161,7 @@ fn job(settings: &HashMap<&str, &str>) -> Result<Job, Box<dyn Error>> {
         },
         pace: Pace::default(),
         errors: Errors::default(),
+        files: None,
         journal: None,
         until: Until {
             time_ns: Some((number(settings, "time_s", 5.0)? * 1e9) as u64),

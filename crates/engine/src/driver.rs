@@ -29,6 +29,8 @@ pub(crate) struct ThreadSpec {
     pub(crate) job: Arc<Job>,
     pub(crate) target: Arc<Target>,
     pub(crate) stream: RequestStream,
+    /// Its number among the threads of the job.
+    pub(crate) number: u32,
     pub(crate) limits: Limits,
     pub(crate) clock: Clock,
     pub(crate) cpu: Option<usize>,
@@ -153,7 +155,7 @@ impl<Q: QueuePair> Driver<Q> {
     }
 
     fn exhausted(&self) -> bool {
-        self.left.is_spent()
+        self.left.is_spent() || self.stream.is_over()
     }
 
     /// Returns whether a request can be issued, in a slot that is free.

@@ -151,6 +151,16 @@ pub enum EngineError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// Files of a set cannot be opened or held.
+    #[error(
+        "{path}: its files cannot be held open: {source}: set files = {{ ..., open = N }}, or raise RLIMIT_NOFILE (ulimit -n)"
+    )]
+    Files {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// io_uring was asked for and cannot be had.
     #[error(
         "io_uring cannot be used: {reason}: allow it (sysctl kernel.io_uring_disabled=0, or the container's seccomp profile) or use the threads backend"
@@ -205,6 +215,7 @@ impl EngineError {
             | Self::NothingKept { path }
             | Self::Journal { path, .. }
             | Self::Zones { path, .. }
+            | Self::Files { path, .. }
             | Self::Thread { path, .. }
             | Self::TargetFailed { path, .. } => Some(path),
             Self::NoTarget

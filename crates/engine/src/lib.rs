@@ -9,11 +9,14 @@
 mod affinity;
 mod aggregator;
 mod buffers;
+mod calls;
 mod clock;
 mod copying_queue;
 mod driver;
 mod error;
+mod file_set;
 mod gpu;
+mod in_set;
 mod load_thread;
 mod null;
 mod nvme;

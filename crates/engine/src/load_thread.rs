@@ -184,7 +184,7 @@ pub(crate) struct ThreadContext {
 pub(crate) struct Issuing(AtomicU64);
 
 impl Issuing {
-    const OP_BITS: u32 = 3;
+    const OP_BITS: u32 = 4;
 
     /// Notes an I/O that is issued now.
     #[inline(always)]

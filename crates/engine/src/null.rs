@@ -1,7 +1,7 @@
 //! A load thread on the null target: requests complete within the process, at the next reap and in the order in
 //! which they were submitted. No system call and no ring, so what is left is the cost of the load loop itself.
 
-use std::{collections::VecDeque, io, thread, time::Duration};
+use std::{collections::VecDeque, io};
 
 use workload::Request;
 
@@ -11,8 +11,7 @@ use crate::{
     buffers::Pages,
     clock::Clock,
     driver::{self, ThreadSpec},
-    load_thread::TICK_NS,
-    queue_pair::{QueuePair, SPIN_NS},
+    queue_pair::{QueuePair, wait_until},
 };
 
 /// The body of a load thread: waits for the start, runs, reports.
@@ -75,18 +74,7 @@ impl QueuePair for InProcess {
         if !self.queued.is_empty() {
             return Ok(());
         }
-        let begin_ns = self.clock.now_ns();
-        let gap_ns = until_ns.saturating_sub(begin_ns);
-        if gap_ns > SPIN_NS {
-            thread::sleep(Duration::from_nanos((gap_ns - SPIN_NS).min(TICK_NS)));
-            return Ok(());
-        }
-        let mut now_ns = begin_ns;
-        while now_ns < until_ns {
-            std::hint::spin_loop();
-            now_ns = self.clock.now_ns();
-        }
-        self.idle_ns += now_ns - begin_ns;
+        self.idle_ns += wait_until(&self.clock, until_ns);
         Ok(())
     }
 

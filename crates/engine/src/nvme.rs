@@ -13,7 +13,7 @@ use io_uring::{
     opcode::UringCmd80,
     squeue::{Entry128, PushError, SubmissionQueue},
 };
-use workload::{Job, Op, Request};
+use workload::{Job, Op, Request, name_ops};
 
 use self::command::{Command, STATUS_MASK};
 pub(crate) use self::command::{NVME_STATUS, describe_status};
@@ -144,7 +144,7 @@ impl Protocol for Commands {
                 self.transfer(ZONE_APPEND, request, buffers.write_from(index, size_bytes))
             }
             Op::Trim => self.deallocate(request, index),
-            Op::Flush => Command {
+            Op::Flush | name_ops!() => Command {
                 opcode: FLUSH,
                 nsid: self.nsid,
                 ..Command::default()

@@ -2,7 +2,7 @@
 
 use std::{fs::File, os::fd::AsRawFd};
 
-use crate::TargetSpec;
+use crate::{TargetSpec, file_set::Directory};
 
 /// `cachestat` (Linux 6.5), the same number on every architecture.
 const CACHESTAT: libc::c_long = 451;
@@ -34,7 +34,22 @@ fn cached_bytes(file: &File) -> Option<u64> {
 
 /// Returns what a reader must know of a buffered job on what is partly in memory.
 pub(crate) fn note(file: &File, spec: &TargetSpec) -> Option<String> {
-    let share = cached_bytes(file)? as f64 / spec.capacity_bytes.max(1) as f64;
+    said(cached_bytes(file)?, spec.capacity_bytes)
+}
+
+/// Returns it for a set of files, by a sample of them.
+pub(crate) fn note_of_set(directory: &Directory) -> Option<String> {
+    let (mut cached, mut all) = (0, 0);
+    for file in directory.sample() {
+        let file = file.ok()?;
+        cached += cached_bytes(&file)?;
+        all += file.metadata().ok()?.len();
+    }
+    said(cached, all)
+}
+
+fn said(cached: u64, all: u64) -> Option<String> {
+    let share = cached as f64 / all.max(1) as f64;
     (share > NOTED_SHARE).then(|| {
         format!(
             "{:.0} % of the target was in the page cache before the first I/O: reads of that part do not reach the drive",

@@ -1,10 +1,12 @@
 //! The seam between the load loop and what completes its requests: a submission queue and a completion queue.
 //! The loop is generic over it, so a target that no ring is needed for pays for none, and the ring for no choice.
 
-use std::io;
+use std::{io, thread, time::Duration};
 
 use recording::Remark;
 use workload::Request;
+
+use crate::{clock::Clock, load_thread::TICK_NS};
 
 /// Open load: a thread sleeps until this long before the next arrival, then spins. Waking up takes
 /// tens of microseconds; arrivals closer than this never sleep.
@@ -51,4 +53,21 @@ pub(crate) trait QueuePair {
 
     /// Returns what else a reader must know, in words.
     fn notes(&mut self) -> Vec<String>;
+}
+
+/// Waits until a moment, at most about a tick, where nothing is in flight that could end sooner. It sleeps while that is
+/// far and spins when it is near. Returns how long it spun, ns.
+pub(crate) fn wait_until(clock: &Clock, until_ns: u64) -> u64 {
+    let begin_ns = clock.now_ns();
+    let gap_ns = until_ns.saturating_sub(begin_ns);
+    if gap_ns > SPIN_NS {
+        thread::sleep(Duration::from_nanos((gap_ns - SPIN_NS).min(TICK_NS)));
+        return 0;
+    }
+    let mut now_ns = begin_ns;
+    while now_ns < until_ns {
+        std::hint::spin_loop();
+        now_ns = clock.now_ns();
+    }
+    now_ns - begin_ns
 }

@@ -1,11 +1,14 @@
 //! Setting up one thread's ring, with one registered file and one registered buffer region. It takes the newest
 //! features that the kernel accepts, tried one rung after the other.
 
-use std::{io, os::fd::RawFd};
+use std::{
+    io,
+    os::fd::{AsRawFd, OwnedFd, RawFd},
+};
 
 use io_uring::{Builder, IoUring, Submitter, cqueue, squeue};
 
-use crate::{buffers::Buffers, protocol::Protocol};
+use crate::{buffers::Buffers, file_set::raise_open_files, protocol::Protocol};
 
 /// Most submission entries the kernel accepts.
 const MOST_ENTRIES: u32 = 32_768;
@@ -122,8 +125,31 @@ impl<P: Protocol> Ring<P> {
     /// RLIMIT_MEMLOCK) costs speed only and becomes a note.
     pub(crate) fn register(&mut self, fd: Option<RawFd>, buffers: &Buffers) -> io::Result<()> {
         let Some(fd) = fd else { return Ok(()) };
+        self.io.submitter().register_files(&[fd])?;
+        self.register_buffers(buffers);
+        Ok(())
+    }
+
+    /// Registers a table for `len` files at once, and the buffers.
+    pub(crate) fn register_table(&mut self, len: u32, buffers: &Buffers) -> io::Result<()> {
+        raise_open_files();
+        let empty = vec![-1; len as usize];
+        self.io.submitter().register_files(&empty)?;
+        self.register_buffers(buffers);
+        Ok(())
+    }
+
+    /// Returns the registered table of `len` files, which is empty.
+    pub(crate) fn table(&self, len: u32) -> FileTable {
+        FileTable {
+            ring: self.io.as_raw_fd(),
+            len,
+            free: (0..len).rev().collect(),
+        }
+    }
+
+    fn register_buffers(&mut self, buffers: &Buffers) {
         let submitter = self.io.submitter();
-        submitter.register_files(&[fd])?;
         let region = buffers.region();
         let registered = match region.iov_len {
             ..=MOST_REGISTERED_BYTES => {
@@ -138,7 +164,6 @@ impl<P: Protocol> Ring<P> {
                 "I/O buffers are not registered ({error}); each I/O pins its own pages, which costs CPU: raise RLIMIT_MEMLOCK"
             )),
         }
-        Ok(())
     }
 
     /// Lets go of the target's descriptor now. Closing the ring would do so some time later, and the target could not
@@ -148,6 +173,69 @@ impl<P: Protocol> Ring<P> {
         // For empty operations nothing is registered; there is nothing to undo then.
         let _ = submitter.unregister_files();
         let _ = submitter.unregister_buffers();
+    }
+}
+
+/// The number of a file that a table does not hold.
+pub(crate) const NO_FILE: u32 = u32::MAX;
+
+/// The files that a ring holds open, by their numbers. Of use only while the ring is there, and on its thread.
+#[derive(Debug)]
+pub(crate) struct FileTable {
+    ring: RawFd,
+    len: u32,
+    free: Vec<u32>,
+}
+
+/// `struct io_uring_files_update` of `linux/io_uring.h`.
+#[repr(C)]
+struct FilesUpdate {
+    offset: u32,
+    reserved: u32,
+    fds: u64,
+}
+
+/// `IORING_REGISTER_FILES_UPDATE` of `linux/io_uring.h` (Linux 5.5).
+const REGISTER_FILES_UPDATE: libc::c_uint = 6;
+
+impl FileTable {
+    /// Returns how many files it takes.
+    pub(crate) fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Returns a number that was never used or was given back.
+    pub(crate) fn take(&mut self) -> Option<u32> {
+        self.free.pop()
+    }
+
+    /// Gives a number back.
+    pub(crate) fn give_back(&mut self, number: u32) {
+        self.free.push(number);
+    }
+
+    /// Puts a file in the place of what had its number. The ring keeps it open from then on.
+    pub(crate) fn put(&self, number: u32, file: &OwnedFd) -> io::Result<()> {
+        let fd = file.as_raw_fd();
+        let update = FilesUpdate {
+            offset: number,
+            reserved: 0,
+            fds: &raw const fd as u64,
+        };
+        // SAFETY: the kernel reads the update and the one descriptor that it points to; both outlive the call.
+        let done = unsafe {
+            libc::syscall(
+                libc::SYS_io_uring_register,
+                self.ring,
+                REGISTER_FILES_UPDATE,
+                &raw const update,
+                1,
+            )
+        };
+        match done {
+            1 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use crate::{
     Backend, EngineError, Options, Run, SetupReport, TargetKind, TargetSetup, TargetSpec,
     affinity::allowed_cpus,
     aggregator::Aggregator,
+    calls,
     clock::Clock,
     driver::ThreadSpec,
     load_thread::{Message, Shared, ThreadContext},
@@ -55,7 +56,7 @@ pub fn start(job: &Job, targets: &[TargetSpec], options: &Options) -> Result<Run
     {
         return Err(EngineError::NoRing {
             reason: format!(
-                "{reason}; NVMe passthrough, nop:, the pattern zones and verify have no other way"
+                "{reason}; NVMe passthrough, nop:, sets of files, the pattern zones and verify have no other way"
             ),
         });
     }
@@ -101,6 +102,8 @@ struct ThreadPart {
     /// The job, or its stream's.
     job: Arc<Job>,
     stream: Option<Arc<str>>,
+    /// Its number among the threads of that job.
+    number: u32,
     requests: RequestStream,
     limits: Limits,
 }
@@ -183,6 +186,7 @@ impl<'o> Starter<'o> {
                 Ok(ThreadPart {
                     job: Arc::clone(stream.map_or(&job, |(_, job)| job)),
                     stream: stream.map(|(name, _)| Arc::clone(name)),
+                    number: part.thread,
                     requests,
                     limits: limits.map_err(stream_error)?,
                 })
@@ -202,6 +206,7 @@ impl<'o> Starter<'o> {
                 job: part.job,
                 target: Arc::clone(target),
                 stream: part.requests,
+                number: part.number,
                 limits: part.limits,
                 clock: self.clock,
                 cpu,
@@ -215,8 +220,10 @@ impl<'o> Starter<'o> {
                 context: self.context(index, thread, part.stream),
             };
             let of = spec.context.clone();
+            let names = spec.job.is_metadata();
             let body = match target.spec.kind {
                 TargetKind::Null => null::run,
+                TargetKind::FileSet if names => calls::run,
                 _ => uring::run,
             };
             self.spawn(target, &of, move || body(spec))?;

@@ -5,7 +5,7 @@ use io_uring::{
     squeue::{Entry, PushError, SubmissionQueue},
     types::Fixed,
 };
-use workload::{Op, Request};
+use workload::{Op, Request, name_ops};
 
 use crate::{
     buffers::Buffers,
@@ -42,29 +42,14 @@ impl Protocol for Encoder {
         buffers: &mut Buffers,
         into: &mut SubmissionQueue<'_, Entry>,
     ) -> Result<(), PushError> {
-        let (size, at, index) = (request.size_bytes, request.offset_bytes, usize::from(slot));
-        let tag = u64::from(slot);
-        match request.op {
-            Op::Read => {
-                let data = buffers.read_at(index);
-                push(&self.read(data, size, at).user_data(tag), into)
-            }
-            Op::Write | Op::Append => {
-                let data = buffers.write_from(index, size);
-                let stream = self.write_stream(request.placement);
-                push(&self.write(data, size, at, stream).user_data(tag), into)
-            }
-            Op::Trim | Op::Flush | Op::WriteZeroes => {
-                push(&self.without_data(request).user_data(tag), into)
-            }
-        }
+        self.queue_to(FILE, request, slot, buffers, into)
     }
 
     #[inline(always)]
     fn success(&self, request: &Request) -> i32 {
         match request.op {
             Op::Read | Op::Write | Op::Append => request.size_bytes as i32,
-            Op::Trim | Op::Flush | Op::WriteZeroes => 0,
+            Op::Trim | Op::Flush | Op::WriteZeroes | name_ops!() => 0,
         }
     }
 
@@ -105,6 +90,37 @@ impl Protocol for Nops {
 }
 
 impl Encoder {
+    /// Queues the entry for `request` to a registered file, tagged with the slot. Fails only where the queue is full.
+    #[inline(always)]
+    pub(crate) fn queue_to(
+        &self,
+        file: Fixed,
+        request: &Request,
+        slot: u16,
+        buffers: &mut Buffers,
+        into: &mut SubmissionQueue<'_, Entry>,
+    ) -> Result<(), PushError> {
+        let (size, at, index) = (request.size_bytes, request.offset_bytes, usize::from(slot));
+        let tag = u64::from(slot);
+        match request.op {
+            Op::Read => {
+                let data = buffers.read_at(index);
+                push(&self.read(file, data, size, at).user_data(tag), into)
+            }
+            Op::Write | Op::Append => {
+                let data = buffers.write_from(index, size);
+                let stream = self.write_stream(request.placement);
+                push(
+                    &self.write(file, data, size, at, stream).user_data(tag),
+                    into,
+                )
+            }
+            Op::Trim | Op::Flush | Op::WriteZeroes | name_ops!() => {
+                push(&self.without_data(file, request).user_data(tag), into)
+            }
+        }
+    }
+
     /// Write stream n of a block device is placement handle n - 1 of its namespace; 0 is that of writes without one.
     #[inline(always)]
     fn write_stream(&self, placement: u16) -> u8 {
@@ -115,25 +131,25 @@ impl Encoder {
     }
 
     #[inline(always)]
-    fn read(&self, data: *mut u8, size: u32, at: u64) -> Entry {
+    fn read(&self, file: Fixed, data: *mut u8, size: u32, at: u64) -> Entry {
         if self.registered_buffers {
-            opcode::ReadFixed::new(FILE, data, size, BUFFER)
+            opcode::ReadFixed::new(file, data, size, BUFFER)
                 .offset(at)
                 .build()
         } else {
-            opcode::Read::new(FILE, data, size).offset(at).build()
+            opcode::Read::new(file, data, size).offset(at).build()
         }
     }
 
     #[inline(always)]
-    fn write(&self, data: *const u8, size: u32, at: u64, stream: u8) -> Entry {
+    fn write(&self, file: Fixed, data: *const u8, size: u32, at: u64, stream: u8) -> Entry {
         if self.registered_buffers {
-            opcode::WriteFixed::new(FILE, data, size, BUFFER)
+            opcode::WriteFixed::new(file, data, size, BUFFER)
                 .offset(at)
                 .write_stream(stream)
                 .build()
         } else {
-            opcode::Write::new(FILE, data, size)
+            opcode::Write::new(file, data, size)
                 .offset(at)
                 .write_stream(stream)
                 .build()
@@ -142,24 +158,26 @@ impl Encoder {
 
     /// Returns the entry of a trim, flush or write of zeroes.
     #[inline(never)]
-    fn without_data(&self, request: &Request) -> Entry {
+    fn without_data(&self, file: Fixed, request: &Request) -> Entry {
         let (size, at) = (request.size_bytes, request.offset_bytes);
         match request.op {
-            Op::Trim => self.trim(size, at),
+            Op::Trim => self.trim(file, size, at),
             Op::WriteZeroes => fallocate(
+                file,
                 size,
                 at,
                 libc::FALLOC_FL_ZERO_RANGE | libc::FALLOC_FL_KEEP_SIZE,
             ),
-            _ => opcode::Fsync::new(FILE).build(),
+            _ => opcode::Fsync::new(file).build(),
         }
     }
 
-    fn trim(&self, size: u32, at: u64) -> Entry {
+    fn trim(&self, file: Fixed, size: u32, at: u64) -> Entry {
         if self.discard_command {
             return discard(at, u64::from(size));
         }
         fallocate(
+            file,
             size,
             at,
             libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE,
@@ -177,8 +195,8 @@ pub(crate) fn discard(at: u64, bytes: u64) -> Entry {
         .build()
 }
 
-fn fallocate(size: u32, at: u64, mode: i32) -> Entry {
-    opcode::Fallocate::new(FILE, u64::from(size))
+fn fallocate(file: Fixed, size: u32, at: u64, mode: i32) -> Entry {
+    opcode::Fallocate::new(file, u64::from(size))
         .offset(at)
         .mode(mode)
         .build()

@@ -14,10 +14,11 @@ use std::{
     sync::Arc,
 };
 
-use workload::{Geometry, Job, Op, Pattern};
+use workload::{Geometry, Job, Op, Pattern, name_ops};
 
 use crate::{
     EngineError,
+    file_set::Directory,
     nvme::{self, Namespace},
     page_cache,
     queue_attributes::QueueAttributes,
@@ -29,6 +30,8 @@ use crate::{
 pub enum TargetKind {
     /// A regular file.
     File,
+    /// A directory with the job's set of files.
+    FileSet,
     /// A block device or partition.
     BlockDevice,
     /// An NVMe namespace's generic character device (`/dev/ngXnY`), by passthrough.
@@ -53,7 +56,7 @@ pub struct TargetSpec {
     pub held: Option<FileId>,
 }
 
-/// Which file or device a path leads to: no other has it while this one is open.
+/// Which file, directory or device a path leads to: no other has it while this one is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileId {
     /// Number of the device that a file is on; of a device's node, the number of that device.
@@ -64,7 +67,7 @@ pub struct FileId {
 
 impl FileId {
     fn of(found: &Metadata) -> Self {
-        match found.is_file() {
+        match found.is_file() || found.is_dir() {
             true => Self {
                 device: found.dev(),
                 inode: found.ino(),
@@ -91,6 +94,8 @@ pub(crate) struct Target {
     pub(crate) placement_ids: Vec<u16>,
     /// Host-managed zoned devices.
     pub(crate) zoned: Option<Arc<Zoned>>,
+    /// Sets of files: the directory that holds them.
+    pub(crate) directory: Option<Arc<Directory>>,
     /// Write streams of a block device (Linux 6.16); 0: none.
     write_streams: u16,
     /// What of a buffered job's file was in memory before.
@@ -109,6 +114,7 @@ impl Target {
             namespace: None,
             placement_ids: Vec::new(),
             zoned: None,
+            directory: None,
             write_streams: 0,
             cached_note: None,
             file: None,
@@ -118,8 +124,10 @@ impl Target {
             TargetKind::Null | TargetKind::Nop => target,
             TargetKind::NvmeGeneric => target.open_generic(job)?,
             TargetKind::File | TargetKind::BlockDevice => target.open_block_or_file(job)?,
+            TargetKind::FileSet => target.open_set(job)?,
         };
-        if target.file.is_none() && job.content.verify.is_some() {
+        target.check_set(job)?;
+        if target.file.is_none() && target.directory.is_none() && job.content.verify.is_some() {
             return Err(EngineError::NothingKept {
                 path: spec.path.clone(),
             });
@@ -127,6 +135,9 @@ impl Target {
         target.check_zones(job)?;
         target.check_gpu(job)?;
         target.check_placement(job)?;
+        if target.directory.is_some() {
+            return Ok(target);
+        }
         let may_grow = spec.kind == TargetKind::File && !job_ops().any(|op| op == Op::Read);
         if !may_grow {
             target.check_size(job)?;
@@ -159,6 +170,54 @@ impl Target {
         Ok(self)
     }
 
+    fn open_set(mut self, job: &Job) -> Result<Self, EngineError> {
+        let Some(set) = &job.files else {
+            return Ok(self);
+        };
+        let (spec, writes) = (&self.spec, writes(job));
+        let failed = |error: io::Error| match error.raw_os_error() {
+            Some(libc::EINVAL) if job.direct => no_direct(spec),
+            _ => open_error(spec, writes, error),
+        };
+        let (directory, found) = Directory::open(spec, set, writes, job.direct).map_err(failed)?;
+        if spec.held.is_some_and(|held| held != FileId::of(&found)) {
+            return Err(EngineError::Replaced {
+                path: spec.path.clone(),
+            });
+        }
+        let first = directory.file(0).map_err(failed)?.into();
+        let block_bytes = match job.direct {
+            true => direct_alignment(&first, spec.kind).ok_or_else(|| no_direct(spec))?,
+            false => 1,
+        };
+        if !job.direct && job.mix.ops.iter().any(|block| block.op == Op::Read) {
+            self.cached_note = page_cache::note_of_set(&directory);
+        }
+        self.geometry = geometry(spec, block_bytes);
+        self.direct = job.direct;
+        self.directory = Some(Arc::new(directory));
+        Ok(self)
+    }
+
+    /// A job with a set of files runs on one, and no other job does. Where nothing is behind the target, none is needed.
+    fn check_set(&self, job: &Job) -> Result<(), EngineError> {
+        let (found, expected) = match (self.spec.kind, job.files.is_some()) {
+            (TargetKind::FileSet, false) => (
+                "a directory of files",
+                "one file or device: give the job `files`",
+            ),
+            (TargetKind::File | TargetKind::BlockDevice | TargetKind::NvmeGeneric, true) => {
+                ("one file or device", "a directory with the job's files")
+            }
+            _ => return Ok(()),
+        };
+        Err(EngineError::WrongKind {
+            path: self.spec.path.clone(),
+            found,
+            expected,
+        })
+    }
+
     fn open_generic(mut self, job: &Job) -> Result<Self, EngineError> {
         let spec = &self.spec;
         let writes = writes(job);
@@ -188,7 +247,7 @@ impl Target {
     /// Returns whether only io_uring can run `job` on it.
     pub(crate) fn needs_ring(&self, job: &Job) -> bool {
         self.namespace.is_some()
-            || self.spec.kind == TargetKind::Nop
+            || matches!(self.spec.kind, TargetKind::Nop | TargetKind::FileSet)
             || matches!(job.pattern, Pattern::Zones { .. })
             || job.content.verify.is_some()
     }
@@ -361,7 +420,7 @@ impl KernelLimits {
         let known = match op {
             Op::Read | Op::Write => self.transfer_bytes,
             Op::Append => self.append_bytes.or(self.transfer_bytes),
-            Op::Trim | Op::Flush | Op::WriteZeroes => None,
+            Op::Trim | Op::Flush | Op::WriteZeroes | name_ops!() => None,
         };
         known.map_or(u64::MAX, NonZeroU64::get)
     }
@@ -447,7 +506,9 @@ fn check_kind(spec: &TargetSpec, found: std::fs::FileType) -> Result<(), EngineE
     let expected = match spec.kind {
         TargetKind::BlockDevice => "a block device",
         TargetKind::NvmeGeneric => "a character device",
-        TargetKind::File | TargetKind::Null | TargetKind::Nop => "a regular file",
+        TargetKind::File | TargetKind::FileSet | TargetKind::Null | TargetKind::Nop => {
+            "a regular file"
+        }
     };
     let found = match () {
         () if found.is_file() => "a regular file",

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use workload::{Job, Limits, Load, Op, Request, RequestStream};
+use workload::{Job, Limits, Load, Op, Request, RequestStream, name_ops};
 
 use crate::{
     TargetKind, TargetSetup,
@@ -244,6 +244,8 @@ fn perform(target: &Target, request: &Request, buffers: &mut Buffers) -> Result<
         Op::Flush => (unsafe { libc::fsync(fd) } as isize, 0),
         Op::Trim => (deallocate(target, fd, request), 0),
         Op::WriteZeroes => (write_zeroes(target, fd, request), 0),
+        // Operations on names need a set of files, and that a ring.
+        name_ops!() => return Err(-libc::EINVAL),
     };
     match result {
         -1 => Err(-io::Error::last_os_error()

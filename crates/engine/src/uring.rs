@@ -6,7 +6,7 @@ mod queues;
 use std::{io, mem, path::Path, sync::Arc};
 
 use io_uring::{cqueue, squeue};
-use workload::{Load, Op, Pattern};
+use workload::{FileSet, Job, Load, Op, Pattern};
 
 use self::queues::Queues;
 use crate::{
@@ -16,7 +16,9 @@ use crate::{
     clock::Clock,
     copying_queue::CopyingQueue,
     driver::{self, ThreadSpec},
+    file_set::{Directory, open_at_once},
     gpu::{Gpu, GpuMemory},
+    in_set::InSet,
     load_thread::Meter,
     nvme::Commands,
     protocol::Protocol,
@@ -36,10 +38,17 @@ pub(crate) fn run(spec: ThreadSpec) {
     if target.spec.kind == TargetKind::Nop {
         return run_with(&spec, empty);
     }
-    if spec.gpu {
+    if spec.gpu && target.directory.is_none() {
         return match target.namespace {
             None => run_to_gpu(&spec, plain),
             Some(_) => run_to_gpu(&spec, passthrough),
+        };
+    }
+    if target.directory.is_some() {
+        return match (spec.gpu, spec.job.content.verify) {
+            (true, _) => run_to_gpu(&spec, in_set),
+            (false, None) => run_with(&spec, in_set),
+            (false, Some(_)) => run_with(&spec, |l, r| checked(l, in_set(l, r)?)),
         };
     }
     let facts = (&target.namespace, &target.zoned, spec.job.content.verify);
@@ -182,7 +191,12 @@ fn set_up<P: Protocol>(
         _ => iodepth,
     };
     let buffers = Buffers::new(job, slots, spec.seed, spec.huge_pages)?;
-    ring.register(target.fd(), &buffers).map_err(no_ring)?;
+    match &target.directory {
+        None => ring.register(target.fd(), &buffers).map_err(no_ring)?,
+        Some(directory) => ring
+            .register_table(open_files(spec, directory), &buffers)
+            .map_err(|source| files_error(spec, source))?,
+    }
     let encoder = make(spec, &mut ring)?;
     let not_huge = spec.huge_pages.then(|| buffers.huge_page_note()).flatten();
     let pages = match not_huge {
@@ -238,6 +252,49 @@ fn plain<P: Protocol<Entry = squeue::Entry, Completion = cqueue::Entry>>(
         discard_command,
         write_streams: target.sends_write_streams(job),
     })
+}
+
+/// Reads and writes in a set of files.
+fn in_set<P: Protocol<Entry = squeue::Entry, Completion = cqueue::Entry>>(
+    spec: &ThreadSpec,
+    ring: &mut Ring<P>,
+) -> Result<InSet, EngineError> {
+    let (job, encoder) = (&*spec.job, plain(spec, ring)?);
+    let Some(directory) = &spec.target.directory else {
+        return Err(no_ring(io::Error::other("the target is no set of files")));
+    };
+    let table = ring.table(open_files(spec, directory));
+    let part = (spec.number, job.load.threads());
+    InSet::new(
+        encoder,
+        directory,
+        &job_set(job, directory),
+        table,
+        part,
+        job.load.iodepth(),
+    )
+    .map_err(|source| files_error(spec, source))
+}
+
+/// Returns how many files the thread has open at once: no fewer than it has I/O in flight, so that one without can make
+/// way.
+fn open_files(spec: &ThreadSpec, directory: &Directory) -> u32 {
+    let (job, set) = (&*spec.job, job_set(&spec.job, directory));
+    let own = set.files_of(spec.number, job.load.threads()).len() as u32;
+    let all_threads = job.load.threads();
+    open_at_once(&set, own, all_threads).max(job.load.iodepth().min(own))
+}
+
+/// Returns the files as the thread's job goes through them: streams differ in that.
+fn job_set(job: &Job, directory: &Directory) -> FileSet {
+    job.files.clone().unwrap_or_else(|| directory.set.clone())
+}
+
+fn files_error(spec: &ThreadSpec, source: io::Error) -> EngineError {
+    EngineError::Files {
+        path: spec.target.spec.path.clone(),
+        source,
+    }
 }
 
 /// NVMe commands to a generic device.

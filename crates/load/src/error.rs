@@ -30,6 +30,9 @@ pub enum LoadError {
     /// A system was to get a file system.
     #[error("a system has its own file system, or none: name it bare")]
     LayeredSystem,
+    /// A twin was to have a set of files.
+    #[error("twins hold no sets of files: run the job on a directory (dir:PATH)")]
+    FileSet,
     /// Not one seed per twin.
     #[error("{seeds} seeds for {twins} twins")]
     Seeds {

@@ -36,6 +36,9 @@ pub fn start_twins(
             twins: devices.len(),
         });
     }
+    if job.files.is_some() {
+        return Err(LoadError::FileSet);
+    }
     let jobs = job.of_targets(devices.len())?;
     let stopping = precision.map(|rule| {
         let round_ns = hold_every_ns;

@@ -20,7 +20,7 @@ mod work;
 
 use std::collections::VecDeque;
 
-use workload::{Op, Request};
+use workload::{Op, Request, name_ops};
 
 use self::cache::{Segments, WriteCache};
 use self::layout::{Layout, Place};
@@ -240,6 +240,7 @@ impl Disk {
             }
             Op::Flush if self.cache.is_clean() && self.shut_out.is_empty() => self.answer(slot, 0),
             Op::Flush => self.flushes.push(slot),
+            name_ops!() => self.answer(slot, EOPNOTSUPP),
         }
     }
 

@@ -21,7 +21,7 @@ mod write_back;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use workload::{Op, Request};
+use workload::{Op, Request, name_ops};
 
 use crate::device::params::{HostParams, ParamError, fail};
 use crate::device::{Account, Completion, CompletionKind, Device};
@@ -228,6 +228,7 @@ impl<D: Device> FileSystem<D> {
                 self.end(slot, 0);
             }
             Op::Append => self.end(slot, EOPNOTSUPP),
+            name_ops!() => self.end(slot, EOPNOTSUPP),
         }
     }
 

@@ -12,7 +12,7 @@ mod route;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
-use workload::{Op, Request};
+use workload::{Op, Request, name_ops};
 
 use crate::device::params::HostParams;
 use crate::device::{Account, Completion, CompletionKind, Device, Residence, ResourceTime, Share};
@@ -273,7 +273,7 @@ impl System {
                 };
                 drive.write(index, bytes as u64, amplification, now_ns)
             }
-            Op::Trim | Op::Flush => {
+            Op::Trim | Op::Flush | name_ops!() => {
                 job.location = Location::Leaving;
                 self.calendar
                     .push(now_ns + us_to_ns(drive.params().write_ack_us), index);

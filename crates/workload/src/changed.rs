@@ -17,6 +17,11 @@ impl Job {
         self.ops().any(Op::is_destructive)
     }
 
+    /// Whether it works on names and attributes of files, and on nothing else.
+    pub fn is_metadata(&self) -> bool {
+        self.ops().all(Op::is_metadata)
+    }
+
     /// Whether any operation carries data to the target.
     pub fn writes(&self) -> bool {
         self.ops().any(Op::writes)

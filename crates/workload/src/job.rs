@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Op, Position, Split, Stream};
+use crate::{FileSet, Op, Position, Split, Stream};
 
 /// One step's I/O. Written in TOML or JSON; see `docs/reference/job.md`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,6 +20,9 @@ pub struct Job {
     pub position: Position,
     /// Part of the target that is touched.
     pub region: Region,
+    /// The set of files that the target is. `None`: a device, or one file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<FileSet>,
     /// Alignment of offsets in bytes, counted from the region's start. `None`: random patterns align
     /// each request to its own block size, sequential ones follow on without gaps.
     pub align_bytes: Option<u64>,

@@ -7,6 +7,7 @@
 
 mod changed;
 mod error;
+mod files;
 mod geometry;
 mod job;
 mod method;
@@ -21,6 +22,7 @@ mod units;
 mod zones;
 
 pub use error::ParseError;
+pub use files::{FileSet, FileShare, FileThreads, Select, Visit};
 pub use geometry::Geometry;
 pub use job::{
     Arrival, Block, BlockShare, Content, Errors, Extent, HotBand, Job, Load, Mix, Offsets, Pace,

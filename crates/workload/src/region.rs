@@ -1,6 +1,6 @@
 //! Regions and end conditions made concrete for one target.
 
-use crate::{Extent, Geometry, Job, Region, StreamError, Until};
+use crate::{Extent, FileSet, FileThreads, Geometry, Job, Region, StreamError, Until};
 
 /// Part of a target in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +117,31 @@ impl Job {
             time_ns: whole.time_ns,
             bytes: part(blocks).saturating_mul(grain_bytes),
             count: part(whole.count),
+        }
+    }
+
+    /// Returns when thread `thread` ends, in a set of files. A multiple of the set is one of the thread's own files, where
+    /// it has some. So once is each of their blocks once, though other threads have larger files.
+    pub(crate) fn limits_in_files(&self, set: &FileSet, thread: u32) -> Limits {
+        let (threads, all_bytes) = (self.load.threads(), set.total_bytes());
+        let apart = set.threads == FileThreads::Apart;
+        let (Some(multiple), true) = (self.until.region_multiple, apart) else {
+            return self.limits_of(thread, all_bytes);
+        };
+        let until = Until {
+            region_multiple: None,
+            ..self.until
+        };
+        let limits = self.with_until(until).limits_of(thread, all_bytes);
+        let block_bytes = self.only_size().unwrap_or(1);
+        let own = set.files_of(thread, threads).map(|file| {
+            let size_bytes = set.size_of(file);
+            size_bytes - size_bytes % block_bytes
+        });
+        let own_bytes = (own.sum::<u64>() as f64 * multiple) as u64;
+        Limits {
+            bytes: limits.bytes.min(own_bytes),
+            ..limits
         }
     }
 

@@ -19,11 +19,43 @@ pub enum Op {
     WriteZeroes = 4,
     /// Zone append.
     Append = 5,
+    /// Make an empty file.
+    Create = 6,
+    /// Open a file.
+    Open = 7,
+    /// Close a file that was made or opened.
+    Close = 8,
+    /// Read a file's attributes.
+    Stat = 9,
+    /// Give a file its other name.
+    Rename = 10,
+    /// Remove a file.
+    Delete = 11,
+    /// Make a directory.
+    Mkdir = 12,
+    /// Remove an empty directory.
+    Rmdir = 13,
+}
+
+/// Matches every operation on names. As a pattern it leaves a match exhaustive, so that the compiler names each one
+/// that lacks another operation.
+#[macro_export]
+macro_rules! name_ops {
+    () => {
+        $crate::Op::Create
+            | $crate::Op::Open
+            | $crate::Op::Close
+            | $crate::Op::Stat
+            | $crate::Op::Rename
+            | $crate::Op::Delete
+            | $crate::Op::Mkdir
+            | $crate::Op::Rmdir
+    };
 }
 
 impl Op {
     /// Number of operations.
-    pub const COUNT: usize = 6;
+    pub const COUNT: usize = 14;
     /// Every operation, in discriminant order.
     pub const ALL: [Op; Op::COUNT] = [
         Op::Read,
@@ -32,6 +64,14 @@ impl Op {
         Op::Flush,
         Op::WriteZeroes,
         Op::Append,
+        Op::Create,
+        Op::Open,
+        Op::Close,
+        Op::Stat,
+        Op::Rename,
+        Op::Delete,
+        Op::Mkdir,
+        Op::Rmdir,
     ];
 
     /// Returns the name used in TOML, JSON and result tables.
@@ -43,6 +83,14 @@ impl Op {
             Op::Flush => "flush",
             Op::WriteZeroes => "write-zeroes",
             Op::Append => "append",
+            Op::Create => "create",
+            Op::Open => "open",
+            Op::Close => "close",
+            Op::Stat => "stat",
+            Op::Rename => "rename",
+            Op::Delete => "delete",
+            Op::Mkdir => "mkdir",
+            Op::Rmdir => "rmdir",
         }
     }
 
@@ -58,7 +106,17 @@ impl Op {
 
     /// Returns whether the operation changes what a later read returns.
     pub const fn is_destructive(self) -> bool {
-        !matches!(self, Op::Read | Op::Flush)
+        !matches!(self, Op::Read | Op::Flush | Op::Open | Op::Close | Op::Stat)
+    }
+
+    /// Returns whether it works on names and attributes of files instead of their data.
+    pub const fn is_metadata(self) -> bool {
+        matches!(self, name_ops!())
+    }
+
+    /// Returns whether it covers a number of bytes, so that a job gives it a block size.
+    pub const fn has_block(self) -> bool {
+        !self.is_metadata() && !matches!(self, Op::Flush)
     }
 }
 

@@ -7,6 +7,8 @@ mod address;
 mod arrival;
 mod cursors;
 mod error;
+mod in_files;
+mod names;
 mod pareto;
 mod permutation;
 pub(crate) mod random;
@@ -17,6 +19,7 @@ use self::address::{Addresses, Slots};
 use self::arrival::Arrivals;
 use self::cursors::SharedCursors;
 pub use self::error::StreamError;
+use self::names::Names;
 use self::random::{Purpose, Random, threshold};
 use self::replay::Replay;
 use crate::{Geometry, Job, Op, Part, Pattern, Request};
@@ -31,8 +34,17 @@ pub struct RequestStream {
     addresses: Addresses,
     arrivals: Arrivals,
     flushes: Flushes,
-    /// A recorded trace, whose I/Os stand for drawn ones.
-    replay: Option<Replay>,
+    /// What requests come from where they are not drawn from the mix.
+    instead: Option<Instead>,
+}
+
+/// Requests of another source.
+#[derive(Clone, Debug)]
+enum Instead {
+    /// A recorded trace.
+    Replay(Replay),
+    /// Operations on names, by what is there.
+    Names(Box<Names>),
 }
 
 /// When a flush is due: after every `every` writes.
@@ -125,18 +137,24 @@ impl RequestStream {
             addresses,
             arrivals: Arrivals::new(&own.job.load, &own.job.pace.rates, seed, thread, own.thread),
             flushes: Flushes::new(own.job.flush_every),
-            replay: replay(own.job, geometry)?,
+            instead: instead(own.job, geometry, seed, own.thread)?,
         })
     }
 
     /// Returns the next request. Allocates nothing.
     #[inline(always)]
     pub fn next_request(&mut self) -> Request {
-        if let Some(replay) = &mut self.replay {
-            return replay.next_request();
+        if let Some(instead) = &mut self.instead {
+            return match instead {
+                Instead::Replay(replay) => replay.next_request(),
+                Instead::Names(names) => names.next_request(&mut self.random),
+            };
         }
         if self.flushes.due() {
-            return Flushes::REQUEST;
+            return Request {
+                offset_bytes: self.addresses.flushed_bytes(),
+                ..Flushes::REQUEST
+            };
         }
         let choice = match &*self.choices {
             [only] => only,
@@ -150,7 +168,7 @@ impl RequestStream {
             }
         };
         let offset_bytes = match choice.op {
-            Op::Flush => 0,
+            Op::Flush => self.addresses.flushed_bytes(),
             _ => self
                 .addresses
                 .next(&choice.slots, choice.size_bytes, &mut self.random),
@@ -169,21 +187,40 @@ impl RequestStream {
     /// Closed load: always 0.
     #[inline]
     pub fn next_arrival_ns(&mut self) -> u64 {
-        match (&mut self.replay, self.arrivals.are_recorded()) {
-            (Some(replay), true) => replay.next_arrival_ns(),
+        match (&mut self.instead, self.arrivals.are_recorded()) {
+            (Some(Instead::Replay(replay)), true) => replay.next_arrival_ns(),
             _ => self.arrivals.next_ns(),
+        }
+    }
+
+    /// Returns whether there is nothing left to do, as where a job makes files and all of them are there.
+    #[inline(always)]
+    pub fn is_over(&self) -> bool {
+        match &self.instead {
+            None | Some(Instead::Replay(_)) => false,
+            Some(Instead::Names(names)) => names.is_over(),
         }
     }
 }
 
-/// Returns the trace that a job replays.
-fn replay(job: &Job, geometry: Geometry) -> Result<Option<Replay>, StreamError> {
+/// Returns what a job's requests come from where they are not drawn from its mix.
+fn instead(
+    job: &Job,
+    geometry: Geometry,
+    seed: u64,
+    thread: u32,
+) -> Result<Option<Instead>, StreamError> {
+    if let (true, Some(set)) = (job.is_metadata(), &job.files) {
+        let names = Names::new(job, set, seed, thread);
+        return Ok(Some(Instead::Names(Box::new(names))));
+    }
     let Pattern::Replay { file, offsets } = &job.pattern else {
         return Ok(None);
     };
     let region = job.region.resolve(geometry)?;
     let largest_bytes = job.largest_block_bytes();
-    Replay::open(file, *offsets, region, geometry, largest_bytes).map(Some)
+    let replay = Replay::open(file, *offsets, region, geometry, largest_bytes)?;
+    Ok(Some(Instead::Replay(replay)))
 }
 
 /// Flattens the mix into one cumulative table over (operation, block size).
@@ -211,7 +248,7 @@ fn choices(job: &Job, addresses: &Addresses, thread: u32) -> Result<Box<[Choice]
                 op: block.op,
             });
         };
-        if block.op == Op::Flush {
+        if !block.op.has_block() {
             push(0, share);
             continue;
         }

@@ -47,6 +47,7 @@ impl Job {
             },
             position: Position::default(),
             region: hull(jobs().map(|job| job.region)),
+            files: streams.first().and_then(|stream| stream.job.files.clone()),
             align_bytes: None,
             content: Content::default(),
             placement: jobs()
@@ -88,10 +89,16 @@ impl Job {
     /// The region does not fit on the target.
     pub fn thread_limits(&self, thread: u32, geometry: Geometry) -> Result<Limits, StreamError> {
         let part = self.part(thread);
-        let region = part.job.region.resolve(geometry)?;
+        let limits = match &part.job.files {
+            Some(set) => part.job.limits_in_files(set, part.thread),
+            None => {
+                let region = part.job.region.resolve(geometry)?;
+                part.job.limits_of(part.thread, region.size_bytes)
+            }
+        };
         Ok(Limits {
             time_ns: self.until.time_ns.unwrap_or(u64::MAX),
-            ..part.job.limits_of(part.thread, region.size_bytes)
+            ..limits
         })
     }
 

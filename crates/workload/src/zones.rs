@@ -5,7 +5,7 @@
 //! on a twin: whoever drives the device passes it the resets, in line with the load.
 
 use crate::stream::random::{mix, scaled};
-use crate::{Job, Op, Request};
+use crate::{Job, Op, Request, name_ops};
 
 /// Draws of a place to read before all zones are counted through: where they are full the first is good.
 const DRAWS: u32 = 16;
@@ -189,6 +189,7 @@ impl ZoneShare {
             }
             Op::Write | Op::Append => self.place_write(request, device),
             Op::Trim | Op::Flush | Op::WriteZeroes => None,
+            name_ops!() => None,
         }
     }
 

@@ -87,6 +87,10 @@ class FioOptions:
             raise NoCounterpartError("trims beside other operations: fio gives them no share")
         if self._place.is_file and self._has("trim"):
             raise NoCounterpartError("trims of a file: fio trims only devices")
+        if self._job.files:
+            raise NoCounterpartError(
+                "a set of files, which fio lays out and chooses from by rules of its own"
+            )
         if self._job.placement:
             raise NoCounterpartError("placement handles, which fio 3.33 does not send")
         several = self._job.threads > 1

@@ -15,6 +15,7 @@ from fathom.imports.fio_file import FioJob, Option, jobs_of_file
 from fathom.imports.fio_files import NOTHING, Files, files_of
 from fathom.imports.fio_job import Conversion
 from fathom.imports.fio_script import jobs_of_script
+from fathom.imports.fio_sets import FileSet, layout_block
 from fathom.imports.units import duration_text, size_text
 from fathom.imports.variables import Variables
 
@@ -32,6 +33,7 @@ def from_fio(text: str, file: str, variables: Variables) -> Draft:
     groups = [_Group(draft, jobs) for jobs in _groups(jobs)]
     _name_targets(draft, groups)
     _check_ends(groups)
+    _check_sets(groups)
     states: dict[Files, _State] = {}
     for group in groups:
         _add_group(draft, group, states.setdefault(group.files, _State()))
@@ -96,6 +98,26 @@ def _are_alike(jobs: Sequence[FioJob]) -> bool:
 def _but_files(job: FioJob) -> list[tuple[str, str]]:
     of_files = ("filename", "filename_format", "directory", "name", "description")
     return sorted((key, one.value) for key, one in job.options.items() if key not in of_files)
+
+
+def _check_sets(groups: Sequence[_Group]) -> None:
+    """Raises UsageError where one directory would hold different sets of files, or several jobs at once have some."""
+    held: dict[Files, FileSet] = {}
+    for group in groups:
+        if group.first.files is None:
+            continue
+        if len(group.made) > 1:
+            raise UsageError(
+                f"{group.made[1].place('nrfiles')}: [{group.first.job.name}] and [{group.made[1].job.name}] run at "
+                "once, each on files of its own",
+                "give one of them stonewall, or numjobs=2 if they are alike",
+            )
+        before = held.setdefault(group.files, group.first.files)
+        if before.layout != group.first.files.layout:
+            raise UsageError(
+                f"{group.first.place('nrfiles')}: other files in the directory of an earlier job",
+                "give another directory",
+            )
 
 
 def _check_ends(groups: Sequence[_Group]) -> None:
@@ -215,14 +237,17 @@ def _layout(group: _Group) -> DraftStep:
     keys: dict[str, Value] = {"kind": "fill", "only_files": True}
     if group.target:
         keys["target"] = group.target
+    files, block = group.first.files, _layout_block(group.first.blocks)
+    label = "lay the file out" if files is None else "lay the files out"
     job: dict[str, Value] = {
         "mix": "write",
-        "block": size_text(_layout_block(group.first.blocks)),
+        "block": size_text(block if files is None else layout_block(files, block)),
         "pattern": "sequential",
+        **({} if files is None else {"files": {**files.layout, "select": "sequential"}}),
         "load": {"iodepth": 8},
         "until": {"written": "1x"},
     }
-    return DraftStep(called, {**keys, "label": "lay the file out"}, job, place=group.first.job.place)
+    return DraftStep(called, {**keys, "label": label}, job, place=group.first.job.place)
 
 
 def _layout_block(blocks: Blocks) -> int:

@@ -10,10 +10,13 @@ from fathom.imports.fio_file import FioJob, Option
 
 @dataclass(frozen=True)
 class Files:
-    """Paths of devices or files. `own` says that fio names them itself, one for each of its jobs."""
+    """Paths of devices or files. `own` says that fio names them itself, one for each of its jobs. Of a set of files
+    (`nrfiles`) it is the directory.
+    """
 
     paths: tuple[str, ...]
     own: bool = field(default=False, compare=False)
+    is_set: bool = False
 
     @property
     def called(self) -> str:
@@ -23,6 +26,8 @@ class Files:
     @property
     def target(self) -> str:
         """The text of the target."""
+        if self.is_set:
+            return f"dir:{self.paths[0]}"
         texts = [_target(path) for path in self.paths]
         return texts[0] if len(texts) == 1 else f"array:{','.join(texts)}"
 
@@ -38,6 +43,10 @@ def files_of(job: FioJob) -> Files:
     directory = _text(job, "directory")
     if ":" in directory.replace("\\:", ""):
         raise UsageError(f"{_place(job, 'directory')}: several directories have no counterpart", "give one")
+    if _text(job, "nrfiles") not in ("", "0", "1"):
+        if "filename" in job.options:
+            raise UsageError(f"{_place(job, 'filename')}: names one of several files", "leave nrfiles out")
+        return Files((directory or ".",), is_set=True)
     if "filename" not in job.options:
         return _own_files(job, directory)
     paths = [path.replace("\0", ":") for path in _text(job, "filename").replace("\\:", "\0").split(":")]

@@ -5,6 +5,7 @@ from fathom.imports.fio_blocks import Blocks
 from fathom.imports.fio_file import FioJob
 from fathom.imports.fio_given import GivenOptions
 from fathom.imports.fio_place import Place
+from fathom.imports.fio_sets import FileSet
 from fathom.imports.units import duration_text, size_text
 
 #: Engines that keep `iodepth` I/Os in flight; the others wait for each.
@@ -21,6 +22,7 @@ _SOURCES: dict[str, tuple[str, ...]] = {
     "pattern": ("zonemode", "random_distribution", "percentage_random", "rw"),
     "position": ("numjobs", "rw"),
     "region": ("offset_increment", "offset", "size", "filesize"),
+    "files": ("file_service_type", "openfiles", "filesize", "nrfiles"),
     "align": ("ba", "rw"),
     "content": ("verify", "buffer_compress_percentage", "dedupe_percentage", "zero_buffers"),
     "placement": ("fdp_pli",),
@@ -44,6 +46,7 @@ class Conversion:
         self._given = GivenOptions(job, draft)
         for key in (
             *("name", "description", "filename", "filename_format", "directory", "stonewall", "overwrite"),
+            *("openfiles", "file_service_type"),
         ):
             self._given.has(key)
         self._engine = self._engine_of()
@@ -92,6 +95,11 @@ class Conversion:
         ):
             return None
         return self._place.keys().get("region", "100%")
+
+    @property
+    def files(self) -> FileSet | None:
+        """The files of all its jobs, where each has several."""
+        return self._place.files
 
     @property
     def region(self) -> Value:
@@ -355,7 +363,9 @@ class Conversion:
         """Returns what all threads do without `time_based`: `io_size`, else `size`. None where it is not a number of
         bytes.
         """
-        given = self._given
+        given, files = self._given, self._place.files
+        if files is not None:
+            return None if files.is_whole else files.job_bytes * loops * self._threads
         usual = (
             given.text("filesize", "100%") if given.text("size", "100%") == "100%" else given.text("size", "")
         )
@@ -368,6 +378,8 @@ class Conversion:
     def _regions(self, loops: int) -> float:
         """Returns the volume that ends the job, in multiples of the region."""
         given = self._given
+        if self._place.files is not None:
+            return loops
         text = given.text("io_size", "100%")
         share = given.number_of(text, "io_size") / 100 if text.endswith("%") else 1.0
         return loops * share * (1 if self._place.parts == "joined" else self._threads)

@@ -97,7 +97,9 @@ _ALL: tuple[FioOption, ...] = (
     *_applied("`huge_pages`, where it asks for them", "mem/iomem"),
     *_applied("what a size's unit stands for", "kb_base"),
     *_applied("a further step", "stonewall/wait_for_previous"),
-    *_applied("one file; sets of files are refused", "nrfiles/nr_files"),
+    *_applied("`files`, where it is more than one", "nrfiles/nr_files"),
+    *_applied("`files.select` and `files.visit`", "file_service_type"),
+    *_applied("`files.open`", "openfiles"),
     *_applied("the file's size, where it is the job's", "filesize"),
     *_applied("files are filled before", "overwrite"),
     *_applied("jobs that end together, by their time; others are refused", "exitall"),
@@ -144,7 +146,7 @@ _ALL: tuple[FioOption, ...] = (
         "unlink",
         "unique_filename",
     ),
-    *_noted(_LAYOUT, "allow_file_create=1", "openfiles", "file_service_type", "truncate"),
+    *_noted(_LAYOUT, "allow_file_create=1", "truncate"),
     *_noted(
         _PLACE, "cpus_allowed", "cpumask", "cpus_allowed_policy", "numa_cpu_nodes", "numa_mem_policy", "nice"
     ),

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from fathom.imports.draft import Value
 from fathom.imports.fio_blocks import Blocks
 from fathom.imports.fio_given import GivenOptions
+from fathom.imports.fio_sets import files_each, set_of
 from fathom.imports.units import size_text
 
 #: A place or a length: bytes, or percent of the target.
@@ -27,8 +28,12 @@ class Place:
         self._align: int | None = None
         self._goes_beyond = False
         self.pattern = self._pattern()
-        self.start, self.size = self._extent("offset", "0"), self._extent("size", "100%")
-        self._check_filesize()
+        #: The files of all jobs, where each has several.
+        self.files = set_of(given, blocks, jobs, self.pattern) if files_each(given) > 1 else None
+        self.start, self.size = ("B", 0.0), ("%", 100.0)
+        if self.files is None:
+            self.start, self.size = self._extent("offset", "0"), self._extent("size", "100%")
+            self._check_filesize()
         if self._goes_beyond and self._align:
             self.size = self._beyond(self._align)
         self.parts = self._parts()
@@ -36,6 +41,8 @@ class Place:
     def keys(self) -> dict[str, Value]:
         """Returns the keys of a job on the region of all its parts."""
         size = self.size if self.parts != "joined" else (self.size[0], self.size[1] * self._jobs)
+        if self.files is not None:
+            return {"pattern": self.pattern, "files": self.files.keys}
         return {**self._ordered(), **_region(self.start, size), **self._alignment()}
 
     def part_keys(self) -> list[dict[str, Value]]:
@@ -199,7 +206,7 @@ class Place:
                 "several block sizes: blocks are drawn anew each time, as with norandommap",
             )
             return "uniform"
-        if self._jobs > 1 and not self._own_files:
+        if self._jobs > 1 and not self._own_files and files_each(given) == 1:
             given.note(
                 "numjobs",
                 "the threads together visit each block as often as fio's jobs do, though each of those has a map",
@@ -258,10 +265,6 @@ class Place:
 
     def _check_filesize(self) -> None:
         given = self._given
-        if given.whole("nrfiles", 1) != 1:
-            raise given.error(
-                "nrfiles", "a set of files has no counterpart", "give one file of the whole size"
-            )
         if not given.has("filesize"):
             return
         filesize = ("B", float(given.size("filesize")))

@@ -1,10 +1,11 @@
-"""Methods from parameter files of Vdbench for raw I/O: storage, workload and run definitions (`sd`, `wd`, `rd`).
+"""Methods from parameter files of Vdbench: storage, workload and run definitions (`sd`, `wd`, `rd`), or files (`fsd`,
+`fwd`).
 
 Meanings and defaults are those of the sources of Vdbench 5.04.06. A key is applied, noted or refused, as
 `vdbench_keys` says.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fathom.errors import UsageError
 from fathom.imports.draft import Draft, DraftStep, Value, name_of
@@ -12,11 +13,14 @@ from fathom.imports.fio_options import Use
 from fathom.imports.units import size_text
 from fathom.imports.variables import Variables
 from fathom.imports.vdbench_file import Definition, GivenKey, definitions
+from fathom.imports.vdbench_files import OF_FILES, Anchor, FileRun
 from fathom.imports.vdbench_keys import REPORTS, Section
 from fathom.imports.vdbench_place import Storage
 from fathom.imports.vdbench_run import File, Run
 
 _MOST_TARGETS = 256
+#: Threads of a format (`FwdEntry.format_fwd`).
+_FORMAT_THREADS = 8
 
 
 def from_vdbench(text: str, file: str, variables: Variables) -> Draft:
@@ -42,9 +46,18 @@ def from_vdbench(text: str, file: str, variables: Variables) -> Draft:
     known = File(storage, found[Section.WORKLOAD], default, general)
     if found[Section.HOST]:
         draft.note(f"{found[Section.HOST][0].place}: hosts are given to a run: fathom run --hosts FILE")
-    runs = [Run(one, known, draft) for one in found[Section.RUN]]
-    if not runs:
+    if not found[Section.RUN]:
         raise UsageError(f"{file}: no run", "expected an rd= line")
+    on_files = [one for one in found[Section.RUN] if one.get("fwd")]
+    if on_files:
+        if len(on_files) < len(found[Section.RUN]):
+            raise UsageError(
+                f"{on_files[0].place}: runs on files and raw runs exclude each other in Vdbench too",
+                "give each a file",
+            )
+        _add_file_runs(on_files, found, general, draft)
+        return draft
+    runs = [_raw_run(one, known, draft) for one in found[Section.RUN]]
     names = _name_targets(runs, draft)
     largest_bytes = max(run.largest_bytes() for run in runs)
     laid_out: set[tuple[str, ...]] = set()
@@ -56,6 +69,46 @@ def from_vdbench(text: str, file: str, variables: Variables) -> Draft:
             laid_out.add(run.luns)
         run.add(largest_bytes, target)
     return draft
+
+
+def _raw_run(run: Definition, known: File, draft: Draft) -> Run:
+    if given := run.get(*OF_FILES):
+        raise given.error("is of runs on files", "leave it out, or name an fwd")
+    return Run(run, known, draft)
+
+
+def _add_file_runs(
+    runs: Sequence[Definition],
+    found: Mapping[Section, Sequence[Definition]],
+    general: Definition,
+    draft: Draft,
+) -> None:
+    """Adds the steps of runs on files. Raises UsageError."""
+    anchors = [Anchor(one) for one in found[Section.FILES]]
+    made = [FileRun(one, found[Section.FILE_WORKLOAD], anchors, general, draft) for one in runs]
+    format_threads = next(
+        (
+            int(one.number("threads", _FORMAT_THREADS))
+            for one in found[Section.FILE_WORKLOAD]
+            if one.name == "format"
+        ),
+        _FORMAT_THREADS,
+    )
+    several = list(dict.fromkeys(one.anchor.definition.name for one in made))
+    if len({one.directories for one in made}) < len(several):
+        raise UsageError(f"{runs[0].place}: two fsd with one anchor", "give each an anchor of its own")
+    names = {name: name_of(name) if len(several) > 1 else "" for name in several}
+    for name in several:
+        anchor = next(one.anchor for one in made if one.anchor.definition.name == name)
+        text = f"dir:{anchor.directory}"
+        draft.aim(f"{names[name]}={text}" if names[name] else text)
+    if len(several) > 1:
+        draft.note(f"{runs[0].place}: all steps on one target run before those on the next")
+    laid_out: set[str] = set()
+    for one in made:
+        name = one.anchor.definition.name
+        one.add(names[name], laid_out=name in laid_out, format_threads=format_threads)
+        laid_out = laid_out - {name} if one.changes_files else laid_out | {name}
 
 
 def _judge(given: GivenKey, draft: Draft) -> None:

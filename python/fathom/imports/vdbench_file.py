@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from fathom.errors import UsageError
 from fathom.imports.variables import missing
-from fathom.imports.vdbench_keys import FILE_SYSTEM_WORDS, FILE_SYSTEMS, Section, VdbenchKey, find_key
+from fathom.imports.vdbench_keys import Section, VdbenchKey, find_key
 from fathom.text_file import read_text
 
 #: Puts the values of variables into a line, which stands at a place.
@@ -143,14 +143,10 @@ def definitions(text: str, file: str, fill: Fill) -> Iterator[tuple[Definition |
     section, defaults = Section.GENERAL, dict[Section, Definition]()
     current: Definition | None = None
     for word, value, place in _pieces(text, file, fill):
-        if word in FILE_SYSTEM_WORDS or (word == "fwdrate" and section is not Section.RUN):
-            raise UsageError(
-                f"{place}: {word}={value.translate(_UNQUOTED)} {FILE_SYSTEMS}", "import sd, wd and rd lines"
-            )
         if begun := _begins(section, word):
             section = begun
             name = _values(value)[0][0]
-            if name == "default" and section in (Section.STORAGE, Section.WORKLOAD, Section.RUN):
+            if name == "default" and section not in (Section.GENERAL, Section.HOST):
                 current = defaults.setdefault(section, Definition(section, name, place))
             else:
                 inherited = defaults[section].keys if section in defaults else {}
@@ -176,7 +172,9 @@ def _begins(section: Section, word: str) -> Section | None:
         "hd": Section.HOST,
         "host": Section.HOST,
         "sd": Section.STORAGE,
+        "fsd": Section.FILES,
         "wd": Section.WORKLOAD,
+        "fwd": Section.FILE_WORKLOAD,
         "rd": Section.RUN,
     }
     order = list(Section)

@@ -1,7 +1,7 @@
-"""Every key of a Vdbench parameter file for raw I/O, and what becomes of it in a method: applied, noted or refused.
+"""Every key of a Vdbench parameter file, and what becomes of it in a method: applied, noted or refused.
 
 Names, their order and their abbreviations are those of Vdbench 5.04.06 (`MiscParms`, `HostParms`, `SD_entry`,
-`WD_entry`, `RD_entry` and `For_loop` of its sources).
+`FsdEntry`, `WD_entry`, `FwdEntry`, `RD_entry` and `For_loop` of its sources).
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,7 +17,9 @@ class Section(StrEnum):
     GENERAL = "general"
     HOST = "hd"
     STORAGE = "sd"
+    FILES = "fsd"
     WORKLOAD = "wd"
+    FILE_WORKLOAD = "fwd"
     RUN = "rd"
 
 
@@ -41,10 +43,6 @@ class VdbenchKey:
         names = (self.name, *self.aliases)
         return word in names if self.exact else any(name.startswith(word) for name in names)
 
-
-#: Words that begin a definition of a file-system workload, for which there is no counterpart.
-FILE_SYSTEM_WORDS = frozenset(("fsd", "fwd"))
-FILE_SYSTEMS = "is of file-system workloads, which are not imported"
 
 REPORTS = "says how Vdbench reports; a run directory has all of it"
 _HOSTS = "says how Vdbench reaches its hosts; give several to a run: fathom run --hosts FILE"
@@ -167,11 +165,49 @@ def _workloads() -> Iterable[VdbenchKey]:
     yield from _keys(section, Use.REFUSED, "has sequential streams of its own rules", "streams")
 
 
+def _files() -> Iterable[VdbenchKey]:
+    section = Section.FILES
+    yield from _keys(section, Use.APPLIED, "the target, a directory", "anchor")
+    yield from _keys(section, Use.REFUSED, _VALIDATES, "journal")
+    yield from _keys(section, Use.REFUSED, "is refused by Vdbench too", "host/hd")
+    yield from _keys(section, Use.APPLIED, "`files.width`", "width")
+    yield from _keys(section, Use.APPLIED, "`files.depth`", "depth")
+    yield from _keys(section, Use.APPLIED, "`files.size`", "sizes")
+    yield from _keys(section, Use.NOTED, _HOSTS, "shared")
+    yield from _keys(section, Use.REFUSED, "works on a part of the files", "wss/workingsetsize")
+    yield from _keys(section, Use.REFUSED, "makes files up to a sum of sizes", "total_size/totalsize")
+    yield from _keys(section, Use.APPLIED, "`files.count`, times the lowest directories", "files")
+    yield from _keys(
+        section, Use.REFUSED, "puts files into the higher directories too", "distribution=bottom"
+    )
+    yield from _keys(section, Use.REFUSED, "is refused by Vdbench too", "cleanup")
+    yield from _keys(section, Use.APPLIED, "`direct`", "openflags")
+    yield from _keys(section, Use.NOTED, REPORTS, "log!")
+    yield from _keys(section, Use.REFUSED, "makes several anchors", "count")
+    yield from _keys(section, Use.REFUSED, _DEDUP, "dedup")
+
+
+def _file_workloads() -> Iterable[VdbenchKey]:
+    section = Section.FILE_WORKLOAD
+    yield from _keys(section, Use.APPLIED, "the files of the workload", "fsd!")
+    yield from _keys(section, Use.APPLIED, "`mix`", "readpct/rdpct")
+    yield from _keys(section, Use.APPLIED, "`files.visit`", "stopafter")
+    yield from _keys(section, Use.APPLIED, "`mix`", "operation")
+    yield from _keys(section, Use.APPLIED, "`files.select`", "fileselect")
+    yield from _keys(section, Use.APPLIED, "`pattern`", "fileio!")
+    yield from _keys(section, Use.APPLIED, "`block`", "xfersizes")
+    yield from _keys(section, Use.APPLIED, "shares of a rate", "skew")
+    yield from _keys(section, Use.APPLIED, "`load.threads`", "threads")
+    yield from _keys(section, Use.REFUSED, "copies or moves to other files", "target")
+    yield from _keys(section, Use.NOTED, _HOSTS, "host/hd")
+    yield from _keys(section, Use.APPLIED, "`direct`", "openflags")
+
+
 def _runs() -> Iterable[VdbenchKey]:
     section = Section.RUN
     yield from _keys(section, Use.APPLIED, "the workloads of the run", "wd!")
     yield from _keys(section, Use.APPLIED, "the storage of the run", "sd!")
-    yield from _keys(section, Use.REFUSED, FILE_SYSTEMS, "fsd!")
+    yield from _keys(section, Use.REFUSED, "names files for all workloads of a run", "fsd!")
     yield from _keys(section, Use.APPLIED, "`load.rate`, a step for each, or a curve", "iorate")
     yield from _keys(section, Use.APPLIED, "`until.bytes`, or `until.written`", "maxdata!")
     yield from _keys(
@@ -187,7 +223,10 @@ def _runs() -> Iterable[VdbenchKey]:
     yield from _loops()
     yield from _keys(section, Use.APPLIED, "`load.arrival`", "distribution")
     yield from _keys(section, Use.REFUSED, _COMMANDS, "startcmd/start_cmd", "endcmd/end_cmd")
-    yield from _keys(section, Use.REFUSED, FILE_SYSTEMS, "fwd!", "fwdrate", "operations", "format")
+    yield from _keys(section, Use.APPLIED, "the file workloads of the run", "fwd!")
+    yield from _keys(section, Use.APPLIED, "`load.rate`, a step for each, or a curve", "fwdrate")
+    yield from _keys(section, Use.APPLIED, "`mix`; several are streams", "operations")
+    yield from _keys(section, Use.APPLIED, "a fill before", "format")
     yield from _keys(section, Use.APPLIED, "`direct`", "openflags")
     yield from _keys(section, Use.REFUSED, "mounts file systems", "mount")
 
@@ -206,13 +245,21 @@ def _loops() -> Iterable[VdbenchKey]:
     yield from _keys(
         section,
         Use.REFUSED,
-        FILE_SYSTEMS,
+        "makes another set of files for each value",
         *("fordepth/depth", "forwidth/width", "forfiles/files", "forsizes/sizes"),
         *("fortotalsize/totalsize", "forwss/forworkingsetsize/wss/workingsetsize", "foroperations"),
     )
 
 
-KEYS: tuple[VdbenchKey, ...] = (*_general(), *_hosts(), *_storage(), *_workloads(), *_runs())
+KEYS: tuple[VdbenchKey, ...] = (
+    *_general(),
+    *_hosts(),
+    *_storage(),
+    *_files(),
+    *_workloads(),
+    *_file_workloads(),
+    *_runs(),
+)
 
 
 def find_key(section: Section, word: str) -> VdbenchKey | None:
@@ -226,7 +273,9 @@ def reference() -> str:
         Section.GENERAL: "Before the definitions",
         Section.HOST: "`hd`, hosts",
         Section.STORAGE: "`sd`, storage",
+        Section.FILES: "`fsd`, files",
         Section.WORKLOAD: "`wd`, workloads",
+        Section.FILE_WORKLOAD: "`fwd`, workloads on files",
         Section.RUN: "`rd`, runs",
     }
     lines: list[str] = []

@@ -1,34 +1,20 @@
 """A run (`rd`) of Vdbench as steps: one for each combination of the values that its loops list, in Vdbench's order."""
 
-import itertools
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from fathom.errors import UsageError
 from fathom.imports.draft import Draft, DraftStep, Value, name_of
 from fathom.imports.units import duration_text, size_text
-from fathom.imports.vdbench_file import MOST_VALUES, Definition, GivenKey
+from fathom.imports.vdbench_file import Definition, GivenKey
+from fathom.imports.vdbench_loops import Loops
 from fathom.imports.vdbench_place import Range, Storage, range_of, region_of, same_kind
 from fathom.imports.vdbench_workload import Chosen, Workload, mix_of
 
 _Named = TypeVar("_Named", Storage, Definition)
 
-_ELAPSED_S = 30.0
-_CURVE = (10.0, 50.0, 70.0, 80.0, 90.0, 100.0)
 _MOST_THREADS = 1024
-#: Loops, and what a step's name says of their value.
-_LOOPS = {
-    "forxfersize": "",
-    "forthreads": "t",
-    "forrdpct": "r",
-    "forseekpct": "seek",
-    "forcompratio": "c",
-    "forcompression": "c",
-}
-
-
 #: By which of Vdbench's keys a job's is made.
 _SOURCE_KEYS = {
     "mix": ("forrdpct", "readpct", "writepct"),
@@ -53,14 +39,12 @@ class File:
     general: Definition
 
 
-class Run:
+class Run(Loops):
     """One `rd` with the workloads and the storage that it names."""
 
     def __init__(self, run: Definition, file: File, draft: Draft) -> None:
         """Finds the workloads and the storage that a run definition names in a file. Raises UsageError."""
-        self.run = run
-        self.draft = draft
-        self._general = file.general
+        super().__init__(run, file.general, draft)
         self.workloads = self._find_workloads(file)
         self._storage_of = self._find_storage(file)
         #: All that its workloads use, each once.
@@ -76,7 +60,7 @@ class Run:
     def _find_workloads(self, file: File) -> list[Definition]:
         named = self.run.get("wd")
         if named:
-            return _matching(named, {one.name: one for one in file.workloads})
+            return matching(named, {one.name: one for one in file.workloads})
         if not self.run.get("sd"):
             raise UsageError(f"{self.run.place}: rd={self.run.name} names no wd and no sd", "give it wd=")
         return [file.default]
@@ -91,7 +75,7 @@ class Run:
                 raise UsageError(f"{workload.place}: wd={workload.name} names no sd", "give it sd=")
             if named.values == ("single",):
                 raise named.error("repeats the run for each storage", "give each sd a run")
-            own = _matching(named, known)
+            own = matching(named, known)
             same_kind(own, self.run.place)
             names = {one.name for one in own}
             for other in found.values():
@@ -124,7 +108,7 @@ class Run:
         """Returns the largest block of any of its steps. Raises UsageError."""
         return max(
             size
-            for chosen, _ in self._combinations()
+            for chosen, _ in self.combinations()
             for one in self.workloads
             for size, _ in Workload(one, chosen).sizes
         )
@@ -137,9 +121,9 @@ class Run:
         aimed: dict[str, Value] = {"target": target} if target else {}
         warmup_s = self.run.number("warmup", 0)
         pause_s = self.run.number("pause", 0)
-        for chosen, ending in self._combinations():
+        for chosen, ending in self.combinations():
             step = Combination(self, chosen, largest_bytes)
-            for keys, rate, suffix in self._rates():
+            for keys, rate, suffix in self.rates():
                 name = name_of(self.run.name + ending + suffix)
                 job = step.job(rate)
                 if keys and "streams" in job:
@@ -148,87 +132,18 @@ class Run:
                     )
                 if warmup_s:
                     warm = job | {"until": {"time": duration_text(warmup_s)}}
-                    self._add(DraftStep(f"{name}-warmup", {"label": f"warm-up of {name}", **aimed}, warm))
-                self._add(DraftStep(name, {**keys, **aimed}, job))
+                    self.keep(DraftStep(f"{name}-warmup", {"label": f"warm-up of {name}", **aimed}, warm))
+                self.keep(DraftStep(name, {**keys, **aimed}, job))
                 if pause_s:
                     idle: dict[str, Value] = {"kind": "idle", "time": duration_text(pause_s)}
-                    self._add(DraftStep(f"{name}-pause", idle | aimed))
+                    self.keep(DraftStep(f"{name}-pause", idle | aimed))
 
-    def _place_of(self, key: str) -> str:
+    def place_of(self, key: str) -> str:
         """Returns where the file says a key of a job: in the run, else in its workload, else in its storage."""
         for definition in (self.run, self.workloads[0], self.storage[0].definition):
             if given := definition.get(*_SOURCE_KEYS.get(key, ())):
                 return given.place
         return self.run.place
-
-    def _add(self, step: DraftStep) -> None:
-        step.place, step.places = self.run.place, self._place_of
-        if len(self.draft.steps) >= MOST_VALUES:
-            raise UsageError(f"{self.run.place}: more than {MOST_VALUES} runs", "list fewer values")
-        self.draft.add(step)
-
-    def _combinations(self) -> Iterator[tuple[Chosen, str]]:
-        """Yields the values of all loops, the first of the file outermost, and what a step's name ends in."""
-        axes: list[list[tuple[str, float, str]]] = []
-        for given in self.run.keys.values():
-            letter = _LOOPS.get(given.key.name)
-            if letter is not None:
-                values = given.numbers()
-                several = len(values) > 1
-                axes.append(
-                    [(given.key.name, one, f"-{letter}{_value(one)}" if several else "") for one in values]
-                )
-        if math.prod(map(len, axes)) > MOST_VALUES:
-            raise UsageError(f"{self.run.place}: more than {MOST_VALUES} combinations", "list fewer values")
-        for combination in itertools.product(*axes):
-            yield {key: value for key, value, _ in combination}, "".join(ending for *_, ending in combination)
-
-    def _rates(self) -> Iterator[tuple[Mapping[str, Value], float | None, str]]:
-        """Yields keys of a step, its rate (None: as fast as it can), and what its name ends in."""
-        given = self.run.get("iorate")
-        if given is None:
-            self.draft.note(f"{self.run.place}: rd={self.run.name} has no iorate: it runs as fast as it can")
-            yield {}, None, ""
-        elif given.values == ("curve",):
-            yield self._curve(), None, ""
-        elif [text.lower() for text in given.values] == ["max"]:
-            yield {}, None, ""
-        else:
-            rates = given.numbers()
-            for rate in rates:
-                if rate <= 0:
-                    raise given.error("a rate of 0", "write a rate above 0")
-                yield {}, rate, f"-{rate:g}" if len(rates) > 1 else ""
-
-    def _curve(self) -> dict[str, Value]:
-        points = self.run.get("curve")
-        values = points.numbers() if points else _CURVE
-        curve: dict[str, Value] = {
-            "points": [f"{point:g}%" for point in values],
-            "time": duration_text(self.seconds),
-            "response": "service",
-        }
-        return {"kind": "curve", "curve": curve}
-
-    @property
-    def seconds(self) -> float:
-        """How long it is measured. Raises UsageError."""
-        seconds = self.run.number("elapsed", _ELAPSED_S)
-        if not seconds and (given := self.run.get("elapsed")):
-            raise given.error("no time", "write seconds above 0")
-        return seconds
-
-    def content(self, chosen: Chosen) -> dict[str, Value]:
-        """Returns what writes carry: the run's own compression, else the file's. Raises UsageError."""
-        ratio = None
-        if "forcompratio" in chosen or "forcompression" in chosen:
-            ratio = chosen.get("forcompratio") or 100.0 / max(chosen.get("forcompression", 100.0), 0.1)
-        elif given := self._general.get("compratio", "compression"):
-            number = given.number()
-            ratio = number if given.key.name == "compratio" else 100.0 / max(number, 0.1)
-        if ratio is None or ratio <= 1:
-            return {}
-        return {"content": {"compressible": f"{100 * (1 - 1 / ratio):.4g}%"}}
 
     def direct(self, workload: Definition) -> bool:
         """Returns whether the page cache is bypassed: by the run's flags, else the workload's, else the storage's."""
@@ -452,7 +367,7 @@ class Combination:
         return {"bytes": bounds["size"] if isinstance(bounds, dict) else bounds or "0"}
 
 
-def _matching(named: GivenKey, among: Mapping[str, _Named]) -> list[_Named]:
+def matching(named: GivenKey, among: Mapping[str, _Named]) -> list[_Named]:
     """Returns those that a key names, ranges and stars at the end included. Raises UsageError where there is none of a
     name.
     """
@@ -464,11 +379,3 @@ def _matching(named: GivenKey, among: Mapping[str, _Named]) -> list[_Named]:
             raise named.error(f"there is no {name}", f"define it above, with {named.word}={name}")
         found |= matching
     return list(found.values())
-
-
-def _value(value: float) -> str:
-    return (
-        size_text(int(value)).removesuffix("iB").lower()
-        if value >= 1024 and value == int(value)
-        else f"{value:g}"
-    )

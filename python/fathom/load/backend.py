@@ -16,6 +16,7 @@ from fathom.errors import FathomError, RefusedError
 from fathom.method.job import NS_PER_S
 from fathom.targets import sysfs
 from fathom.targets.claim import Claimed, claimed
+from fathom.targets.file_sets import drop_cached_set
 from fathom.targets.files import drop_cached
 from fathom.targets.target import FILE_KINDS, Target
 
@@ -135,6 +136,13 @@ def pins(targets: Sequence[Target]) -> bool:
     return not any(device.shares_one_queue for device in devices if device)
 
 
+def _drop_cached(target: Claimed) -> None:
+    if target.files is not None:
+        drop_cached_set(target)
+    elif target.path is not None:
+        drop_cached(target.path)
+
+
 class EngineBackend:
     """Real files and devices through the io_uring engine."""
 
@@ -146,7 +154,7 @@ class EngineBackend:
     def __init__(self, targets: Sequence[Claimed]) -> None:
         self._claimed = targets
         self._targets = [engine_target(target) for target in targets]
-        self._cached = [target.path for target in targets if target.path and not target.passthrough]
+        self._cached = [target for target in targets if target.path and not target.passthrough]
         self._pin = pins(targets)
 
     def start(
@@ -167,8 +175,8 @@ class EngineBackend:
         """
         ensure_writable(job, self._claimed)
         if not job.direct:
-            for path in self._cached:
-                drop_cached(path)
+            for target in self._cached:
+                _drop_cached(target)
         with errors_of_core():
             return _core.start_engine(job, self._targets, seed, pin=self._pin)
 

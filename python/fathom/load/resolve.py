@@ -43,7 +43,7 @@ def targets_of_run(
         if record.part_of is not None:
             continue
         members = [one for one in document.targets if one.part_of == record.name and record.kind == "array"]
-        sizes = [one.capacity_bytes for one in members or [record] if one.kind in FILE_KINDS]
+        sizes = [one.capacity_bytes for one in members or [record] if one.kind in (*FILE_KINDS, "files")]
         [target] = resolve([record.name], sizes[0] if sizes else None)
         began = [Identity.from_json(one.identity) for one in members or [record]]
         for one, then, now in zip(members or [record], began, target.members or [target], strict=True):

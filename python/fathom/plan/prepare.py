@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 
 from fathom.errors import UsageError
 from fathom.load.binding import bindings, bound_targets
-from fathom.load.initiator import Initiator
+from fathom.load.initiator import Initiator, ThisMachine
 from fathom.load.resolve import together as as_array
 from fathom.method.method import Method
 from fathom.plan.baseline import with_baselines
 from fathom.plan.file_system import with_file_system
+from fathom.plan.files import with_files
 from fathom.targets.target import Target
 
 Words = str | Sequence[str] | Mapping[str, str]
@@ -39,12 +40,17 @@ def prepare(
     if not texts:
         raise UsageError("no target to run on", "name one, such as twin:samsung-pm9a3-7.68tb")
     found = bound_targets(method, as_array(texts) if together else texts, initiator.resolve, size_bytes)
-    return completed(method, found, size_bytes)
+    targets = completed(method, found, size_bytes)
+    if any(target.files for target in targets) and not isinstance(initiator, ThisMachine):
+        raise UsageError(f"{method.name}: hosts hold no sets of files", "run it on one host, without --hosts")
+    return targets
 
 
 def completed(method: Method, targets: Sequence[Target], size_bytes: int | None = None) -> list[Target]:
     """Returns the targets with what the method adds: file systems on bare drives, a system's own drive beside it."""
-    return with_baselines(method, with_file_system(method, targets, size_bytes))
+    return with_baselines(
+        method, with_files(method, with_file_system(method, targets, size_bytes), size_bytes)
+    )
 
 
 def _texts(words: Words) -> Sequence[str]:

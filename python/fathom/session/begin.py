@@ -11,6 +11,7 @@ from fathom.load.binding import check_bound
 from fathom.load.initiator import ThisMachine
 from fathom.load.resolve import ensure_simulable, targets_of_run
 from fathom.method.method import Method, parse_method
+from fathom.plan.files import with_files
 from fathom.plan.fit import check_fits, inapplicable
 from fathom.power.meter import PowerMeter, open_meter
 from fathom.runs.document import RunDocument
@@ -75,7 +76,7 @@ def resume_run(path: Path, options: Options) -> Run:
     options.seed = document.own_seed
     options.purge = purge_of(str(document.environment.get("purge", "trim")))
     options.power = cast("str | None", document.environment.get("power_meter"))
-    targets = targets_of_run(document, options.initiator.resolve)
+    targets = with_files(method, targets_of_run(document, options.initiator.resolve))
     for target in targets:
         options.initiator.go_on(target, _parts_of(document, target))
     meter = _meter(options, targets)

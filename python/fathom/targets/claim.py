@@ -19,6 +19,7 @@ from typing import Any
 
 from fathom.errors import NEW_RUN, FathomError, RefusedError
 from fathom.targets import libblkid
+from fathom.targets.file_sets import check_held_set, check_set, hold_set, prepare_set
 from fathom.targets.files import check_file, check_held, hold_file, prepare_file
 from fathom.targets.mkfs import check_maker, lifted, made_file_system
 from fathom.targets.safety import (
@@ -102,6 +103,10 @@ def check_target(
         if target.made and target.path is not None and not target.path.exists():
             raise FathomError(f"{target.name}: the file that this run began with is gone", NEW_RUN)
         refuse(target.name, check_file(target, writes=writes))
+    if target.kind == "files":
+        if target.made and target.path is not None and not target.path.exists():
+            raise FathomError(f"{target.name}: the files that this run began with are gone", NEW_RUN)
+        refuse(target.name, check_set(target, writes=writes))
     return target
 
 
@@ -138,6 +143,9 @@ def claim(
         ready = prepare_file(checked, writes=writes)
         with hold_file(ready, writes=writes) as held:
             yield _sealed(held, writes=writes)
+    elif target.kind == "files":
+        with hold_set(prepare_set(checked), writes=writes) as held:
+            yield _sealed(held, writes=writes)
     elif target.kind == "device":
         yield _sealed(_with_device(checked), writes=writes)
     else:
@@ -173,6 +181,9 @@ def recheck(target: Target, *, writes: bool) -> None:
     recheck_identity(target)
     if writes:
         recheck_use(target)
+    if target.kind == "files":
+        check_held_set(target)
+        refuse(target.name, check_set(target, writes=writes))
     if target.kind not in FILE_KINDS or target.path is None:
         return
     try:

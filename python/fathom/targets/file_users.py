@@ -27,6 +27,16 @@ def users_of(path: Path) -> list[str]:
     return [*loops, *swap, *_lockers(path)]
 
 
+def users_of_any(files: set[FileId]) -> list[str]:
+    """Returns the loop devices on any of the files, and swap where one of them is that."""
+    loops = [
+        disk.name
+        for disk in sysfs.all_disks()
+        if any(backing.container in files for backing in backings_of(disk))
+    ]
+    return [*loops, *(["swap"] if read_usage(openers=False).swap_files & files else [])]
+
+
 def _lockers(path: Path) -> list[str]:
     """Returns who holds a lock of POSIX or of an open file description on any byte of it, as data bases and
     editors do.

@@ -125,7 +125,7 @@ def _planned(path: Path, want_bytes: int) -> Target:
     """
     directory = path.parent
     status = _lstat(_place(path))
-    usable = int(_free_bytes(directory) * (1 - _RESERVED_SHARE)) + (_allocated_bytes(status) if status else 0)
+    usable = int(free_bytes(directory) * (1 - _RESERVED_SHARE)) + (_allocated_bytes(status) if status else 0)
     size_bytes = min(want_bytes, usable) // _SIZE_STEP_BYTES * _SIZE_STEP_BYTES
     if size_bytes < min(want_bytes, _MIN_SCRATCH_BYTES):
         raise FathomError(
@@ -143,7 +143,7 @@ def _planned(path: Path, want_bytes: int) -> Target:
 
 def check_file(target: Target, *, writes: bool) -> list[Refusal]:
     """Returns the reasons not to use the file. `prepare_file` checks free space, permissions and O_DIRECT."""
-    path = _path(target)
+    path = target_path(target)
     if _lstat(path) is None:
         return []
     refusals = [Refusal("held", f"in use by {user}") for user in users_of(path)] if writes else []
@@ -166,12 +166,12 @@ def _looked_through(path: Path) -> OwnFile | Foreign:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
-        raise _explained(path, error) from error
+        raise explained(path, error) from error
     try:
         unknown = find_unknown(fd, found.size_bytes - TRAILER_BYTES)
         os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
     except OSError as error:
-        raise _explained(path, error) from error
+        raise explained(path, error) from error
     finally:
         os.close(fd)
     return Foreign.CHANGED if unknown else found
@@ -185,7 +185,7 @@ def prepare_file(target: Target, *, writes: bool) -> Target:
     Raises FathomError when there is no room, no permission or no O_DIRECT. A file that this call made and
     could not finish is removed again.
     """
-    path = _path(target)
+    path = target_path(target)
     status = _lstat(path)
     found = own(path) if status else None
     if status is None or (found and found.capacity_bytes != target.capacity_bytes):
@@ -193,7 +193,7 @@ def prepare_file(target: Target, *, writes: bool) -> Target:
         note = f"{path}: {target.identity.file_system} reserves no space: a full disk shows up only during writes"
         target = target if reserved else replace(target, notes=(*target.notes, note))
     try:
-        aligned = _direct_align_bytes(target, path, writes)
+        aligned = direct_align_bytes(target, path, writes=writes)
     except FathomError:
         if status is None:
             remove_file(target)
@@ -210,18 +210,18 @@ def hold_file(target: Target, *, writes: bool) -> Iterator[Target]:
 
     Raises RefusedError when another run has it, or another file has taken its place.
     """
-    fd = os.open(_path(target), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    fd = os.open(target_path(target), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        _lock(fd, target, exclusive=writes)
+        lock(fd, target, exclusive=writes)
         held = replace(target, held=FileId.of(os.fstat(fd)))
         check_held(held)
         refuse(target.name, check_file(held, writes=writes))
-        found = own(_path(target))
+        found = own(target_path(target))
         if found is None:
             yield held
             return
         identity = replace(held.identity, file_uuid=found.uuid)
-        with _written(fd, _path(target), found) if writes else nullcontext():
+        with _written(fd, target_path(target), found) if writes else nullcontext():
             yield replace(held, identity=identity)
     finally:
         os.close(fd)
@@ -233,7 +233,7 @@ def _written(fd: int, path: Path, found: OwnFile) -> Iterator[None]:
     try:
         mark_open(fd, path, found)
     except OSError as error:
-        raise _explained(path, error) from error
+        raise explained(path, error) from error
     try:
         yield
     finally:
@@ -242,7 +242,8 @@ def _written(fd: int, path: Path, found: OwnFile) -> Iterator[None]:
             mark_closed(fd, path, found)
 
 
-def _lock(fd: int, target: Target, *, exclusive: bool) -> None:
+def lock(fd: int, target: Target, *, exclusive: bool) -> None:
+    """Locks an open file or directory against other runs. Raises RefusedError when another one has it."""
     try:
         fcntl.flock(fd, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -254,7 +255,7 @@ def _lock(fd: int, target: Target, *, exclusive: bool) -> None:
 
 def check_held(target: Target) -> None:
     """Passes when the name still leads to the file that is held. Raises RefusedError."""
-    path = _path(target)
+    path = target_path(target)
     status = _lstat(path)
     if target.held and (status is None or FileId.of(status) != target.held):
         raise _replaced(path)
@@ -275,24 +276,24 @@ def drop_cached(path: Path) -> None:
 
 def remove_file(target: Target) -> None:
     """Removes the target's file and side-car if Fathom made them; leaves all others."""
-    path = _path(target)
+    path = target_path(target)
     if _lstat(path) is not None and own(path):
         path.unlink()
         unmark(path)
 
 
-def _direct_align_bytes(target: Target, path: Path, writes: bool) -> int | None:
+def direct_align_bytes(target: Target, path: Path, *, writes: bool) -> int | None:
     """Opens the file as the engine will; gives the alignment that O_DIRECT asks for, None where nothing reports it."""
     flags = (os.O_RDWR if writes else os.O_RDONLY) | os.O_DIRECT | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         os.close(os.open(path, flags))
     except OSError as error:
         if error.errno == errno.EINVAL:
-            raise _no_direct_io(target) from error
-        raise _explained(path, error) from error
+            raise no_direct_io(target) from error
+        raise explained(path, error) from error
     aligned = statx(path).direct_align_bytes
     if aligned == 0:
-        raise _no_direct_io(target)
+        raise no_direct_io(target)
     return aligned
 
 
@@ -303,32 +304,33 @@ def _reserve(target: Target, path: Path, status: os.stat_result | None, found: O
     """
     size_bytes = file_bytes(target.capacity_bytes)
     held = _allocated_bytes(status) if status else 0
-    free = _free_bytes(path.parent)
+    free = free_bytes(path.parent)
     if size_bytes - held > free:
         raise _no_room(path, size_bytes - held, free)
     create = os.O_CREAT | os.O_EXCL if status is None else 0
     try:
         fd = os.open(path, os.O_RDWR | create | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise _explained(path, error) from error
+        raise explained(path, error) from error
     try:
-        _lock(fd, target, exclusive=True)
+        lock(fd, target, exclusive=True)
         if status is not None and FileId.of(os.fstat(fd)) != FileId.of(status):
             raise _replaced(path)
         os.ftruncate(fd, size_bytes)
-        reserved = _allocate(fd, size_bytes)
+        reserved = allocate(fd, size_bytes)
         mark_own(fd, path, found.uuid if found else str(uuid4()), target.capacity_bytes)
     except OSError as error:
         _undo(path, fd, found)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise _no_room(path, size_bytes - held, free) from error
-        raise _explained(path, error) from error
+        raise explained(path, error) from error
     finally:
         os.close(fd)
     return reserved
 
 
-def _allocate(fd: int, size_bytes: int) -> bool:
+def allocate(fd: int, size_bytes: int) -> bool:
+    """Reserves the room of a file of that size; returns False where the file system reserves none. Raises OSError."""
     try:
         fallocate(fd, size_bytes)
     except OSError as error:
@@ -443,7 +445,7 @@ def _scratch_directory() -> Path:
     return Path.cwd()
 
 
-def _free_bytes(directory: Path) -> int:
+def free_bytes(directory: Path) -> int:
     """Returns what an ordinary user may still write; the blocks kept for root are left to root."""
     room = os.statvfs(directory)
     return room.f_bavail * room.f_frsize
@@ -464,7 +466,8 @@ def _replaced(path: Path) -> RefusedError:
     return RefusedError(f"{path}: another file has taken its place since it was checked", NEW_RUN)
 
 
-def _no_direct_io(target: Target) -> FathomError:
+def no_direct_io(target: Target) -> FathomError:
+    """Returns why a target cannot be measured past the page cache."""
     kind = target.identity.file_system or "its file system"
     return FathomError(
         f"{target.name}: {kind} as mounted has no O_DIRECT; the page cache would be measured instead",
@@ -472,7 +475,8 @@ def _no_direct_io(target: Target) -> FathomError:
     )
 
 
-def _explained(path: Path, error: OSError) -> FathomError:
+def explained(path: Path, error: OSError) -> FathomError:
+    """Returns why a path cannot be used, with what to do."""
     known = {
         errno.EROFS: ("the file system is read-only", "choose another place"),
         errno.EACCES: ("no permission", "choose a path that you may write"),
@@ -484,7 +488,8 @@ def _explained(path: Path, error: OSError) -> FathomError:
     return FathomError(f"{path}: {what}", hint)
 
 
-def _path(target: Target) -> Path:
+def target_path(target: Target) -> Path:
+    """Returns where a target's file or directory is. Raises UsageError where it has none."""
     if target.path is None:
         raise UsageError(f"{target.name} is not a file", "give file:PATH or dir:PATH")
     return target.path

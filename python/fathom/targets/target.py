@@ -4,17 +4,20 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from stat import S_ISREG
+from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from fathom._core import FileSet
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-Kind = Literal["device", "file", "dir", "null", "nop", "twin", "array"]
+Kind = Literal["device", "file", "dir", "files", "null", "nop", "twin", "array"]
 KIND_IN_WORDS: Mapping[Kind, str] = {
     "device": "a device",
     "file": "a file",
     "dir": "a file in a directory",
+    "files": "a set of files",
     "null": "a target with nothing behind it",
     "nop": "a target with nothing behind it",
     "twin": "a twin",
@@ -22,7 +25,7 @@ KIND_IN_WORDS: Mapping[Kind, str] = {
 }
 FILE_KINDS: tuple[Kind, ...] = ("file", "dir")
 """Kinds of targets that are files, with checks and holds for files."""
-REAL_KINDS: tuple[Kind, ...] = ("device", *FILE_KINDS)
+REAL_KINDS: tuple[Kind, ...] = ("device", *FILE_KINDS, "files")
 """Kinds of targets with hardware behind them."""
 
 
@@ -80,8 +83,8 @@ class Identity:
 class FileId(NamedTuple):
     """Which file or device a path leads to: no other has it while this one is open.
 
-    `device` is the number of the device that a file is on, `inode` the file's there. Of a device's node `device` is the
-    number of that device and `inode` 0.
+    `device` is the number of the device that a file or directory is on, `inode` its number there. Of a device's node
+    `device` is the number of that device and `inode` 0.
     """
 
     device: int
@@ -89,8 +92,9 @@ class FileId(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> "FileId":
-        """Returns the identity from the status of a regular file or a device."""
-        return cls(status.st_dev, status.st_ino) if S_ISREG(status.st_mode) else cls(status.st_rdev, 0)
+        """Returns the identity from the status of a regular file, a directory or a device."""
+        there = S_ISREG(status.st_mode) or S_ISDIR(status.st_mode)
+        return cls(status.st_dev, status.st_ino) if there else cls(status.st_rdev, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +113,7 @@ class Target:
     `made` says that an earlier session of the run has made it, or the file that the target is. `members` are the real
     targets of an array of them, in the order of `parts`, which has their names. `held` is what a claim found the name
     to be, so that the engine opens nothing else that has taken it. `bound` is the name by which a method's steps know
-    the target, None where they name none.
+    the target, None where they name none. `files` are those of a set, which the directory `path` holds.
     """
 
     name: str
@@ -131,13 +135,14 @@ class Target:
     members: "tuple[Target, ...]" = ()
     held: FileId | None = None
     bound: str | None = None
+    files: FileSet | None = None
 
     @property
     def is_file(self) -> bool:
         """Whether the load goes to a file, or to files of an array."""
         if self.members:
             return all(member.is_file for member in self.members)
-        return self.kind in FILE_KINDS or self.makes is not None
+        return self.kind in (*FILE_KINDS, "files") or self.makes is not None
 
     @property
     def notes_before_run(self) -> list[str]:

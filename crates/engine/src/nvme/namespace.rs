@@ -2,7 +2,7 @@
 
 use std::{fs::File, io, mem, os::fd::AsRawFd, path::Path, slice};
 
-use workload::Op;
+use workload::{Op, name_ops};
 
 use super::command::{Command, STATUS_MASK, describe_status};
 use crate::EngineError;
@@ -135,7 +135,7 @@ impl Namespace {
             Op::Read | Op::Write | Op::Append => self.limits.transfer_bytes,
             Op::WriteZeroes => self.limits.zeroes_bytes,
             Op::Trim => self.limits.trim_bytes,
-            Op::Flush => u64::MAX,
+            Op::Flush | name_ops!() => u64::MAX,
         }
     }
 

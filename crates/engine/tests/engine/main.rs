@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
+mod calls;
 mod content;
 mod faults;
 mod faulty;
@@ -11,5 +12,6 @@ mod limits;
 mod measuring;
 mod open_load;
 mod privileged;
+mod sets;
 mod support;
 mod verify;

@@ -163,6 +163,7 @@ pub fn job(op: Op) -> Job {
         },
         pace: Pace::default(),
         errors: Errors::default(),
+        files: None,
         journal: None,
         until: forever(),
     }

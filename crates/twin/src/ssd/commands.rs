@@ -1,6 +1,6 @@
 //! What a command asks for, once it is out of the pipeline, and its end.
 
-use workload::Op;
+use workload::{Op, name_ops};
 
 use super::{EINVAL, EOPNOTSUPP, InFlight, Ssd};
 use crate::device::{Completion, CompletionKind};
@@ -44,6 +44,7 @@ impl Ssd {
                 .calendar
                 .push(self.now_ns, Event::Acknowledge.with(slot)),
             Op::Append => self.refuse(slot, EOPNOTSUPP),
+            name_ops!() => self.refuse(slot, EOPNOTSUPP),
         }
     }
 

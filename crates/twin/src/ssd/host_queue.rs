@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use workload::{Op, Request};
+use workload::{Op, Request, name_ops};
 
 use super::Ssd;
 use crate::sim::event::{Event, us_to_ns};
@@ -136,7 +136,7 @@ impl HostQueue {
             Op::Read => self.read_unit_ps,
             Op::Write => self.write_unit_ps,
             Op::Trim | Op::WriteZeroes => return self.serve_trim(request, at_ns),
-            Op::Append | Op::Flush => 0,
+            Op::Append | Op::Flush | name_ops!() => 0,
         };
         let pages = u64::from(request.size_bytes.div_ceil(UNIT_BYTES));
         self.commands += 1;

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use workload::{Op, Request};
+use workload::{Op, Request, name_ops};
 
 use super::{EINVAL, EOPNOTSUPP, InFlight, Ssd};
 use crate::device::zones::{Condition, Refusal, ZoneAction, ZoneInfo, Zones};
@@ -146,6 +146,7 @@ impl Ssd {
                 return self.calendar.push(self.now_ns, acknowledge);
             }
             Op::WriteZeroes => return self.refuse(slot, EOPNOTSUPP),
+            name_ops!() => return self.refuse(slot, EOPNOTSUPP),
             Op::Write => zns.zones.write(at, bytes).map(|()| at),
             Op::Append => zns.zones.append(at, bytes),
         };

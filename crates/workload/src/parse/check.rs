@@ -1,6 +1,7 @@
 //! Whether a job and a method make sense, whatever form they were written in. A fault names the place
 //! by its dotted path in the written form, which the caller turns into a line.
 
+mod files;
 mod job;
 mod load;
 mod method;

@@ -15,7 +15,7 @@ pub(super) struct Fields<'a> {
 }
 
 /// Words that users of other tools try, and the key of the job that does it here.
-const FOREIGN: [(&str, &str); 74] = [
+const FOREIGN: [(&str, &str); 85] = [
     ("rw", "mix"),
     ("readwrite", "mix"),
     ("rwmixread", "mix"),
@@ -38,6 +38,17 @@ const FOREIGN: [(&str, &str); 74] = [
     ("random_map", "pattern"),
     ("zonemode", "pattern"),
     ("max_open_zones", "pattern"),
+    ("nrfiles", "files.count"),
+    ("filesize", "files.size"),
+    ("sizes", "files.size"),
+    ("file_service_type", "files.select"),
+    ("fileselect", "files.select"),
+    ("openfiles", "files.open"),
+    ("stopafter", "files.visit"),
+    ("fsd", "files"),
+    ("fwd", "files"),
+    ("depth", "files.depth"),
+    ("width", "files.width"),
     ("ba", "align"),
     ("blockalign", "align"),
     ("buffer_compress_percentage", "content.compressible"),

@@ -1,6 +1,7 @@
 //! The grammar: what each key of a job and a method may hold, and its default. Values are only read
 //! here; whether they make sense together is decided in `check`.
 
+mod files;
 mod job;
 mod load;
 mod method;

@@ -5,12 +5,13 @@
 
 use super::cursors::{Cursors, SharedCursors, cursor_of};
 use super::error::StreamError;
+use super::in_files::InFiles;
 use super::pareto::Pareto;
 use super::permutation::{Scatter, Walk};
 use super::random::{Random, threshold};
 use super::zipf::Zipf;
 use crate::region::part_start;
-use crate::{Geometry, HotBand, Job, Op, OperationPositions, Pattern, Span};
+use crate::{FileSet, Geometry, HotBand, Job, Op, OperationPositions, Pattern, Span};
 
 /// Addresses of one thread.
 #[derive(Clone, Debug)]
@@ -52,6 +53,8 @@ enum State {
         scatter: Scatter,
     },
     HotSpots(Box<[Band]>),
+    /// In a set of files.
+    Files(Box<InFiles>),
 }
 
 /// Units `first..first + units`, drawn when a uniform `u64` is below `threshold`.
@@ -81,6 +84,9 @@ impl Addresses {
         thread: u32,
         shared: &SharedCursors,
     ) -> Result<Self, StreamError> {
+        if let Some(set) = &job.files {
+            return Self::in_files(job, set, geometry, seed, thread);
+        }
         let region = job.region.resolve(geometry)?;
         let largest_bytes = check_blocks(job, geometry)?;
         if region.size_bytes < u64::from(largest_bytes) {
@@ -155,6 +161,43 @@ impl Addresses {
         })
     }
 
+    /// Addresses in a set of files, which must be what the target holds.
+    fn in_files(
+        job: &Job,
+        set: &FileSet,
+        geometry: Geometry,
+        seed: u64,
+        thread: u32,
+    ) -> Result<Self, StreamError> {
+        check_blocks(job, geometry)?;
+        let region = Span {
+            start_bytes: 0,
+            size_bytes: set.total_bytes(),
+        };
+        if region.size_bytes > geometry.capacity_bytes {
+            return Err(StreamError::RegionBeyondTarget {
+                start_bytes: 0,
+                size_bytes: region.size_bytes,
+                capacity_bytes: geometry.capacity_bytes,
+            });
+        }
+        Ok(Self {
+            region,
+            unit_bytes: region.size_bytes,
+            align_bytes: None,
+            pattern: State::Files(Box::new(InFiles::new(job, set, seed, thread))),
+        })
+    }
+
+    /// Returns where a flush goes: in a set of files, to the one that the last request went to.
+    #[inline(always)]
+    pub(super) fn flushed_bytes(&self) -> u64 {
+        match &self.pattern {
+            State::Files(files) => files.current_bytes(),
+            _ => 0,
+        }
+    }
+
     /// Returns the places for `op` with blocks of `size_bytes`, precomputed so that a draw needs no division.
     pub(super) fn slots(&self, job: &Job, op: Op, size_bytes: u32) -> Slots {
         let size_bytes = u64::from(size_bytes.max(1));
@@ -227,6 +270,7 @@ impl Addresses {
                     follow_on(self.region, self.align_bytes, cursor_bytes, size_bytes)
                 });
             }
+            State::Files(files) => return files.next(size_bytes, random),
             State::Zipf { zipf, scatter } => scatter.apply(zipf.next(random)),
             State::Pareto { pareto, scatter } => scatter.apply(pareto.next(random)),
             State::HotSpots(bands) => {

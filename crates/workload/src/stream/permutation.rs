@@ -21,7 +21,7 @@ impl Scatter {
         Self::keyed(n, Random::new(seed, 0, Purpose::Scatter))
     }
 
-    fn keyed(n: u64, mut random: Random) -> Self {
+    pub(super) fn keyed(n: u64, mut random: Random) -> Self {
         let bits = u64::BITS - n.saturating_sub(1).leading_zeros();
         Self {
             n,

@@ -55,6 +55,7 @@ fn job(pattern: Pattern, ops: Vec<Block>, threads: u32) -> Job {
         },
         pace: Pace::default(),
         errors: Errors::default(),
+        files: None,
         journal: None,
         until: Until {
             time_ns: None,

@@ -1,5 +1,6 @@
 //! Whether a job makes sense, of one workload or of several streams.
 
+use super::files::{files, one_layout};
 use super::load::{load, pace};
 use super::pattern::{pattern, places, position, replay};
 use super::rules::{ALIGN_BYTES_MAX, Checked, ensure, name, percent, weight};
@@ -26,6 +27,7 @@ pub fn job(job: &Job) -> Checked {
     replay(job)?;
     position(job)?;
     region(job)?;
+    files(job)?;
     let align_bytes = job.align_bytes.unwrap_or(1);
     ensure(
         (1..=ALIGN_BYTES_MAX).contains(&align_bytes),
@@ -125,6 +127,7 @@ fn streams(whole: &Job) -> Checked {
         };
         job(&timed).map_err(|fault| fault.below(&at))?;
     }
+    one_layout(whole)?;
     load(&whole.load)?;
     let threads: u64 = whole
         .streams
@@ -217,9 +220,9 @@ fn block(block: &Block) -> Checked {
         &format!("mix.{op}"),
         &format!("the weight of {op}"),
     )?;
-    if block.op == Op::Flush {
+    if !block.op.has_block() {
         return ensure(block.sizes.is_empty(), "block", || {
-            "a flush has no block size".to_owned()
+            format!("{op} has no block size")
         });
     }
     let path = format!("block.{op}");
@@ -287,8 +290,10 @@ fn until(job: &Job) -> Checked {
         })?;
     }
     window(until)?;
-    let timeless = only(job, Op::Flush) && until.time_ns.is_none() && until.count.is_none();
-    ensure(!timeless, "until", || {
-        "flushes move no bytes: set time or count".to_owned()
+    let moves = job.mix.ops.iter().any(|block| block.op.has_block());
+    let ends = until.time_ns.is_some() || until.count.is_some();
+    ensure(moves || ends, "until", || {
+        let op = job.mix.ops.first().map_or("", |block| block.op.name());
+        format!("{op} moves no bytes: set time or count")
     })
 }

@@ -20,6 +20,14 @@ impl Fault {
         }
     }
 
+    /// The same fault of a value that stands elsewhere.
+    pub(super) fn moved(self, path: &str) -> Self {
+        Self {
+            path: path.to_owned(),
+            ..self
+        }
+    }
+
     pub(super) fn below(self, parent: &str) -> Self {
         Self {
             path: format!("{parent}.{}", self.path),

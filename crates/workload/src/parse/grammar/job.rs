@@ -1,5 +1,6 @@
 //! A job: one workload or several streams, where its I/O goes, what it carries, and when it ends.
 
+use super::files::files;
 use super::load::{load, pace};
 use super::mix::mix;
 use super::pattern::pattern;
@@ -9,16 +10,18 @@ use crate::parse::refusal::Result;
 use crate::parse::tree::{Node, Value};
 use crate::units::{parse_duration_ns, parse_multiple, parse_percent, parse_size_bytes};
 use crate::{
-    Content, Errors, Extent, Job, Mix, Op, Position, Region, Request, Stream, Until, Verify,
+    Content, Errors, Extent, Job, Mix, Op, Pattern, Position, Region, Request, Stream, Until,
+    Verify,
 };
 
-const JOB_KEYS: [&str; 18] = [
+const JOB_KEYS: [&str; 19] = [
     "mix",
     "block",
     "flush_every",
     "pattern",
     "position",
     "region",
+    "files",
     "align",
     "content",
     "placement",
@@ -33,7 +36,7 @@ const JOB_KEYS: [&str; 18] = [
     "streams",
 ];
 /// Of one of several workloads; the job says when all end, a stream when it ends sooner.
-const STREAM_KEYS: [&str; 13] = [
+const STREAM_KEYS: [&str; 14] = [
     "name",
     "mix",
     "block",
@@ -41,6 +44,7 @@ const STREAM_KEYS: [&str; 13] = [
     "pattern",
     "position",
     "region",
+    "files",
     "align",
     "content",
     "placement",
@@ -124,10 +128,16 @@ impl Shared {
 }
 
 fn workload(fields: &Fields<'_>, shared: &Shared) -> Result<Job> {
+    let mix = mix(fields)?;
+    let only_names = mix.ops.iter().all(|block| block.op.is_metadata());
+    let place = match only_names {
+        true => fields.get("pattern").map(pattern).transpose()?,
+        false => Some(pattern(fields.need("pattern")?)?),
+    };
     Ok(Job {
-        mix: mix(fields)?,
+        mix,
         flush_every: fields.integer_or("flush_every", 0)?,
-        pattern: pattern(fields.need("pattern")?)?,
+        pattern: place.unwrap_or(Pattern::Uniform),
         position: fields
             .get("position")
             .map_or(Ok(Position::default()), position)?,
@@ -138,6 +148,7 @@ fn workload(fields: &Fields<'_>, shared: &Shared) -> Result<Job> {
             }),
             region,
         )?,
+        files: fields.get("files").map(files).transpose()?,
         align_bytes: fields.parsed("align", parse_size_bytes)?,
         content: fields
             .get("content")

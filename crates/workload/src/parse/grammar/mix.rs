@@ -6,21 +6,33 @@ use crate::parse::tree::{Entry, Node, Value};
 use crate::units::parse_size_bytes;
 use crate::{Block, BlockShare, Mix, Op};
 
-const OPS: [(&str, Op); 6] = [
+const OPS: [(&str, Op); 13] = [
     ("read", Op::Read),
     ("write", Op::Write),
     ("trim", Op::Trim),
     ("flush", Op::Flush),
     ("write-zeroes", Op::WriteZeroes),
     ("append", Op::Append),
+    ("create", Op::Create),
+    ("open", Op::Open),
+    ("stat", Op::Stat),
+    ("rename", Op::Rename),
+    ("delete", Op::Delete),
+    ("mkdir", Op::Mkdir),
+    ("rmdir", Op::Rmdir),
 ];
-const FOREIGN_OPS: [(&str, &str); 6] = [
+const FOREIGN_OPS: [(&str, &str); 11] = [
     ("randread", "read"),
     ("randwrite", "write"),
     ("unmap", "trim"),
     ("discard", "trim"),
     ("deallocate", "trim"),
     ("fsync", "flush"),
+    ("getattr", "stat"),
+    ("unlink", "delete"),
+    ("remove", "delete"),
+    ("move", "rename"),
+    ("close", "open"),
 ];
 
 /// `mix` and `block` together. Operations come in the order of [`Op::ALL`] however they were
@@ -39,7 +51,7 @@ pub(super) fn mix(fields: &Fields) -> Result<Mix> {
         _ => return Err(node.refuse("mix", "an operation or { read = 70, write = 30 }")),
     };
     weights.sort_by_key(|(op, _)| *op);
-    let moves_data = weights.iter().any(|(op, _)| *op != Op::Flush);
+    let moves_data = weights.iter().any(|(op, _)| op.has_block());
     let block = match moves_data {
         true => Some(fields.need("block")?),
         false => fields.get("block"),
@@ -49,7 +61,7 @@ pub(super) fn mix(fields: &Fields) -> Result<Mix> {
     }
     let ops = weights.into_iter().map(|(op, weight)| {
         let sizes = match (block, op) {
-            (Some(block), op) if op != Op::Flush => sizes_of(block, op)?,
+            (Some(block), op) if op.has_block() => sizes_of(block, op)?,
             _ => Vec::new(),
         };
         Ok(Block { op, weight, sizes })
@@ -72,7 +84,7 @@ fn check_block_keys(block: &Node, weights: &[(Op, f64)]) -> Result<()> {
             )));
         }
         let op = entry.node.choose("block", &entry.key, &OPS, &FOREIGN_OPS)?;
-        if op == Op::Flush || !weights.iter().any(|(in_mix, _)| *in_mix == op) {
+        if !op.has_block() || !weights.iter().any(|(in_mix, _)| *in_mix == op) {
             let message = format!(
                 "block gives sizes for `{}`, which the mix does not issue with data",
                 entry.key

@@ -41,6 +41,7 @@ fn a_short_job_gets_the_documented_defaults() {
             most: None,
             stuck_ns: 60_000_000_000,
         },
+        files: None,
         journal: None,
         until: Until {
             time_ns: Some(60_000_000_000),

@@ -110,6 +110,7 @@ fn any_job() -> impl Strategy<Value = Job> {
                 most: Some(7),
                 stuck_ns: 5,
             },
+            files: None,
             journal: None,
             until: Until {
                 time_ns: Some(time_ns),

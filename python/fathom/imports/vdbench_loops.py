@@ -1,0 +1,124 @@
+"""What all runs (`rd`) of Vdbench have in common: the loops over lists of values, the rates, time, and compression."""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+
+from fathom.errors import UsageError
+from fathom.imports.draft import Draft, DraftStep, Value
+from fathom.imports.units import duration_text, size_text
+from fathom.imports.vdbench_file import MOST_VALUES, Definition
+from fathom.imports.vdbench_workload import Chosen
+
+_ELAPSED_S = 30.0
+_CURVE = (10.0, 50.0, 70.0, 80.0, 90.0, 100.0)
+#: Loops, and what a step's name says of their value.
+_LOOPS = {
+    "forxfersize": "",
+    "forthreads": "t",
+    "forrdpct": "r",
+    "forseekpct": "seek",
+    "forcompratio": "c",
+    "forcompression": "c",
+}
+
+
+class Loops:
+    """One `rd` with its values; what it runs is its subclass's."""
+
+    #: Names the rates of a run.
+    rate_key = "iorate"
+
+    def __init__(self, run: Definition, general: Definition, draft: Draft) -> None:
+        """Holds a run, with what stands before all definitions."""
+        self.run = run
+        self.draft = draft
+        self._general = general
+
+    def place_of(self, key: str) -> str:
+        """Returns where the file says a key of a job."""
+        return self.run.place
+
+    def keep(self, step: DraftStep) -> None:
+        """Adds a step to the draft. Raises UsageError where there are too many."""
+        step.place, step.places = self.run.place, self.place_of
+        if len(self.draft.steps) >= MOST_VALUES:
+            raise UsageError(f"{self.run.place}: more than {MOST_VALUES} runs", "list fewer values")
+        self.draft.add(step)
+
+    def combinations(self) -> Iterator[tuple[Chosen, str]]:
+        """Yields the values of all loops, the first of the file outermost, and what a step's name ends in."""
+        axes: list[list[tuple[str, float, str]]] = []
+        for given in self.run.keys.values():
+            letter = _LOOPS.get(given.key.name)
+            if letter is not None:
+                values = given.numbers()
+                several = len(values) > 1
+                axes.append(
+                    [
+                        (given.key.name, one, f"-{letter}{value_text(one)}" if several else "")
+                        for one in values
+                    ]
+                )
+        if math.prod(map(len, axes)) > MOST_VALUES:
+            raise UsageError(f"{self.run.place}: more than {MOST_VALUES} combinations", "list fewer values")
+        for combination in itertools.product(*axes):
+            yield {key: value for key, value, _ in combination}, "".join(ending for *_, ending in combination)
+
+    def rates(self) -> Iterator[tuple[Mapping[str, Value], float | None, str]]:
+        """Yields keys of a step, its rate (None: as fast as it can), and what its name ends in."""
+        given = self.run.get(self.rate_key)
+        if given is None:
+            self.draft.note(
+                f"{self.run.place}: rd={self.run.name} has no {self.rate_key}: it runs as fast as it can"
+            )
+            yield {}, None, ""
+        elif given.values == ("curve",):
+            yield self._curve(), None, ""
+        elif [text.lower() for text in given.values] == ["max"]:
+            yield {}, None, ""
+        else:
+            rates = given.numbers()
+            for rate in rates:
+                if rate <= 0:
+                    raise given.error("a rate of 0", "write a rate above 0")
+                yield {}, rate, f"-{rate:g}" if len(rates) > 1 else ""
+
+    def _curve(self) -> dict[str, Value]:
+        points = self.run.get("curve")
+        values = points.numbers() if points else _CURVE
+        curve: dict[str, Value] = {
+            "points": [f"{point:g}%" for point in values],
+            "time": duration_text(self.seconds),
+            "response": "service",
+        }
+        return {"kind": "curve", "curve": curve}
+
+    @property
+    def seconds(self) -> float:
+        """How long it is measured. Raises UsageError."""
+        seconds = self.run.number("elapsed", _ELAPSED_S)
+        if not seconds and (given := self.run.get("elapsed")):
+            raise given.error("no time", "write seconds above 0")
+        return seconds
+
+    def content(self, chosen: Chosen) -> dict[str, Value]:
+        """Returns what writes carry: the run's own compression, else the file's. Raises UsageError."""
+        ratio = None
+        if "forcompratio" in chosen or "forcompression" in chosen:
+            ratio = chosen.get("forcompratio") or 100.0 / max(chosen.get("forcompression", 100.0), 0.1)
+        elif given := self._general.get("compratio", "compression"):
+            number = given.number()
+            ratio = number if given.key.name == "compratio" else 100.0 / max(number, 0.1)
+        if ratio is None or ratio <= 1:
+            return {}
+        return {"content": {"compressible": f"{100 * (1 - 1 / ratio):.4g}%"}}
+
+
+def value_text(value: float) -> str:
+    """Returns a value of a loop as a step's name has it."""
+    return (
+        size_text(int(value)).removesuffix("iB").lower()
+        if value >= 1024 and value == int(value)
+        else f"{value:g}"
+    )

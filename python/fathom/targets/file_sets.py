@@ -1,0 +1,315 @@
+"""Targets that are sets of files: laying them out in a directory of Fathom's own, and holding that while a run lasts.
+
+`own_set` says which sets are Fathom's. Nothing else is written, and nothing else is removed. Every file is reached from
+the open directory, name by name, through no link.
+"""
+
+import errno
+import os
+from collections.abc import Container, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
+from pathlib import Path
+from uuid import uuid4
+
+from fathom._core import FileSet
+from fathom.errors import NEW_RUN, FathomError, RefusedError
+from fathom.output.text import size
+from fathom.targets.file_users import users_of_any
+from fathom.targets.files import (
+    allocate,
+    direct_align_bytes,
+    explained,
+    free_bytes,
+    lock,
+    target_path,
+)
+from fathom.targets.own_file import Foreign
+from fathom.targets.own_set import (
+    Entry,
+    OwnSet,
+    entries_of,
+    examine_set,
+    fits,
+    known_names,
+    known_set,
+    mark_set,
+    mark_set_closed,
+    mark_set_open,
+    unmark_set,
+)
+from fathom.targets.safety import Refusal, refuse
+from fathom.targets.target import FileId, Target
+
+DIRECTORY_NAME = "fathom-files"
+_FILE_MODE, _DIRECTORY_MODE = 0o600, 0o700
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def set_target(directory: Target, files: FileSet) -> Target:
+    """Returns the set of files in the directory that a target `dir:PATH` names; makes nothing."""
+    path = target_path(directory).with_name(DIRECTORY_NAME)
+    where = directory.label.removeprefix("file ")
+    # The note on a smaller scratch file, which there is none of here.
+    notes = [note for note in directory.notes if not note.startswith("scratch file is ")]
+    return replace(
+        directory,
+        kind="files",
+        path=path,
+        capacity_bytes=files.total_bytes,
+        files=files,
+        label=f"{files.count:,} files, {size(files.total_bytes)}, {where}",
+        notes=tuple(note.replace(str(target_path(directory)), str(path)) for note in notes),
+    )
+
+
+def check_set(target: Target, *, writes: bool) -> list[Refusal]:
+    """Returns the reasons not to use the set. `prepare_set` checks free space, permissions and O_DIRECT.
+
+    What is held was looked through before, so of it only names and kinds are looked at.
+    """
+    path = target_path(target)
+    if not os.path.lexists(path):
+        return []
+    try:
+        found = _held(path) if target.held else examine_set(path)
+        refusals = [Refusal("held", f"in use by {user}") for user in _users(path)] if writes else []
+    except OSError as error:
+        raise explained(path, error) from error
+    if isinstance(found, Foreign):
+        advice = "" if found is Foreign.UNMARKED else " (remove it if you can spare it)"
+        refusals.append(Refusal("not-own", f"{path} exists and {found.value}, so it is not used{advice}"))
+    began_with = target.identity.file_uuid
+    if isinstance(found, OwnSet) and began_with is not None and found.uuid != began_with:
+        refusals.append(Refusal("not-own", "is not the set of files that this run began with"))
+    return refusals
+
+
+def _held(path: Path) -> OwnSet | Foreign:
+    found = known_set(path)
+    if isinstance(found, Foreign):
+        return found
+    fd = os.open(path, _DIRECTORY)
+    try:
+        return found if fits(found.files, list(entries_of(fd))) else Foreign.CHANGED
+    finally:
+        os.close(fd)
+
+
+def _users(path: Path) -> list[str]:
+    try:
+        fd = os.open(path, _DIRECTORY)
+    except OSError:
+        return []
+    try:
+        return users_of_any({FileId.of(one.status) for one in entries_of(fd) if not one.is_directory})
+    finally:
+        os.close(fd)
+
+
+def prepare_set(target: Target) -> Target:
+    """Lays the files out where they are not there yet, with their room reserved, and tries O_DIRECT.
+
+    An own set of another layout is removed first. Returns the target with the alignment that its file system asks for.
+
+    Raises FathomError when there is no room, no permission or no O_DIRECT. What this call made and could not finish is
+    removed again.
+    """
+    path, files = target_path(target), _files(target)
+    found = examine_set(path) if os.path.lexists(path) else None
+    if isinstance(found, Foreign):
+        raise _replaced(path)
+    other = found is not None and not found.files.has_layout_of(files)
+    _check_room(path, files, found)
+    made, reserved = False, True
+    try:
+        if other:
+            remove_set(path)
+        if found is None or other:
+            path.mkdir(mode=_DIRECTORY_MODE)
+            made = True
+            mark_set(path, str(uuid4()), files)
+        if made or (found and found.listing is None):
+            reserved = _lay_out(path, files)
+    except OSError as error:
+        if made:
+            _undo(path)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise _no_room(path, files) from error
+        raise explained(path, error) from error
+    if not reserved:
+        note = f"{path}: {target.identity.file_system} reserves no space: a full disk shows up only during writes"
+        target = replace(target, notes=(*target.notes, note))
+    first, _ = files.paths()[0]
+    aligned = direct_align_bytes(target, path / first, writes=True)
+    return target if aligned is None else replace(target, direct_align_bytes=aligned)
+
+
+def _undo(path: Path) -> None:
+    """Removes a directory that was just made, and what was laid out in it."""
+    with suppress(OSError):
+        if isinstance(known_set(path), OwnSet):
+            remove_set(path)
+        else:
+            path.rmdir()
+
+
+def _check_room(path: Path, files: FileSet, found: OwnSet | None) -> None:
+    """Raises FathomError where the file system has too little room, or too few inodes, for what is not there yet."""
+    held_bytes, held = 0, 0
+    if found is not None:
+        fd = os.open(path, _DIRECTORY)
+        try:
+            entries = list(entries_of(fd))
+        finally:
+            os.close(fd)
+        held_bytes = sum(one.status.st_blocks * 512 for one in entries)
+        held = len(entries)
+    room = os.statvfs(path.parent)
+    if files.total_bytes - held_bytes > free_bytes(path.parent):
+        raise _no_room(path, files)
+    wanted = files.count + len(files.directories()) + 1
+    if room.f_files and wanted - held > room.f_favail:
+        raise FathomError(
+            f"{path}: not enough inodes: needs {wanted:,}, {path.parent} has {room.f_favail:,} free",
+            "give fewer files or another place",
+        )
+
+
+def _lay_out(path: Path, files: FileSet) -> bool:
+    """Makes the directories and files that are not there yet; returns False where no room could be reserved.
+
+    What a killed run has left renamed or made beside them is removed. Raises OSError.
+    """
+    fd = os.open(path, _DIRECTORY)
+    reserved = True
+    try:
+        renamed, made = set(files.other_paths()), set(files.made_directories())
+        for one in list(entries_of(fd)):
+            _remove(fd, one, renamed, made)
+        for directory in files.directories():
+            with suppress(FileExistsError):
+                os.mkdir(directory, _DIRECTORY_MODE, dir_fd=fd)
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        for name, size_bytes in files.paths():
+            file = os.open(name, flags, _FILE_MODE, dir_fd=fd)
+            try:
+                if os.fstat(file).st_size != size_bytes:
+                    reserved = allocate(file, size_bytes) and reserved
+                    os.ftruncate(file, size_bytes)
+            finally:
+                os.close(file)
+    finally:
+        os.close(fd)
+    return reserved
+
+
+@contextmanager
+def hold_set(target: Target, *, writes: bool) -> Iterator[Target]:
+    """Keeps other Fathom runs off the set while it is measured (flock on its directory).
+
+    Gives the target with the directory that is held. Raises RefusedError when another run has it, or another directory
+    has taken its place.
+    """
+    path = target_path(target)
+    fd = os.open(path, _DIRECTORY)
+    try:
+        lock(fd, target, exclusive=writes)
+        held = replace(target, held=FileId.of(os.fstat(fd)))
+        check_held_set(held)
+        refuse(target.name, check_set(held, writes=writes))
+        found = known_set(path)
+        if isinstance(found, Foreign):
+            raise _replaced(path)
+        identity = replace(held.identity, file_uuid=found.uuid)
+        # What was just laid out is not closed yet, also where the run only reads.
+        with _written(fd, path, found) if writes or found.listing is None else nullcontext():
+            yield replace(held, identity=identity)
+    finally:
+        os.close(fd)
+
+
+@contextmanager
+def _written(fd: int, path: Path, found: OwnSet) -> Iterator[None]:
+    """Notes in the mark that a run writes to the set, and what lies there when the run ends."""
+    try:
+        mark_set_open(fd, path, found)
+    except OSError as error:
+        raise explained(path, error) from error
+    try:
+        yield
+    finally:
+        # A mark that stays open takes the set for one that a killed run left, which is used again.
+        with suppress(OSError):
+            mark_set_closed(fd, path, found)
+
+
+def check_held_set(target: Target) -> None:
+    """Passes when the name still leads to the directory that is held. Raises RefusedError."""
+    path = target_path(target)
+    try:
+        status = path.lstat()
+    except OSError as error:
+        raise _replaced(path) from error
+    if target.held and FileId.of(status) != target.held:
+        raise _replaced(path)
+
+
+def drop_cached_set(target: Target) -> None:
+    """Writes what is dirty and lets the kernel forget the pages of all files of the set."""
+    fd = os.open(target_path(target), _DIRECTORY)
+    try:
+        for name, _ in _files(target).paths():
+            file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
+            try:
+                os.fsync(file)
+                os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+            finally:
+                os.close(file)
+    finally:
+        os.close(fd)
+
+
+def remove_set(path: Path) -> None:
+    """Removes a set's directory with all that its own layout has there; leaves whatever else lies there, and with it
+    the directory.
+
+    Raises OSError where something is left.
+    """
+    found = known_set(path)
+    if isinstance(found, Foreign):
+        raise _replaced(path)
+    fd = os.open(path, _DIRECTORY)
+    try:
+        directories, files = known_names(found.files)
+        for one in reversed(list(entries_of(fd))):
+            _remove(fd, one, files, directories)
+    finally:
+        os.close(fd)
+    path.rmdir()
+    unmark_set(path)
+
+
+def _remove(fd: int, one: Entry, files: Container[str], directories: Container[str]) -> None:
+    if one.is_directory and one.path in directories:
+        os.rmdir(one.path, dir_fd=fd)
+    elif not one.is_directory and one.path in files:
+        os.unlink(one.path, dir_fd=fd)
+
+
+def _files(target: Target) -> FileSet:
+    if target.files is None:
+        raise TypeError(f"{target.name} is no set of files")
+    return target.files
+
+
+def _replaced(path: Path) -> RefusedError:
+    return RefusedError(f"{path}: another directory has taken its place since it was checked", NEW_RUN)
+
+
+def _no_room(path: Path, files: FileSet) -> FathomError:
+    return FathomError(
+        f"{path}: not enough space: {files.count:,} files need {size(files.total_bytes)}, {path.parent} has "
+        f"{size(free_bytes(path.parent))} free",
+        "give fewer or smaller files, or another place",
+    )
