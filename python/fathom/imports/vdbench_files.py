@@ -366,14 +366,15 @@ class FileRun(Loops):
                 f"{self.run.place}: {threads} threads wait for {self.anchor.count} files, one for each",
                 "give fewer threads, or more files",
             )
-        if {"create", "open"} & set(mix):
+        closes = (mix.get("create", 0.0) + mix.get("open", 0.0)) / 100
+        if closes:
             self.draft.note(
-                f"{self.run.place}: closes are operations of their own here, also for a rate; Vdbench counts a create "
-                "with its close"
+                f"{self.run.place}: closes have a row of their own here, and the rate has room for them; Vdbench "
+                "counts a create or an open with its close"
             )
         load: dict[str, Value] = {"threads": threads}
         if rate is not None:
-            load |= {"rate": f"{rate:g}/s", "arrival": self._arrival(), "iodepth": 1}
+            load |= {"rate": f"{rate * (1 + closes):.6g}/s", "arrival": self._arrival(), "iodepth": 1}
         present: dict[str, Value] = {"present": "0%" if "create" in mix and not formatted else "100%"}
         return {
             "mix": next(iter(mix)) if len(mix) == 1 else {op: round(share, 6) for op, share in mix.items()},
