@@ -23,6 +23,7 @@ LAYERS = (
     "analysis",
     "sizing",
     "plan",
+    "fitting",
     "power",
     "session",
     "report",

@@ -422,6 +422,11 @@ class Handle:
     def stop(self) -> None: ...
     def abandon(self) -> None: ...
     def done(self) -> bool: ...
+    def take_log(self) -> dict[str, bytes]:
+        """Returns what twins issued that were asked to log it, by time of issue, and forgets it.
+
+        Columns are those of `TraceReader.feed`, and `arrived_ns`. Empty before the end.
+        """
     def result(self) -> list[Recording]: ...
 
 @final
@@ -461,6 +466,7 @@ def start_twins(
     seeds: list[int],
     hold_every_ns: int | None = None,
     precision: Precision | None = None,
+    log: bool = False,
 ) -> Handle: ...
 def trace_format(head: bytes) -> str | None:
     """Returns the format of a file that begins with these bytes; None: none that is known."""

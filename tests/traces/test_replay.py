@@ -103,6 +103,14 @@ def test_one_device_of_several_is_replayed_by_its_name(trace: Path):
     assert method.steps[-1].job.weights == {"read": 1.0}
 
 
+def test_a_trace_of_more_than_a_million_ios_a_second_is_a_method_too(tmp_path: Path):
+    path = tmp_path / "fast.csv"
+    path.write_text(
+        "time_ns,op,offset,size\n" + "".join(f"{100 * n},R,{4096 * n},4096\n" for n in range(100))
+    )
+    assert replay_method(Replay(path))[0].steps[-1].job.rate_iops == pytest.approx(1e7)
+
+
 def test_the_same_trace_is_the_same_method(trace: Path):
     assert replay_method(Replay(trace))[0].parsed == replay_method(Replay(trace))[0].parsed
 

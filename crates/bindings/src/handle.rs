@@ -2,11 +2,12 @@
 
 use std::time::{Duration, SystemTime};
 
-use pyo3::{exceptions::PyValueError, prelude::*};
+use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 
 use crate::{
     error::failed,
     results::{Interval, Recording},
+    traces::issued_columns,
 };
 
 /// A running job. Made by `start_engine` and `start_twins`.
@@ -64,6 +65,12 @@ impl Handle {
     /// Whether the job has ended and all its intervals have been polled.
     fn done(&self) -> bool {
         self.0.is_done()
+    }
+
+    /// What twins issued that were asked to log it, by time of issue: columns as those of `TraceReader.feed`, and
+    /// `arrived_ns`. Empty before the end. Forgets it.
+    fn take_log<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        issued_columns(py, self.0.take_log())
     }
 
     /// The recordings, one per target in the order given. Waits for the end; may be called once.

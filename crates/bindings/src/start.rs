@@ -190,15 +190,17 @@ impl Precision {
 
 /// Starts a job on twins, all at once, each in its own virtual time and with requests of its own
 /// seed. With `hold_every_ns` each waits after each such time (a round) for `Handle.proceed` or `Handle.stop`.
-/// With a `precision` their windows, or rounds, end together, as soon as their sum is known so well.
+/// With a `precision` their windows, or rounds, end together, as soon as their sum is known so well. With `log`,
+/// `Handle.take_log` has every I/O.
 #[pyfunction]
-#[pyo3(signature = (job, devices, seeds, hold_every_ns = None, precision = None))]
+#[pyo3(signature = (job, devices, seeds, hold_every_ns = None, precision = None, log = false))]
 pub fn start_twins(
     job: &Job,
     devices: Vec<Py<TwinDevice>>,
     seeds: Vec<u64>,
     hold_every_ns: Option<u64>,
     precision: Option<Precision>,
+    log: bool,
 ) -> PyResult<Handle> {
     let job = job.inner();
     let devices: Vec<_> = devices
@@ -206,7 +208,7 @@ pub fn start_twins(
         .map(|device| device.get().0.clone())
         .collect();
     let precision = precision.map(|Precision(rule)| rule);
-    load::start_twins(&job, &devices, &seeds, hold_every_ns, precision)
+    load::start_twins(&job, &devices, &seeds, hold_every_ns, precision, log)
         .map(Handle)
         .map_err(|error| failed(&error))
 }

@@ -8,6 +8,7 @@ use pyo3::{
     types::{PyBytes, PyDict},
 };
 use trace::{Batch, Format, Operation, Profile, Reader};
+use workload::Op;
 
 use crate::parse::{refuse, to_json};
 
@@ -193,6 +194,39 @@ fn columns_of<'py>(py: Python<'py>, batch: &Batch) -> PyResult<Bound<'py, PyDict
     put("flags", &batch.flags)?;
     put("device", bytemuck::cast_slice(&batch.device))?;
     put("process", bytemuck::cast_slice(&batch.process))?;
+    Ok(columns)
+}
+
+/// Columns of what twins issued, by time of issue, as those of a trace; `arrived_ns` is one more.
+pub fn issued_columns(
+    py: Python<'_>,
+    mut issued: Vec<twin::Issued>,
+) -> PyResult<Bound<'_, PyDict>> {
+    issued.sort_by_key(|one| one.issued_ns);
+    let mut batch = Batch::default();
+    let mut arrived_ns = Vec::with_capacity(issued.len());
+    for one in issued {
+        let op = match one.op {
+            Op::Read => Operation::Read,
+            Op::Flush => Operation::Flush,
+            Op::Trim => Operation::Discard,
+            Op::Write | Op::WriteZeroes | Op::Append => Operation::Write,
+        };
+        arrived_ns.push(one.arrived_ns);
+        batch.issue_ns.push(one.issued_ns);
+        batch.latency_ns.push(one.service_ns);
+        batch.offset_bytes.push(one.offset_bytes);
+        batch.size_bytes.push(u64::from(one.size_bytes));
+        batch.op.push(op as u8);
+        batch.flags.push(0);
+        batch.device.push(0);
+        batch.process.push(Batch::NONE_NAME);
+    }
+    let columns = columns_of(py, &batch)?;
+    columns.set_item(
+        "arrived_ns",
+        PyBytes::new(py, bytemuck::cast_slice(&arrived_ns)),
+    )?;
     Ok(columns)
 }
 

@@ -45,6 +45,11 @@ pub trait Handle: Send + Sync {
     /// Returns whether the job has ended and all its intervals have been taken.
     fn is_done(&self) -> bool;
 
+    /// Returns every I/O of twins that were asked to log them and have ended, and forgets them; nothing of others.
+    fn take_log(&self) -> Vec<twin::Issued> {
+        Vec::new()
+    }
+
     /// Waits for the end and returns one recording per target, in the order given.
     ///
     /// # Errors

@@ -19,7 +19,7 @@ use crate::{
 ///
 /// Given `hold_every_ns`, each twin waits after each such time for [`Handle::proceed`] or [`Handle::stop`]. Given a
 /// `precision`, their windows, or rounds of `hold_every_ns`, end together, as soon as the sum of their rates is known
-/// that well.
+/// that well. With `log`, [`Handle::take_log`] has every I/O of all of them.
 ///
 /// # Errors
 /// There is not one seed per twin, or the load cannot be divided over the twins.
@@ -29,6 +29,7 @@ pub fn start_twins(
     seeds: &[u64],
     hold_every_ns: Option<u64>,
     precision: Option<twin::Precision>,
+    log: bool,
 ) -> Result<Box<dyn Handle>, LoadError> {
     if seeds.len() != devices.len() {
         return Err(LoadError::Seeds {
@@ -45,7 +46,11 @@ pub fn start_twins(
         twin::StoppingRule::new(twin::Precision { round_ns, ..rule }, devices.len())
     });
     let (count, devices, seeds) = (devices.len(), devices.to_vec(), seeds.to_vec());
-    let control = twin::Control::default();
+    let control = if log {
+        twin::Control::logging()
+    } else {
+        twin::Control::default()
+    };
     let run = {
         let control = control.clone();
         move |side: &mut TwinSide, index: usize| {
@@ -139,6 +144,10 @@ impl Handle for TwinsHandle {
 
     fn is_done(&self) -> bool {
         self.is_taken() || self.relay.is_done()
+    }
+
+    fn take_log(&self) -> Vec<twin::Issued> {
+        self.control.take_log()
     }
 
     fn result(&self) -> Result<Vec<Recording>, LoadError> {

@@ -36,7 +36,7 @@ fn disk() -> TwinDevice {
 }
 
 fn on_disk(job: &Job) -> Box<dyn Handle> {
-    start_twins(job, &[disk()], &[1], None, None).expect("it starts")
+    start_twins(job, &[disk()], &[1], None, None, false).expect("it starts")
 }
 
 fn poll(handle: &dyn Handle) -> Vec<(usize, recording::Interval)> {
@@ -122,6 +122,7 @@ fn twins_go_on_from_hold_to_hold_and_end_alike_however_often_they_were_held() {
             &[7],
             hold_every_ns,
             None,
+            false,
         );
         let handle = handle.unwrap();
         let mut holds = 0;
@@ -145,14 +146,37 @@ fn twins_go_on_from_hold_to_hold_and_end_alike_however_often_they_were_held() {
 fn a_device_whose_job_nobody_follows_is_free_for_the_next() {
     let device = disk();
     let devices = [device];
-    drop(start_twins(&job("{ time = \"100h\" }"), &devices, &[1], None, None).unwrap());
-    let next = start_twins(&job("{ count = 10 }"), &devices, &[1], None, None).unwrap();
+    drop(
+        start_twins(
+            &job("{ time = \"100h\" }"),
+            &devices,
+            &[1],
+            None,
+            None,
+            false,
+        )
+        .unwrap(),
+    );
+    let next = start_twins(&job("{ count = 10 }"), &devices, &[1], None, None, false).unwrap();
     assert_eq!(next.result().unwrap().len(), 1);
 }
 
 #[test]
+fn a_logged_twin_has_every_io_that_its_recording_counts() {
+    let handle = start_twins(&job("{ count = 100 }"), &[disk()], &[1], None, None, true).unwrap();
+    let [recording] = handle.result().unwrap().try_into().unwrap();
+    let log = handle.take_log();
+    assert_eq!(log.len() as u64, recording.completed());
+    assert!(
+        log.iter()
+            .all(|one| one.service_ns > 0 && one.size_bytes > 0)
+    );
+    assert_eq!(handle.take_log(), []);
+}
+
+#[test]
 fn twins_without_a_seed_each_are_refused() {
-    let error = start_twins(&job("{ count = 10 }"), &[disk()], &[], None, None).err();
+    let error = start_twins(&job("{ count = 10 }"), &[disk()], &[], None, None, false).err();
     assert_eq!(error.unwrap().to_string(), "0 seeds for 1 twins");
 }
 

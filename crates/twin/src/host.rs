@@ -13,6 +13,7 @@
 mod adapter;
 mod control;
 pub mod error;
+mod log;
 mod meter;
 pub mod precision;
 mod requests;
@@ -25,6 +26,7 @@ use workload::{Geometry, Job, Limits, Load, RequestStream};
 
 pub use control::Control;
 pub use error::TwinError;
+pub use log::Issued;
 
 use crate::device::Device;
 use crate::host::adapter::Adapter;
@@ -63,6 +65,8 @@ struct Driver<'a, D> {
     meter: Meter,
     adapter: Option<Adapter>,
     zoning: Option<Box<Zoning>>,
+    /// `None`: nobody asked for it.
+    log: Option<Vec<Issued>>,
     recording: Recording,
 }
 
@@ -100,9 +104,11 @@ pub fn run_until_precise<D: Device>(
     let window_ns = (driver.start_ns, driver.end_ns);
     driver.batches =
         member.map(|member| Batches::new(member, window_ns, driver.recorders.len(), medium));
+    driver.log = control.logs().then(Vec::new);
     driver.begin();
     driver.measure(control, &mut on_interval)?;
     driver.drain()?;
+    control.keep(driver.log.take().unwrap_or_default());
     if let Some(error) = driver.failed {
         return Err(error);
     }
@@ -164,6 +170,7 @@ impl<'a, D: Device> Driver<'a, D> {
             meter: Meter::new(device, cores),
             adapter,
             zoning,
+            log: None,
             recording: Recording::default(),
             unfinished: streams
                 .iter()

@@ -23,7 +23,7 @@ pub use device::{Account, Completion, CompletionKind, Device};
 pub use disk::{Disk, DiskParams};
 pub use fs::{FileSystem, FsParams};
 pub use host::precision::{Precision, StoppingRule};
-pub use host::{Control, TwinError, run, run_until_precise};
+pub use host::{Control, Issued, TwinError, run, run_until_precise};
 pub use ssd::Ssd;
 pub use ssd::params::SsdParams;
 pub use system::{System, SystemParams};

@@ -9,6 +9,7 @@ import typer
 
 from fathom.cli.command import Command
 from fathom.cli.compare import compare
+from fathom.cli.fit import fit
 from fathom.cli.imports import export_file, import_file
 from fathom.cli.look_up import catalog_app, devices, methods_app
 from fathom.cli.measure import plan, resume, review, run, verify
@@ -69,6 +70,7 @@ for function in (
     sweep,
     choose,
     characterise,
+    fit,
     runs,
     query,
     check,

@@ -38,6 +38,10 @@ Columns = Annotated[
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="refuse a trace with a wrong line")]
 
+TraceDevice = Annotated[
+    str | None, typer.Option(help="which of the trace's devices, where it has several", metavar="NAME")
+]
+
 
 @trace_app.command(cls=Command)
 def convert(

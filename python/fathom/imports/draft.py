@@ -1,17 +1,11 @@
 """A method under construction from another tool's file, and its TOML."""
 
-import json
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
-#: A value of a method file.
-Value: TypeAlias = "str | int | float | bool | Sequence[Value] | Mapping[str, Value]"
-
-_LINE = 100
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+from fathom.method.toml_text import Value, table_lines
 
 
 @dataclass
@@ -97,51 +91,16 @@ class Draft:
             comments.append(f"Run it on {shlex.join(self.targets)}")
         head: dict[str, Value] = {"schema": "fathom-method/1", "name": name, "source": self.source}
         lines = [f"# {one}" for comment in comments for one in comment.splitlines()]
-        placed = [(line, "") for line in [*lines, "", *(text for _, text in _table(head))]]
+        placed = [(line, "") for line in [*lines, "", *(text for _, text in table_lines(head))]]
         for step in self.steps:
             placed += [(line, step.place) for line in ("", "[[steps]]")]
-            placed += [(line, step.place) for _, line in _table({"name": step.name, **step.keys})]
+            placed += [(line, step.place) for _, line in table_lines({"name": step.name, **step.keys})]
             if step.job:
                 placed.append(("[steps.job]", step.place))
-                placed += [(line, step.place_of(key)) for key, line in _table(step.job)]
+                placed += [(line, step.place_of(key)) for key, line in table_lines(step.job)]
         return placed
 
 
 def name_of(text: str, otherwise: str = "job") -> str:
     """Returns a text as the name of a method or step; `otherwise` if no valid character is left."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or otherwise
-
-
-def _table(values: Mapping[str, Value]) -> list[tuple[str, str]]:
-    """Returns each line of a table, with its key."""
-    width = max(len(_key(key)) for key in values)
-    return [
-        (key, line)
-        for key, value in values.items()
-        for line in f"{_key(key):{width}} = {_wrapped(value)}".split("\n")
-    ]
-
-
-def _wrapped(value: Value) -> str:
-    """Returns a value as `_text` does. A list of tables that is too long for a line has one table per line."""
-    text = _text(value)
-    if len(text) > _LINE and isinstance(value, Sequence) and all(isinstance(one, Mapping) for one in value):
-        return "[\n" + "".join(f"  {_text(one)},\n" for one in value) + "]"
-    return text
-
-
-def _key(key: str) -> str:
-    return key if _BARE_KEY.fullmatch(key) else json.dumps(key)
-
-
-def _text(value: Value) -> str:
-    """Returns a value in TOML, tables in one line. A string's JSON is its TOML."""
-    match value:
-        case bool() | str() | int():
-            return json.dumps(value)
-        case float():
-            return json.dumps(int(value) if value.is_integer() else value)
-        case Mapping():
-            return "{ " + ", ".join(f"{_key(key)} = {_text(one)}" for key, one in value.items()) + " }"
-        case _:
-            return "[" + ", ".join(_text(one) for one in value) + "]"

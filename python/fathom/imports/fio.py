@@ -9,15 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fathom.errors import UsageError
-from fathom.imports.draft import Draft, DraftStep, Value, name_of
+from fathom.imports.draft import Draft, DraftStep, name_of
 from fathom.imports.fio_blocks import Blocks
 from fathom.imports.fio_file import FioJob, Option, jobs_of_file
 from fathom.imports.fio_files import NOTHING, Files, files_of
 from fathom.imports.fio_job import Conversion
 from fathom.imports.fio_script import jobs_of_script
 from fathom.imports.fio_sets import FileSet, layout_block
-from fathom.imports.units import duration_text, size_text
 from fathom.imports.variables import Variables
+from fathom.method.toml_text import Value, duration_text, size_text
 
 _LAY_OUT_BYTES = 64 << 10
 

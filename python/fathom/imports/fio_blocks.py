@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from fathom.imports.draft import Value
 from fathom.imports.fio_given import GivenOptions
-from fathom.imports.units import size_text
+from fathom.method.toml_text import Value, size_text
 
 _OPS: dict[str, tuple[str, ...]] = {
     "read": ("read",),

@@ -1,12 +1,12 @@
 """One job of fio in a method's words. Meanings and defaults are those of fio's HOWTO and source, version 3.33."""
 
-from fathom.imports.draft import Draft, Value
+from fathom.imports.draft import Draft
 from fathom.imports.fio_blocks import Blocks
 from fathom.imports.fio_file import FioJob
 from fathom.imports.fio_given import GivenOptions
 from fathom.imports.fio_place import Place
 from fathom.imports.fio_sets import FileSet
-from fathom.imports.units import duration_text, size_text
+from fathom.method.toml_text import Value, duration_text, size_text
 
 #: Engines that keep `iodepth` I/Os in flight; the others wait for each.
 _ASYNCHRONOUS = frozenset(

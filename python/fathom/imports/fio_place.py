@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from fathom.imports.draft import Value
 from fathom.imports.fio_blocks import Blocks
 from fathom.imports.fio_given import GivenOptions
 from fathom.imports.fio_sets import files_each, set_of
-from fathom.imports.units import size_text
+from fathom.method.toml_text import Value, size_text
 
 #: A place or a length: bytes, or percent of the target.
 Extent = tuple[str, float]

@@ -29,26 +29,9 @@ def bytes_of(text: str, place: str) -> int:
     return round(number * base ** POWERS[prefix])
 
 
-def size_text(size_bytes: int) -> str:
-    """Returns a size as methods have it, in the largest unit that divides it."""
-    for power, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):
-        if size_bytes and size_bytes % 1024**power == 0:
-            return f"{size_bytes // 1024**power}{unit}"
-    return str(size_bytes)
-
-
 def number_of(text: str, place: str) -> float:
     """Returns a number, with or without a percent sign."""
     try:
         return float(text.strip().rstrip("%"))
     except ValueError:
         raise UsageError(f"{place}: {text or 'nothing'} is not a number", "write one") from None
-
-
-def duration_text(seconds: float) -> str:
-    """Returns a duration as methods have it."""
-    for scale, unit in ((1.0, "s"), (1e-3, "ms")):
-        count = seconds / scale
-        if abs(count - round(count)) < 1e-9 * max(1.0, count):
-            return f"{round(count)}{unit}"
-    return f"{round(seconds * 1e6)}us"

@@ -8,15 +8,15 @@ Meanings and defaults are those of the sources of Vdbench 5.04.06. A key is appl
 from collections.abc import Mapping, Sequence
 
 from fathom.errors import UsageError
-from fathom.imports.draft import Draft, DraftStep, Value, name_of
+from fathom.imports.draft import Draft, DraftStep, name_of
 from fathom.imports.fio_options import Use
-from fathom.imports.units import size_text
 from fathom.imports.variables import Variables
 from fathom.imports.vdbench_file import Definition, GivenKey, definitions
 from fathom.imports.vdbench_files import OF_FILES, Anchor, FileRun
 from fathom.imports.vdbench_keys import REPORTS, Section
 from fathom.imports.vdbench_place import Storage
 from fathom.imports.vdbench_run import File, Run
+from fathom.method.toml_text import Value, size_text
 
 _MOST_TARGETS = 256
 #: Threads of a format (`FwdEntry.format_fwd`).

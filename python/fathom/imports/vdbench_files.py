@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fathom.errors import UsageError
-from fathom.imports.draft import Draft, DraftStep, Value, name_of
-from fathom.imports.units import duration_text, size_text
+from fathom.imports.draft import Draft, DraftStep, name_of
+from fathom.method.toml_text import Value
+from fathom.method.toml_text import duration_text, size_text
 from fathom.imports.vdbench_file import Definition, GivenKey
 from fathom.imports.vdbench_loops import Loops
 from fathom.imports.vdbench_run import matching

@@ -5,8 +5,9 @@ import math
 from collections.abc import Iterator, Mapping
 
 from fathom.errors import UsageError
-from fathom.imports.draft import Draft, DraftStep, Value
-from fathom.imports.units import duration_text, size_text
+from fathom.imports.draft import Draft, DraftStep
+from fathom.method.toml_text import Value
+from fathom.method.toml_text import duration_text, size_text
 from fathom.imports.vdbench_file import MOST_VALUES, Definition
 from fathom.imports.vdbench_workload import Chosen
 

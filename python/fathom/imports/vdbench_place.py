@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fathom.errors import UsageError
-from fathom.imports.draft import Value
-from fathom.imports.units import size_text
 from fathom.imports.vdbench_file import Definition, GivenKey
+from fathom.method.toml_text import Value, size_text
 
 #: More bytes than any device has: all there is from a start on.
 _ALL_THERE_IS = "up to 1024PiB"

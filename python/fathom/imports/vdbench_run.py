@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from fathom.errors import UsageError
-from fathom.imports.draft import Draft, DraftStep, Value, name_of
-from fathom.imports.units import duration_text, size_text
+from fathom.imports.draft import Draft, DraftStep, name_of
 from fathom.imports.vdbench_file import Definition, GivenKey
 from fathom.imports.vdbench_loops import Loops
 from fathom.imports.vdbench_place import Range, Storage, range_of, region_of, same_kind
 from fathom.imports.vdbench_workload import Chosen, Workload, mix_of
+from fathom.method.toml_text import Value, duration_text, size_text
 
 _Named = TypeVar("_Named", Storage, Definition)
 

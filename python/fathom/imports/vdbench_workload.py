@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from fathom.imports.draft import Value
-from fathom.imports.units import size_text
 from fathom.imports.vdbench_file import Definition, GivenKey
+from fathom.method.toml_text import Value, size_text
 
 #: Block sizes with their shares.
 Sizes: TypeAlias = tuple[tuple[int, float], ...]

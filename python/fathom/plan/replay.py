@@ -7,6 +7,7 @@ from typing import Literal
 
 from fathom.errors import UsageError
 from fathom.method.method import Method, parse_method
+from fathom.method.toml_text import rate_text
 from fathom.output.text import duration
 from fathom.traces.opening import open_trace
 from fathom.traces.prepare import Prepared, most_frequent, prepare
@@ -51,7 +52,7 @@ def replay_method(replay: Replay) -> tuple[Method, list[str]]:
         raise UsageError("--speed changes recorded times, which are not kept", "leave out --timing")
     trace = open_trace(replay.trace)
     prepared = prepare(trace, replay.device, speed=replay.speed, align_bytes=replay.align_bytes)
-    steps = [step for step in (_fill(prepared, replay), _measure(prepared, replay)) if step]
+    steps = [step for step in (_fill(prepared, replay), measure_step(prepared, replay)) if step]
     how = "as fast as possible" if fastest else "as recorded"
     if replay.speed != 1:
         how = f"{how}, {replay.speed:g} times as fast"
@@ -69,7 +70,8 @@ def replay_method(replay: Replay) -> tuple[Method, list[str]]:
     return method, [f"{prepared.name}: {left_out}"] if prepared.left_out else []
 
 
-def _measure(prepared: Prepared, replay: Replay) -> dict[str, object]:
+def measure_step(prepared: Prepared, replay: Replay) -> dict[str, object]:
+    """Returns the step that issues the I/Os of a prepared trace, as methods have it."""
     used = {op: sizes for op, sizes in prepared.sizes.items() if sizes}
     fastest = replay.timing == "as-fast-as-possible"
     length_s = max(prepared.lap_ns, 1) / _NS_PER_S
@@ -77,7 +79,7 @@ def _measure(prepared: Prepared, replay: Replay) -> dict[str, object]:
     load: dict[str, object] = {"iodepth": depth}
     until: dict[str, object] = {"count": prepared.ios}
     if not fastest:
-        load |= {"rate": f"{prepared.ios / length_s:.6g}/s", "arrival": "recorded"}
+        load |= {"rate": rate_text(prepared.ios / length_s), "arrival": "recorded"}
         until["time"] = f"{round(1e3 * (_PATIENCE * length_s + 10))}ms"
     return {
         "name": NAME,

@@ -19,9 +19,9 @@ from fathom._core import TRACE_OPERATIONS
 from fathom.errors import UsageError
 from fathom.traces.batch import Batch, Trace
 
-_MAGIC = b"FTHRPL1\n"
-_HEADER_BYTES = 32
-_ROW = np.dtype([("arrival_ns", "<u8"), ("offset", "<u8"), ("size", "<u4"), ("op", "u1"), ("zero", "u1", 3)])
+MAGIC = b"FTHRPL1\n"
+HEADER_BYTES = 32
+ROW = np.dtype([("arrival_ns", "<u8"), ("offset", "<u8"), ("size", "<u4"), ("op", "u1"), ("zero", "u1", 3)])
 OPS = {"read": 0, "write": 1, "flush": 3}
 """Number of each operation in the core's jobs. Discards are left out: their size has no bound."""
 CHUNK_BYTES = 1 << 20
@@ -66,9 +66,9 @@ def prepare(
     path = folder / f"{os.getpid()}.part"
     try:
         with path.open("wb") as file:
-            file.write(bytes(_HEADER_BYTES))
+            file.write(bytes(HEADER_BYTES))
             for batch in trace.batches():
-                chosen = _of_device(trace, batch, device)
+                chosen = of_device(trace, batch, device)
                 rows = _rows(batch, chosen, done, speed, align_bytes)
                 rows.tofile(file)
                 reads = np.union1d(reads, _chunks(rows))
@@ -83,7 +83,8 @@ def prepare(
     return done
 
 
-def _of_device(trace: Trace, batch: Batch, device: str | None) -> NDArray[np.bool_]:
+def of_device(trace: Trace, batch: Batch, device: str | None) -> NDArray[np.bool_]:
+    """Returns which I/Os of a batch are those of the device; None stands for the only one. Raises UsageError."""
     names = list(trace.devices)
     if device is None:
         if len(names) > 1:
@@ -107,7 +108,7 @@ def _rows(
     )
     kept = chosen & (flush | moved)
     done.left_out += int(np.count_nonzero(chosen & ~kept))
-    rows = np.zeros(np.count_nonzero(kept), _ROW)
+    rows = np.zeros(np.count_nonzero(kept), ROW)
     if not len(rows):
         return rows
     arrival = (batch.issue_ns[kept] / speed).astype(np.uint64)
@@ -143,14 +144,14 @@ def _chunks(rows: NDArray[np.void]) -> NDArray[np.uint64]:
 def _prepare_fill(done: Prepared, chunks: NDArray[np.uint64], path: Path) -> Prepared:
     """Writes the records that write every chunk once, in order."""
     fill = Prepared(done.name, ios=len(chunks), extent_bytes=done.extent_bytes)
-    rows = np.zeros(len(chunks), _ROW)
+    rows = np.zeros(len(chunks), ROW)
     rows["offset"] = chunks * np.uint64(CHUNK_BYTES)
     rows["size"] = np.minimum(CHUNK_BYTES, np.uint64(done.extent_bytes) - rows["offset"])
     rows["op"] = OPS["write"]
     sizes, counts = np.unique(rows["size"], return_counts=True)
     fill.sizes["write"].update(dict(zip(sizes.tolist(), counts.tolist(), strict=True)))
     with path.open("wb") as file:
-        file.write(bytes(_HEADER_BYTES))
+        file.write(bytes(HEADER_BYTES))
         rows.tofile(file)
         _write_header(file, fill)
     fill.path = _kept(path)
@@ -169,7 +170,7 @@ def _check(trace: Trace, done: Prepared, device: str | None) -> None:
 def _write_header(file: BinaryIO, done: Prepared) -> None:
     file.seek(0)
     numbers = np.array([done.ios, done.extent_bytes, done.lap_ns], "<u8")
-    file.write(_MAGIC + numbers.tobytes())
+    file.write(MAGIC + numbers.tobytes())
 
 
 def _folder() -> Path:
@@ -192,10 +193,10 @@ def extent_of(path: Path) -> int | None:
     """Returns the end of the last byte that a prepared trace reaches; None where there is no such file."""
     try:
         with path.open("rb") as file:
-            header = file.read(_HEADER_BYTES)
+            header = file.read(HEADER_BYTES)
     except OSError:
         return None
-    if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
+    if len(header) < HEADER_BYTES or not header.startswith(MAGIC):
         return None
     return int(np.frombuffer(header, "<u8")[2])
 

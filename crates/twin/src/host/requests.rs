@@ -179,6 +179,7 @@ impl<D: Device> Driver<'_, D> {
         } else {
             recorder.record(slot.op, service_ns, bytes);
         }
+        self.note(&slot, service_ns);
         if !open && think_ns > 0 {
             self.thinking += 1;
             self.device

@@ -1,0 +1,142 @@
+"""`fathom fit` writes a method that runs, proves it, and names what it misses."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_convert import fathom
+
+from fathom.fitting.chosen import Choice
+from fathom.fitting.fit import fit
+from fathom.fitting.missed import Property
+from fathom.fitting.proof import prove
+from fathom.fitting.to_method import method_toml
+from fathom.method.method import parse_method
+from fathom.traces.opening import open_trace
+
+HEAD = "time_us,op,offset,size\n"
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def written(path: Path, times_us: np.ndarray, ops: list[str], offsets: np.ndarray, size: int = 4096) -> Path:
+    rows = zip(times_us.astype(int).tolist(), ops, offsets.tolist(), strict=True)
+    path.write_text(HEAD + "".join(f"{time},{op},{offset},{size}\n" for time, op, offset in rows))
+    return path
+
+
+@pytest.fixture
+def poisson(tmp_path: Path) -> Path:
+    """Twenty thousand random reads and writes at 10,000 a second."""
+    drawn = np.random.default_rng(1)
+    ops = ["R" if one < 0.7 else "W" for one in drawn.random(20_000)]
+    times = np.cumsum(drawn.exponential(100, 20_000))
+    return written(tmp_path / "app.csv", times, ops, drawn.integers(0, 1 << 18, 20_000) * 4096)
+
+
+def choice(path: Path) -> Choice:
+    return Choice(lambda: open_trace(path))
+
+
+def test_the_method_is_on_standard_output_and_the_proof_beside_it(poisson: Path, tmp_path: Path):
+    done = fathom("fit", str(poisson), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    method = parse_method(done.stdout.decode(), "mine.toml")
+    assert [step.name for step in method.steps] == ["fill", "fitted"]
+    shown = done.stderr.decode()
+    assert "twin:samsung-pm9a3-7.68tb, written once: all 20,000 I/Os" in shown
+    assert "misses none" in shown
+    (tmp_path / "mine.toml").write_bytes(done.stdout)
+    ran = fathom("run", "mine.toml", "twin:samsung-pm9a3-7.68tb", "--out", "runs", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_the_document_has_every_figure_with_its_noise(poisson: Path, tmp_path: Path):
+    done = fathom("fit", str(poisson), "--json", cwd=tmp_path)
+    document = json.loads(done.stdout)
+    assert document["schema"] == "fathom-fit/1"
+    figures = {row["name"]: row for row in document["figures"]}
+    assert set(figures) >= {"IOPS", "read mean", "read p50", "read p99", "write p99", "WAF"}
+    assert figures["IOPS"]["trace"] == pytest.approx(10_000, rel=0.02)
+    assert figures["IOPS"]["low"] < 1 < figures["IOPS"]["high"]
+    assert document["missed"] == []
+
+
+def test_bursts_below_a_millisecond_are_named_as_missed(tmp_path: Path):
+    drawn = np.random.default_rng(2)
+    times = np.repeat(np.cumsum(drawn.exponential(6_400, 400)), 64)
+    path = written(
+        tmp_path / "batches.csv", times, ["R"] * len(times), drawn.integers(0, 1 << 18, len(times)) * 4096
+    )
+    fitted = fit(choice(path), "batches")
+    first = next(miss for miss in prove(fitted, choice(path)).misses if miss.property == Property.DISPERSION)
+    assert first.at == 1e6
+    assert first.trace == pytest.approx(64, rel=0.2)
+    assert first.fitted < 20
+
+
+def test_data_that_is_read_soon_after_it_was_written_is_named_as_missed(tmp_path: Path):
+    drawn = np.random.default_rng(3)
+    places = np.repeat(drawn.integers(0, 1 << 18, 10_000), 2) * 4096
+    path = written(tmp_path / "again.csv", np.arange(20_000) * 100, ["W", "R"] * 10_000, places)
+    proof = prove(fit(choice(path), "again"), choice(path))
+    reuse = next(miss for miss in proof.misses if miss.property == Property.REUSE)
+    assert reuse.trace > 0.4
+    assert reuse.fitted < 0.1
+
+
+def test_without_times_the_load_is_closed_at_a_stated_depth(tmp_path: Path):
+    path = tmp_path / "old.log"
+    path.write_text(
+        "fio version 2 iolog\nf add\nf open\n" + "".join(f"f read {4096 * n} 4096\n" for n in range(500))
+    )
+    fitted = fit(choice(path), "old")
+    assert fitted.arrivals.assumed
+    job = parse_method(method_toml(fitted), "old.toml").steps[-1].job
+    assert (job.pattern.kind, job.iodepth, job.count) == ("sequential", 32, 500)
+
+
+def test_what_a_job_cannot_have_is_counted(tmp_path: Path):
+    path = tmp_path / "fua.csv"
+    lines = "".join(f"{100 * n},W,{4096 * (n * 7919 % 1000)},4096,F\n" for n in range(2000))
+    path.write_text(f"time_us,op,offset,size,flags\n{lines}{10**6},D,0,4096,\n")
+    misses = {miss.property: miss.trace for miss in prove(fit(choice(path), "fua"), choice(path)).misses}
+    assert misses[Property.FORCED] == 2000
+    assert misses[Property.LEFT_OUT] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-"], "reads its trace several times"),
+        (["app.csv", "--on", "null:"], "--on is 'null:'"),
+        (["app.csv", "--on", "twin:no-such"], "no-such"),
+        (["none.csv"], "no such file"),
+        (["flushes.csv"], "neither reads nor writes"),
+        (["far.csv"], "name a larger twin with --on"),
+        (["two.csv"], "several devices"),
+    ],
+)
+def test_a_wrong_choice_is_one_line(arguments: list[str], message: str, poisson: Path):
+    folder = poisson.parent
+    (folder / "flushes.csv").write_text(f"{HEAD}0,F,0,0\n1,F,0,0\n")
+    (folder / "far.csv").write_text(f"{HEAD}0,R,{1 << 44},4096\n1,R,0,4096\n")
+    (folder / "two.csv").write_text("time_us,op,offset,size,device\n0,R,0,4096,a\n1,R,0,4096,b\n")
+    done = fathom("fit", *arguments, cwd=folder)
+    assert done.returncode == 2
+    [line] = done.stderr.decode().splitlines()
+    assert message in line
+
+
+def test_a_trace_longer_than_the_proof_is_fitted_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("fathom.fitting.proof.MOST_IOS", 1000)
+    drawn = np.random.default_rng(4)
+    path = written(
+        tmp_path / "a.csv", np.arange(5000) * 50, ["W"] * 5000, drawn.integers(0, 1 << 16, 5000) * 4096
+    )
+    proof = prove(fit(choice(path), "a"), choice(path))
+    assert (proof.ios, proof.whole) == (1000, False)
