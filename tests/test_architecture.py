@@ -31,6 +31,7 @@ LAYERS = (
     "sweep",
     "what_if",
     "validation",
+    "recommend",
     "exports",
     "imports",
     "results",

@@ -32,6 +32,7 @@ KNOWN = {
     "fleet/fleet.py: text.startswith('twin:')",
     "fleet/fleet.py: text.startswith(PREFIX)",
     "session/begin.py: record.text.lstrip().startswith('{')",
+    "recommend/objective.py: re.fullmatch(_FORM, text.strip())",
     # A unit of the catalogue, and names of facts about the machine that end in their unit.
     "validation/cases.py: 'I/O above' in (row.unit or '')",
     "report/sections/provenance.py: name.endswith(' bytes')",

@@ -16,6 +16,7 @@ from fathom.cli.measure import plan, resume, review, run, verify
 from fathom.cli.option_groups import ungrouped
 from fathom.cli.others import export_results, import_results
 from fathom.cli.predict import calibrate, choose, size, sweep, validate, what_if
+from fathom.cli.recommend import recommend
 from fathom.cli.results import check, query, report, runs
 from fathom.cli.supervise import report_to_terminal
 from fathom.cli.traces import characterise, trace_app
@@ -71,6 +72,7 @@ for function in (
     choose,
     characterise,
     fit,
+    recommend,
     runs,
     query,
     check,

@@ -28,9 +28,9 @@ def fit(
     strict: Strict = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a method whose job is like a trace, and prove it on a twin.
+    """Write a method whose job is like a trace.
 
-    Trace and job run on the same twin; figures and what the job misses are shown side by side.
+    It is proved: trace and job run on the same twin; figures and what the job misses are shown side by side.
     """
     from fathom.errors import UsageError
     from fathom.fitting.chosen import Choice

@@ -1,0 +1,182 @@
+"""Replays a trace on one twin, at its own speed and at those that find how much more of it the drive bears.
+
+Runs on a worker: a function of its arguments.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from fathom import _core
+from fathom._core import Job
+from fathom.catalog import load_device
+from fathom.fitting.on_twin import fresh_twin, run_plain, twin_holding
+from fathom.output.text import size
+from fathom.plan.replay import RECORDED_DEPTH, Replay, measure_step
+from fathom.recommend.objective import Objective, keeps
+from fathom.recommend.portion import Portion, at_speed
+from fathom.statistics.limits import limit_of
+from fathom.traces.prepare import Prepared
+
+MOST_FACTOR = 64.0
+"""Factors of the load between 1/64 and 64 are tried."""
+PRECISION = 1.05
+"""The factor is known to this ratio."""
+LEAST_S = 1.0
+"""Least virtual time of a replay: a shorter trace is repeated."""
+_PATIENCE = 1.1
+_PATIENCE_S = 0.05
+MOST_SLICE_BYTES = 64 << 30
+"""Trace that reaches beyond it is wrapped onto it: several twins are in memory at once."""
+_FILL = Job(
+    '{"mix": "write", "block": "128KiB", "pattern": "sequential", "load": {"iodepth": 32}, '
+    '"until": {"written": "1x"}}'
+)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a twin makes of a trace. Latencies in us, by objective; `headroom` is the factor by which the load may grow.
+
+    `below` and `beyond`: the headroom is less, or more, than what is given.
+    """
+
+    device: str
+    fits: bool
+    """Whether the drive has as many bytes as the trace reaches."""
+    wrapped_bytes: int | None
+    """Offsets are taken modulo this."""
+    meets: bool
+    values_us: Sequence[float | None]
+    means_us: dict[str, float]
+    p99_us: dict[str, float]
+    headroom: float
+    below: bool
+    beyond: bool
+    limited_by: str
+    """What limits at the first factor that is too much; at the largest one tried where none is."""
+    waf: float | None
+    watts: float | None
+    runs: int
+
+
+def judge(
+    name: str, whole: Portion, prepared: Prepared, objectives: Sequence[Objective], seed: int
+) -> Judged:
+    """Returns what the twin of a device makes of a trace. Raises FathomError for a twin that refuses it."""
+    replays = _Replays(name, whole, prepared, objectives, seed)
+    own = replays.run(1.0)
+    headroom, below, beyond, first = _headroom(
+        replays.run, lambda found, factor: keeps(found, whole.rate_iops * factor, objectives), own
+    )
+    limit = limit_of(first)
+    media = own.counters.get("media_write_bytes")
+    written = sum(op.bytes for op in own.ops if op.op == "write")
+    joules = own.counters.get("joules")
+    return Judged(
+        device=name,
+        fits=replays.fits,
+        wrapped_bytes=replays.wrapped_bytes,
+        meets=replays.fits and headroom >= 1 and not below,
+        values_us=[one.value(own) for one in objectives],
+        means_us={op.op: op.response_mean_us for op in own.ops if op.response_mean_us is not None},
+        p99_us={op.op: op.response_p99_us for op in own.ops if op.response_p99_us is not None},
+        headroom=headroom,
+        below=below,
+        beyond=beyond,
+        limited_by=limit.words if limit else "not known",
+        waf=media / written if media and written else None,
+        watts=joules / own.window_s if joules else None,
+        runs=replays.runs,
+    )
+
+
+class _Replays:
+    """Replays the trace at any speed, each time on a fresh twin that was written once."""
+
+    def __init__(
+        self, name: str, whole: Portion, prepared: Prepared, objectives: Sequence[Objective], seed: int
+    ) -> None:
+        device = load_device(name)
+        self.fits = whole.extent_bytes <= device.addressed_bytes
+        self.runs = 0
+        self._parameters = twin_holding(
+            name, min(whole.extent_bytes, device.addressed_bytes, MOST_SLICE_BYTES)
+        )
+        self._fills = json.loads(self._parameters)["kind"] == "ssd"
+        capacity = fresh_twin(self._parameters, seed).capacity_bytes
+        self.wrapped_bytes = capacity if capacity < whole.extent_bytes else None
+        self._whole, self._prepared, self._seed = whole, prepared, seed
+        self._laps = [ceil(one.least_ios / ios) for one in objectives if (ios := whole.ios_of.get(one.op))]
+
+    def run(self, factor: float) -> "_core.Recording":
+        """Returns what the drive did with the load at that speed."""
+        self.runs += 1
+        device = fresh_twin(self._parameters, self._seed)
+        if self._fills:
+            run_plain(_FILL, device, self._seed)
+        with at_speed(self._whole, factor) as one:
+            return run_plain(self._job(one), device, self._seed + 1)
+
+    def _job(self, one: Portion) -> Job:
+        """Returns the job that replays it; a short portion again and again.
+
+        So what waits at its end is little, and percentiles have their I/Os.
+        """
+        offsets = "as-is" if self.wrapped_bytes is None else "wrap"
+        own = Prepared(
+            self._prepared.name,
+            one.ios,
+            one.extent_bytes,
+            round(one.length_s * 1e9),
+            self._prepared.sizes,
+            path=one.path,
+        )
+        job = measure_step(own, Replay(one.path, offsets=offsets, iodepth=RECORDED_DEPTH))["job"]
+        assert isinstance(job, dict)
+        laps = max(1, ceil(LEAST_S / one.length_s), *self._laps)
+        # What is not done by then has not been kept up with.
+        time_s = _PATIENCE * laps * one.length_s + _PATIENCE_S
+        job["until"] = {"count": laps * one.ios, "time": f"{ceil(1e3 * time_s)}ms"}
+        return Job(json.dumps(job))
+
+
+def _headroom(
+    run: Callable[[float], "_core.Recording"],
+    keeps_at: Callable[["_core.Recording", float], bool],
+    own: "_core.Recording",
+) -> tuple[float, bool, bool, "_core.Recording"]:
+    """Returns the largest factor that is kept, whether it lies below or beyond all tried, and the run that shows why.
+
+    Factors are doubled or halved until one is kept and one is not. Then their ratio is halved on a logarithmic scale.
+    """
+    shown = own
+    low: float | None = None
+    high: float | None = None
+    factor = 1.0
+    while low is None or high is None or high > PRECISION * low:
+        shown_at = own if factor == 1 else run(factor)
+        if keeps_at(shown_at, factor):
+            low = factor
+        else:
+            high = factor
+            shown = shown_at
+        if high is None:
+            if factor >= MOST_FACTOR:
+                return factor, False, True, shown_at
+            factor *= 2
+        elif low is None:
+            if factor <= 1 / MOST_FACTOR:
+                return factor, True, False, shown
+            factor /= 2
+        else:
+            factor = (low * high) ** 0.5
+    return low, False, False, shown
+
+
+def placed(judged: Judged) -> str:
+    """Returns how a trace that is larger than the twin was placed on it; empty where it fits."""
+    if judged.wrapped_bytes is None:
+        return ""
+    return f"offsets wrapped at {size(judged.wrapped_bytes)}"

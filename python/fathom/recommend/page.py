@@ -1,0 +1,78 @@
+"""A recommendation as an offline HTML page: the sentence and the headrooms first, then every drive and the basis."""
+
+from fathom.output.text import percent
+from fathom.recommend.ranking import Recommendation
+from fathom.recommend.terminal import cells, columns
+from fathom.recommend.words import basis, headline, reasons
+from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Points, Row, Section, Table
+from fathom.report.charts import Axis, bar_chart
+from fathom.report.opening import opened
+from fathom.report.page import page
+from fathom.report.style import grouped, plain
+
+
+def render(found: Recommendation) -> str:
+    """Returns the page."""
+    sections = [_key(found), _drives(found), _basis(found)]
+    opening, folded = opened(sections)
+    return page(f"Which drive for {plain(found.name)}", [], folded, opening=opening)
+
+
+def _sentence(text: str) -> str:
+    return plain(text.rstrip(".") + ".")
+
+
+def _key(found: Recommendation) -> Section:
+    said = [_sentence(text) for text in reasons(found)]
+    return Section(
+        "recommendation",
+        "Recommendation",
+        [Points(said)] if said else [],
+        key_figure=KeyFigure(_sentence(headline(found)), _headrooms(found), said[:2]),
+    )
+
+
+def _headrooms(found: Recommendation) -> Figure:
+    """Returns the factor by which the load may grow on each drive that could be replayed."""
+    shown = [one for one in found.candidates if one.judged]
+    labels = [plain(one.device) for one in shown]
+    values: list[float | None] = [one.headroom for one in shown]
+    option = bar_chart(
+        Axis("factor of the load", "count", log=True), labels, [("headroom", 0, values)], width_px=14
+    )
+    chart = Chart(
+        "headroom",
+        "Headroom",
+        "factor by which the load may grow; below 1 the objective is missed",
+        option,
+        "Headroom of each drive; the table has the figures.",
+        70 + 30 * max(1, len(shown)),
+    )
+    rows = [
+        Row(Item(label), [Item(grouped(one.headroom)), _interval(one.bounds)])
+        for label, one in zip(labels, shown, strict=True)
+    ]
+    data = Table("Drive", [Item("Headroom"), Item("By the twin's error")], [Group("", rows)])
+    return Figure([chart], "The recommended drive is on top.", data, columns=1)
+
+
+def _interval(bounds: tuple[float, float] | None) -> Item:
+    if bounds is None:
+        return Item("–", tone="quiet", title="the twin's error is not known")
+    return Item(f"{bounds[0]:.2g} to {bounds[1]:.2g}")
+
+
+def _drives(found: Recommendation) -> Section:
+    rows = []
+    for one in found.candidates:
+        own = [Item(plain(cell)) for cell in cells(one, found)]
+        error = percent(one.error.share, ".1f") if one.error else "–"
+        tone = "strong" if one is found.best else ""
+        rows.append(Row(Item(plain(one.device), plain(one.label), tone=tone), [*own, Item(error)]))
+    head = [Item(plain(name)) for name in (*columns(found), "twin's error")]
+    return Section("drives", "Every drive", [Table("Drive", head, [Group("", rows)])], short="Drives")
+
+
+def _basis(found: Recommendation) -> Section:
+    texts = [_sentence(text) for text in basis(found)]
+    return Section("basis", "What the figures rest on", [Points(texts)], short="Basis")

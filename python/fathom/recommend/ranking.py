@@ -1,0 +1,159 @@
+"""Judges a trace on drives side by side, and ranks them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from fathom.catalog import device_names, load_device
+from fathom.errors import FathomError, UsageError
+from fathom.load.workers import Workers, as_they_end
+from fathom.output.text import duration
+from fathom.recommend.errors import TwinError, twin_error
+from fathom.recommend.judge import Judged, judge
+from fathom.recommend.objective import Objective
+from fathom.recommend.portion import Portion
+from fathom.sizing.drive import DAYS, LIFE, rated_drive
+from fathom.sizing.files import Prices
+from fathom.targets.twin_names import twin_name
+from fathom.traces.prepare import Prepared
+
+DRIVES = ("ssd", "disk", "drive")
+"""Kinds of twins that are compared where none are named; systems only where they are."""
+MOST_IOS = 200_000
+"""I/Os of the trace that are replayed, the first ones."""
+KNOWN = 3
+"""Ranks whose twins' errors are looked up."""
+_SECONDS_PER_YEAR = DAYS * 86_400
+Watch = Callable[[str, int, int], None]
+"""Called for every drive that is judged, with its name, the number of judged ones and the total."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A drive with what its twin made of the trace. `cost` is in the currency of the prices."""
+
+    device: str
+    label: str
+    judged: Judged | None
+    refused: str
+    """Why the twin could not replay it; empty where it did."""
+    cost: float | None
+    years: float | None
+    """Until the host's writes have used the rated endurance; None without a rating or writes."""
+    error: TwinError | None = None
+
+    @property
+    def meets(self) -> bool:
+        """Returns whether it keeps up, within every objective."""
+        return self.judged is not None and self.judged.meets
+
+    @property
+    def headroom(self) -> float:
+        """Returns the factor by which the load may grow; 0 where it was not replayed."""
+        return self.judged.headroom if self.judged else 0.0
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Returns the headroom if the drive is slower, or faster, than its twin by the twin's error."""
+        if self.error is None or self.judged is None:
+            return None
+        return self.headroom / (1 + self.error.share), self.headroom * (1 + self.error.share)
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """Every candidate, the best first. `unlimited`: without an objective a drive only has to keep up."""
+
+    name: str
+    portion: Portion
+    objectives: Sequence[Objective]
+    prices: Prices
+    candidates: Sequence[Candidate]
+
+    @property
+    def best(self) -> Candidate | None:
+        """Returns the recommended drive; None where none meets the objective."""
+        first = self.candidates[0] if self.candidates else None
+        return first if first and first.meets else None
+
+    @property
+    def scope(self) -> str:
+        """Returns how much of the trace was replayed."""
+        share = "all" if self.portion.whole else "the first"
+        return f"{share} {self.portion.ios:,} I/Os of {self.name}, {duration(self.portion.length_s)}"
+
+
+def devices_of(targets: Sequence[str]) -> list[str]:
+    """Returns the devices of named twins, or every drive of the catalogue that has one.
+
+    Raises UsageError for a target that is no single twin, or one without a model.
+    """
+    if not targets:
+        found = [load_device(name) for name in device_names()]
+        return [device.name for device in found if device.twin and device.twin.kind in DRIVES]
+    names = []
+    for text in targets:
+        name = twin_name(text)
+        if name is None or text != f"twin:{name}":
+            raise UsageError(f"{text}: a recommendation replays on single twins", "name them twin:NAME")
+        if load_device(name).twin is None:
+            raise UsageError(f"{name} has no twin", "`fathom catalog` lists those that do")
+        names.append(name)
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise UsageError(f"{repeated[0]}: is named twice", "name each twin once")
+    return names
+
+
+def recommend(
+    prepared: Prepared,
+    part: Portion,
+    devices: Sequence[str],
+    objectives: Sequence[Objective],
+    prices: Prices,
+    workers: Workers,
+    *,
+    seed: int = 1,
+    quick: bool = False,
+    watch: Watch | None = None,
+) -> Recommendation:
+    """Replays on every device's twin, on all workers, and ranks: those that meet the objectives first, by cost.
+
+    Drives without a price stand behind those with one; equals by headroom. `quick` uses errors of twins only where
+    they are kept from before.
+    """
+    futures = {
+        workers.submit(judge, device, part, prepared, tuple(objectives), seed): device for device in devices
+    }
+    found: list[Candidate] = []
+    for done, (device, result) in enumerate(as_they_end(futures), 1):
+        refused = isinstance(result, FathomError)
+        judged = None if isinstance(result, FathomError) else result
+        found.append(_candidate(device, judged, str(result) if refused else "", part, prices))
+        if watch is not None:
+            watch(device, done, len(futures))
+    ranked = sorted(found, key=_rank)
+    known = [
+        replace(one, error=twin_error(one.device, workers, kept_only=quick)) if place < KNOWN else one
+        for place, one in enumerate(ranked)
+    ]
+    return Recommendation(prepared.name, part, objectives, prices, known)
+
+
+def _rank(one: Candidate) -> tuple[bool, bool, float, float, str]:
+    cost = one.cost if one.meets else None
+    return not one.meets, cost is None, cost or 0.0, -one.headroom, one.device
+
+
+def _candidate(device: str, judged: Judged | None, refused: str, part: Portion, prices: Prices) -> Candidate:
+    loaded = load_device(device)
+    price = prices.items[device].price if device in prices.items else None
+    return Candidate(device, loaded.identity.label, judged, refused, price, _years(device, part))
+
+
+def _years(device: str, part: Portion) -> float | None:
+    try:
+        life = rated_drive(device).figures.get(LIFE)
+    except UsageError:
+        return None
+    if life is None or not part.written_bytes:
+        return None
+    return life.value / (part.written_bytes / part.length_s * _SECONDS_PER_YEAR)

@@ -1,0 +1,121 @@
+"""A recommendation in words, cell by cell: for the terminal and the page."""
+
+from fathom.output.text import iops_text, latency_text, percent
+from fathom.recommend.judge import MOST_FACTOR, placed
+from fathom.recommend.ranking import Candidate, Recommendation
+
+NONE = "–"
+_MOST_YEARS = 100
+
+
+def headline(found: Recommendation) -> str:
+    """Returns the recommendation in a sentence."""
+    wanted = objective_text(found)
+    best = found.best
+    if best is None:
+        return f"None of these {len(found.candidates)} drives {wanted}"
+    able = sum(one.meets for one in found.candidates)
+    rivals = f"the only one of {len(found.candidates)} that {wanted}"
+    if able > 1:
+        priced = sum(one.meets and one.cost is not None for one in found.candidates)
+        why = "least cost" if priced else "most headroom"
+        among = f", {priced} of them with a price" if 0 < priced < able else ""
+        rivals = f"{why} of the {able} of {len(found.candidates)} drives that {_plural(found)}{among}"
+    return f"{best.device}: {rivals}; the load may grow {growth_text(best)}"
+
+
+def objective_text(found: Recommendation) -> str:
+    """Returns `keeps up` or `keeps up with p99 read < 500us`."""
+    if not found.objectives:
+        return "keeps up"
+    return f"keeps up with {' and '.join(one.text for one in found.objectives)}"
+
+
+def _plural(found: Recommendation) -> str:
+    return objective_text(found).replace("keeps", "keep", 1)
+
+
+def growth_text(one: Candidate) -> str:
+    """Returns `2.7 times (2.5 to 2.9 by the twin's error of 7.4 % over 16 published figures)`."""
+    factor = f"{headroom_text(one)} times"
+    if one.bounds is None or one.error is None:
+        return f"{factor}; how far the twin is from its drive is not known"
+    low, high = one.bounds
+    error = f"the twin's median error of {percent(one.error.share, '.1f')} over {one.error.rows} published figures"
+    return f"{factor} ({low:.2g} to {high:.2g} by {error})"
+
+
+def headroom_text(one: Candidate) -> str:
+    """Returns the factor, or the bound that is known of it."""
+    judged = one.judged
+    if judged is None:
+        return NONE
+    if judged.below:
+        return f"< 1/{MOST_FACTOR:.0f}"
+    return f"> {judged.headroom:.0f}" if judged.beyond else f"{judged.headroom:.2g}"
+
+
+def outcome_text(one: Candidate) -> str:
+    """Returns whether it meets the objective, or why not."""
+    judged = one.judged
+    if judged is None:
+        return "not replayed"
+    if not judged.fits:
+        return "too small for the trace"
+    return "yes" if judged.meets else "no"
+
+
+def years_text(one: Candidate) -> str:
+    """Returns how long the rated endurance lasts."""
+    if one.years is None:
+        return NONE
+    return f"> {_MOST_YEARS}" if one.years > _MOST_YEARS else f"{one.years:.2g}"
+
+
+def figure_text(value: float | None, form: str) -> str:
+    """Returns a figure, or a dash."""
+    return NONE if value is None else form.format(value)
+
+
+def latency_cell(one: Candidate, place: int) -> str:
+    """Returns the latency that an objective limits."""
+    judged = one.judged
+    value = judged.values_us[place] if judged else None
+    return NONE if value is None else latency_text(value)
+
+
+def reasons(found: Recommendation) -> list[str]:
+    """Returns a sentence for each of the first candidates, and what holds for all."""
+    said = [f"{one.device}: {_behind(one)}" for one in found.candidates if one.judged][:5]
+    wraps = {
+        f"{one.device}: {placed(one.judged)}" for one in found.candidates if one.judged and placed(one.judged)
+    }
+    refused = [f"{one.device}: not replayed: {one.refused}" for one in found.candidates if one.refused]
+    return [*said, *sorted(wraps), *refused]
+
+
+def _behind(one: Candidate) -> str:
+    judged = one.judged
+    assert judged is not None
+    means = ", ".join(f"{op} {latency_text(mean)}" for op, mean in judged.means_us.items())
+    at = "at that" if judged.beyond or judged.below else "beyond that"
+    return (
+        f"headroom {headroom_text(one)}; {at} the limit is {judged.limited_by}; mean latency {means or NONE}"
+    )
+
+
+def basis(found: Recommendation) -> list[str]:
+    """Returns what the figures rest on, a sentence each."""
+    part = found.portion
+    said = [
+        f"Replayed: {found.scope} at {iops_text(part.rate_iops)}, by one thread, at the recorded times.",
+        (
+            "Latency counts from the recorded arrival. Each drive was written once before, so WAF is that of the trace "
+            "on a full drive."
+        ),
+        "Years: the rated endurance over the bytes that the trace writes, day and night.",
+        "Headroom: times are divided by a growing factor until the drive misses the objective, known to 5 %.",
+    ]
+    if found.prices.note:
+        said.append(f"Prices: {found.prices.note}.")
+    return said

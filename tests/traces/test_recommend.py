@@ -1,0 +1,244 @@
+"""A recommendation replays a trace on twins, ranks them, and says how much the load may grow."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_convert import fathom
+
+from fathom.errors import UsageError
+from fathom.load.workers import Workers, local_workers
+from fathom.recommend import errors, ranking
+from fathom.recommend.errors import TwinError, twin_error
+from fathom.recommend.objective import parse_objective
+from fathom.recommend.page import render
+from fathom.recommend.portion import at_speed, portion
+from fathom.recommend.ranking import Recommendation, devices_of, recommend
+from fathom.recommend.words import headline, reasons
+from fathom.sizing.files import Prices, read_prices
+from fathom.traces.opening import open_trace
+from fathom.traces.prepare import prepare
+
+FAST, SLOW = "samsung-pm9a3-7.68tb", "wd-ultrastar-dc-hc560-20tb"
+ZONED = "wd-ultrastar-dc-zn540-1tb"
+IOS, RATE = 4000, 2000
+PRICES = """
+schema = "fathom-prices/1"
+currency = "EUR"
+[items."samsung-pm9a3-7.68tb"]
+price = 900
+source = "a quote"
+[items."wd-ultrastar-dc-hc560-20tb"]
+price = 300
+source = "a quote"
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[Workers]:
+    with local_workers(1) as pool:
+        yield pool
+
+
+def trace(folder: Path, reach_bytes: int = 1 << 30) -> Path:
+    """Random 4 KiB reads and writes, half each, at 2,000 a second for 2 s."""
+    drawn = np.random.default_rng(1)
+    times = np.cumsum(drawn.exponential(1e6 / RATE, IOS)).astype(int)
+    offsets = drawn.integers(0, reach_bytes // 4096, IOS) * 4096
+    rows = "".join(
+        f"{t},{'RW'[n % 2]},{o},4096\n" for n, (t, o) in enumerate(zip(times, offsets, strict=True))
+    )
+    path = folder / "app.csv"
+    path.write_text(f"time_us,op,offset,size\n{rows}")
+    return path
+
+
+def found(
+    path: Path, workers: Workers, devices: list[str], *slo: str, prices: Prices | None = None
+) -> Recommendation:
+    prepared = prepare(open_trace(path))
+    objectives = [parse_objective(text) for text in slo]
+    return recommend(
+        prepared,
+        portion(prepared, ranking.MOST_IOS),
+        devices,
+        objectives,
+        prices or read_prices(None),
+        workers,
+        quick=True,
+    )
+
+
+def test_a_drive_that_keeps_up_stands_before_one_that_does_not(tmp_path: Path, workers: Workers):
+    judged = found(trace(tmp_path), workers, [SLOW, FAST, ZONED], "p99 read < 500us")
+    assert [one.device for one in judged.candidates] == [FAST, SLOW, ZONED]
+    best, slow, refused = judged.candidates
+    assert judged.best is best
+    assert not slow.meets
+    assert 0 < slow.headroom < 1
+    assert refused.judged is None
+    assert "zone" in refused.refused
+    assert headline(judged).startswith(f"{FAST}: the only one of 3 that keeps up with p99 read < 500us")
+    assert any(ZONED in text for text in reasons(judged))
+
+
+def test_the_headroom_is_the_largest_load_that_keeps_the_objective(tmp_path: Path, workers: Workers):
+    path = trace(tmp_path)
+    best = found(path, workers, [FAST], "mean read < 100us").candidates[0]
+    assert best.judged is not None
+    [mean_us] = best.judged.values_us
+    assert mean_us is not None
+    assert mean_us < 100
+    # Replayed at twice the headroom, the drive misses it; at half of it, it does not.
+    for factor, meets in ((0.5, True), (2.0, False)):
+        times = (int(line.split(",")[0]) for line in path.read_text().splitlines()[1:])
+        rest = (line.split(",", 1)[1] for line in path.read_text().splitlines()[1:])
+        faster = tmp_path / f"{factor}.csv"
+        rows = zip(times, rest, strict=True)
+        faster.write_text(
+            "time_ns,op,offset,size\n"
+            + "".join(f"{round(1000 * t / (factor * best.headroom))},{more}\n" for t, more in rows)
+        )
+        assert found(faster, workers, [FAST], "mean read < 100us").candidates[0].meets == meets
+
+
+def test_among_those_that_meet_the_objective_the_cheapest_is_recommended(tmp_path: Path, workers: Workers):
+    listed = tmp_path / "prices.toml"
+    listed.write_text(PRICES)
+    slower = trace(tmp_path)
+    text = slower.read_text().splitlines()
+    slower.write_text("\n".join([text[0].replace("_us", "_ms"), *text[1:400]]) + "\n")
+    judged = found(slower, workers, [FAST, SLOW], "mean read < 50ms", prices=read_prices(listed))
+    assert [(one.device, one.meets) for one in judged.candidates] == [(SLOW, True), (FAST, True)]
+    assert "least cost of the 2 of 2 drives" in headline(judged)
+
+
+def test_years_are_the_rated_endurance_over_what_the_trace_writes(tmp_path: Path, workers: Workers):
+    best = found(trace(tmp_path), workers, [FAST]).candidates[0]
+    a_year = RATE / 2 * 4096 * 365 * 86400
+    rated = 7.68e12 * 5 * 365
+    assert best.years == pytest.approx(rated / a_year, rel=0.05)
+    assert best.judged is not None
+    assert best.judged.waf is not None
+    assert best.judged.waf > 0.5
+
+
+def test_a_trace_that_reaches_beyond_a_drive_is_wrapped_and_the_drive_is_no_answer(
+    tmp_path: Path, workers: Workers
+):
+    judged = found(trace(tmp_path, 9 << 40), workers, [FAST])
+    assert judged.best is None
+    assert judged.candidates[0].judged is not None
+    assert not judged.candidates[0].judged.fits
+    assert any("offsets wrapped at" in text for text in reasons(judged))
+
+
+def test_a_long_trace_is_replayed_in_part_and_that_is_stated(tmp_path: Path):
+    prepared = prepare(open_trace(trace(tmp_path)))
+    part = portion(prepared, 1000)
+    assert (part.ios, part.whole) == (1000, False)
+    assert part.rate_iops == pytest.approx(RATE, rel=0.1)
+    with at_speed(part, 4.0) as faster:
+        assert faster.rate_iops == pytest.approx(4 * part.rate_iops)
+        assert faster.path.stat().st_size == 32 + 24 * 1000
+    assert not faster.path.exists()
+
+
+def test_the_error_of_a_twin_is_the_interval_of_its_headroom(tmp_path: Path, workers: Workers):
+    judged = found(trace(tmp_path), workers, [FAST])
+    assert "how far the twin is from its drive is not known" in headline(judged)
+    best = replace(judged.candidates[0], error=TwinError(0.25, 12))
+    assert best.bounds == pytest.approx((best.headroom / 1.25, best.headroom * 1.25))
+    known = replace(judged, candidates=[best])
+    assert "by the twin's median error of 25.0 % over 12 published figures" in headline(known)
+    assert "over 12 published figures" in render(known)
+
+
+def test_the_error_of_a_twin_is_computed_once_and_kept(monkeypatch: pytest.MonkeyPatch, workers: Workers):
+    asked = []
+
+    def computed(device: str, workers: Workers) -> TwinError | None:
+        asked.append(device)
+        return TwinError(0.1, 5) if device == FAST else None
+
+    monkeypatch.setattr(errors, "_computed", computed)
+    assert twin_error(FAST, workers, kept_only=True) is None
+    for _ in range(2):
+        assert twin_error(FAST, workers) == TwinError(0.1, 5)
+        assert twin_error(SLOW, workers) is None
+    assert asked == [FAST, SLOW]
+
+
+def test_a_percentile_is_judged_by_enough_ios_however_short_the_trace(tmp_path: Path, workers: Workers):
+    path = trace(tmp_path)
+    path.write_text("\n".join(path.read_text().splitlines()[:101]) + "\n")
+    for limit, meets in (("10ms", True), ("10us", False)):
+        one = found(path, workers, [FAST], f"p99 read < {limit}").candidates[0]
+        assert one.judged is not None
+        assert one.judged.values_us[0] is not None
+        assert one.meets == meets
+
+
+def test_an_operation_that_the_load_lacks_limits_nothing(tmp_path: Path, workers: Workers):
+    assert found(trace(tmp_path), workers, [FAST], "p99 flush < 1us").candidates[0].meets
+
+
+@pytest.mark.parametrize(
+    "text", ["p99 read < 500us", "p99 read <= 0.5ms", "mean write < 2 ms", "p99.99 flush < 1s"]
+)
+def test_objectives_are_read(text: str):
+    assert parse_objective(text).limit_us in (500, 2000, 1e6)
+
+
+@pytest.mark.parametrize("text", ["p98 read < 1ms", "p99 read", "p99 read < 500", "p99 read < 0us", "fast"])
+def test_what_is_no_objective_is_refused_with_the_form(text: str):
+    with pytest.raises(UsageError, match="--slo"):
+        parse_objective(text)
+
+
+def test_every_drive_of_the_catalogue_with_a_twin_is_compared_by_itself():
+    devices = devices_of([])
+    assert {FAST, SLOW} <= set(devices)
+    assert "weka-6x-micron-7450-pro" not in devices
+    assert devices_of([f"twin:{FAST}"]) == [FAST]
+
+
+def test_the_command_prints_a_table_a_page_and_a_document(tmp_path: Path):
+    path = trace(tmp_path)
+    options = ["--slo", "p99 read < 500us", "--quick", "--out", "page.html", "--json"]
+    done = fathom("recommend", str(path), f"twin:{FAST}", *options, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert (document["schema"], document["recommended"]) == ("fathom-recommend/1", FAST)
+    assert document["candidates"][0]["replay"]["values_us"][0] < 500
+    assert "keeps up with p99 read" in (tmp_path / "page.html").read_text()
+    done = fathom("recommend", str(path), f"twin:{FAST}", "--quick", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert b"the only one of 1 that keeps up; the load may grow" in b" ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["app.csv", "null:"], "replays on single twins"),
+        (["app.csv", "twin:samsung-pm9a3-7.68tb*4"], "replays on single twins"),
+        (["app.csv", "twin:no-such"], "no-such"),
+        (["app.csv", "--slo", "soon"], "--slo 'soon'"),
+        (["still.csv"], "has no times"),
+    ],
+)
+def test_a_wrong_choice_is_one_line_here_too(arguments: list[str], message: str, tmp_path: Path):
+    trace(tmp_path)
+    (tmp_path / "still.csv").write_text("time_us,op,offset,size\n0,R,0,4096\n0,R,4096,4096\n")
+    done = fathom("recommend", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    [line] = done.stderr.decode().splitlines()
+    assert message in line
