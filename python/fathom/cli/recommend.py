@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from fathom.cli.options import AsJson, PriceList, Seed, TraceDevice
+from fathom.cli.options import AsJson, PriceList, Seed
 from fathom.cli.output import print_json, stderr, stdout
-from fathom.cli.traces import Columns, Format, TraceFile
+from fathom.cli.traces import Columns, Format, TraceDevice, TraceFile
 
 
 def recommend(
