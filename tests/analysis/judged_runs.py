@@ -9,6 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from fathom._core import Job
+from fathom.analysis.interval_sums import IntervalSums
+from fathom.analysis.reading_sums import ReadingSums
 from fathom.analysis.run_view import Remark, RunView
 from fathom.analysis.validity import Note, notes
 from fathom.columns.schema import TABLES
@@ -170,8 +172,8 @@ def run_view(
     return RunView(
         document,
         points=tables["points"],
-        intervals=tables["intervals"],
-        telemetry=tables["telemetry"],
+        intervals=IntervalSums.of([tables["intervals"]]),
+        telemetry=ReadingSums.of([tables["telemetry"]]),
         remarks=remarks,
         not_measured=not_measured or {},
     )

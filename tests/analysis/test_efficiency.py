@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from fathom.analysis.efficiency import Stretch, efficiency, power
+from fathom.analysis.efficiency import efficiency, power
 
 RNG = np.random.default_rng(7)
 
 
-def each_second(values: "np.ndarray | list[float]") -> list[Stretch]:
+def each_second(values: "np.ndarray | list[float]") -> list[tuple[float, float, float]]:
     return [(float(at), 1.0, float(value)) for at, value in enumerate(values)]
 
 

@@ -9,10 +9,11 @@ from math import hypot
 
 import numpy as np
 
+from fathom.statistics.series import Floats
 from fathom.statistics.uncertainty import LEAST_SAMPLES, Interval, means_interval, ratio_interval
 
-Stretch = tuple[float, float, float]
-"""Start (s), length (s), and the count in that time: I/Os, or joules."""
+Stretches = Sequence[tuple[float, float, float]] | Floats
+"""Start (s), length (s), and the count in that time: I/Os, or joules. As rows, or as an array of three columns."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +57,12 @@ def over_repeats(figures: Sequence[tuple[float, Interval | None]]) -> Interval |
     return means_interval([value for value, _ in figures], halves)
 
 
-def power(energies: Sequence[Stretch], accuracy: float | None = None) -> Power | None:
+def power(energies: Stretches, accuracy: float | None = None) -> Power | None:
     """Returns the mean power over the stretches; None where no energy is known.
 
     Its interval is that of the stretches, however long each is; a meter's `accuracy` widens it as in `efficiency`.
     """
-    _, lengths, joules = np.array(energies, dtype=np.float64).reshape(-1, 3).T
+    _, lengths, joules = _columns(energies)
     if not joules.sum():
         return None
     found = ratio_interval(joules, lengths)
@@ -71,7 +72,7 @@ def power(energies: Sequence[Stretch], accuracy: float | None = None) -> Power |
 
 
 def efficiency(
-    ios: Sequence[Stretch], energies: Sequence[Stretch], from_s: float, accuracy: float | None = None
+    ios: Stretches, energies: Stretches, from_s: float, accuracy: float | None = None
 ) -> Efficiency | None:
     """Returns I/Os per joule from a second on; None where no energy is known there.
 
@@ -79,9 +80,10 @@ def efficiency(
     counts for neither. The ratio's interval is that of the stretches, in which rate and power move together. The
     `accuracy` of a meter, a share of its figure, widens it in squares.
     """
-    times = np.array([start for start, _, _ in ios] + [ios[-1][0] + ios[-1][1]])
-    done = np.concatenate([[0.0], np.cumsum([n for _, _, n in ios])])
-    starts, lengths, joules = np.array(energies, dtype=np.float64).reshape(-1, 3).T
+    begins, lasts, counts = _columns(ios)
+    times = np.append(begins, begins[-1] + lasts[-1])
+    done = np.concatenate([[0.0], np.cumsum(counts)])
+    starts, lengths, joules = _columns(energies)
     low, high = np.maximum(starts, from_s), np.minimum(starts + lengths, times[-1])
     inside = (high > low) & (joules > 0)
     low, high = low[inside], high[inside]
@@ -93,6 +95,10 @@ def efficiency(
     return Efficiency(
         found and _widened(found, accuracy or 0.0), len(used), iops_per_watt=float(n.sum() / used.sum())
     )
+
+
+def _columns(stretches: Stretches) -> Floats:
+    return np.asarray(stretches, dtype=np.float64).reshape(-1, 3).T
 
 
 def _widened(found: Interval, share: float) -> Interval:

@@ -3,17 +3,18 @@
 It reads no files: `RunView.of(run)` takes what `fathom.runs.Run` has read. `fathom.columns.schema` has the columns.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from fathom._core import LARGE_BLOCK_BYTES, MOVES_DATA, WRITES, Job
+from fathom._core import LARGE_BLOCK_BYTES, Job
+from fathom.analysis.interval_sums import IntervalSums, Key
+from fathom.analysis.reading_sums import MaybeKey, ReadingSums
 from fathom.columns.schema import Point
 from fathom.method.curve import SUSTAINED_LEAST, is_point
 from fathom.method.job import job_of
@@ -26,12 +27,6 @@ from fathom.statistics.means import mean_by_count
 from fathom.targets.not_measured import NotMeasured
 from fathom.targets.target import REAL_KINDS
 
-Key = tuple[str, str]
-"""(target, step)"""
-
-MaybeKey = tuple[str | None, str]
-"""A (target, step); without a target, the whole machine."""
-
 
 class HasTables(Protocol):
     """The tables a view is made from; `fathom.runs.Run` has them."""
@@ -40,10 +35,7 @@ class HasTables(Protocol):
     def document(self) -> RunDocument: ...  # noqa: D102
     @property
     def points(self) -> pa.Table: ...  # noqa: D102
-    @property
-    def intervals(self) -> pa.Table: ...  # noqa: D102
-    @property
-    def telemetry(self) -> pa.Table: ...  # noqa: D102
+    def parts(self, name: str) -> Iterator[pa.Table]: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -131,12 +123,12 @@ class RunView:
 
     document: RunDocument
     points: pa.Table
-    intervals: pa.Table
-    telemetry: pa.Table
+    intervals: IntervalSums
+    telemetry: ReadingSums
     remarks: Sequence[Remark] = ()
     verdicts: Mapping[Key, str] = field(default_factory=dict)
     """Maps (target, workload) to the last verdict on its precondition, in words."""
-    further: Sequence[pa.Table] = ()
+    further: Sequence[IntervalSums] = ()
     """Intervals of the other repeats, where `points` are pooled over several."""
     not_measured: Mapping[str, Sequence[NotMeasured]] = field(default_factory=dict)
     """Maps each target to what could not be sampled."""
@@ -153,8 +145,8 @@ class RunView:
         return cls(
             run.document,
             run.points,
-            run.intervals,
-            run.telemetry,
+            IntervalSums.of(run.parts("intervals")),
+            ReadingSums.of(run.parts("telemetry")),
             remarks=remarks,
             verdicts=verdicts or {},
             not_measured=not_measured or {},
@@ -243,11 +235,8 @@ class RunView:
     @cached_property
     def loaded(self) -> set[Key]:
         """(target, step) pairs with I/O in flight at some time, even if none completed."""
-        rows = self.telemetry.filter(pc.field("name") == "outstanding").select(["target", "step"])
-        return {
-            (row["target"], row["step"])
-            for row in rows.group_by(["target", "step"]).aggregate([]).to_pylist()
-        }
+        found = self.telemetry.sums.get("outstanding", {})
+        return {(target, step) for target, step in found if target is not None}
 
     @cached_property
     def _all_steps(self) -> dict[Key, StepFigures]:
@@ -279,102 +268,44 @@ class RunView:
     def repeats(self, figures: StepFigures) -> list[NDArray[np.float64]]:
         """Returns the view of each repeat."""
         key = (figures.target, figures.step)
-        found = [rates[key][figures.in_bandwidth] for rates in self._rates if key in rates]
+        repeats = [one.rates[key] for one in (self.intervals, *self.further) if key in one.rates]
+        found = [rates.mbps if figures.in_bandwidth else rates.iops for rates in repeats]
         return found or [np.zeros(0)]
 
     def moved_bytes(self) -> dict[Key, int]:
         """Returns bytes that each step moved, every kind of step; what is trimmed or zeroed moves none."""
-        carried = self.intervals.filter(pc.field("op").isin(MOVES_DATA))
-        moved = self._sum(carried, "bytes").items()
-        return {(target, step): int(count) for (target, step), count in moved if target}
+        return self.intervals.moved_bytes()
 
     def written_bytes(self) -> dict[Key, int]:
         """Returns bytes that each step wrote, every kind of step."""
-        writes = self.intervals.filter(pc.field("op").isin(WRITES))
-        wrote = self._sum(writes, "bytes").items()
-        return {(target, step): int(count) for (target, step), count in wrote if target}
+        return self.intervals.written_bytes()
 
     def errors(self) -> dict[Key, tuple[int, float]]:
         """Returns failed I/O per step, every kind of step, and the greatest share of an operation that failed.
 
         Only steps that have any.
         """
-        keys = ["target", "step", "op"]
-        sums = self.intervals.group_by(keys, use_threads=False).aggregate([("n", "sum"), ("errors", "sum")])
-        found: dict[Key, tuple[int, float]] = {}
-        for row in sums.filter(pc.field("errors_sum") > 0).to_pylist():
-            key, errors = (row["target"], row["step"]), row["errors_sum"]
-            before, worst = found.get(key, (0, 0.0))
-            share = failed_share(row["n_sum"], errors) or 0.0
-            found[key] = before + errors, max(worst, share)
-        return found
+        return self.intervals.errors()
 
     def total(self, name: str) -> dict[MaybeKey, float]:
         """Returns the sum of a telemetry value per (target, step); the target is `None` for the whole machine."""
-        rows = self.telemetry.filter(pc.field("name") == name)
-        return self._sum(rows, "value")
+        return self.telemetry.total(name)
 
     def seconds(self, name: str) -> dict[MaybeKey, float]:
         """Returns seconds over which a telemetry value was recorded, per (target, step)."""
-        return self._sum(self.telemetry.filter(pc.field("name") == name), "length_s")
+        return self.telemetry.seconds(name)
 
     def means(self, name: str) -> dict[MaybeKey, float]:
         """Returns the mean of a telemetry value per (target, step), weighted by time."""
-        rows = self.telemetry.filter(pc.field("name") == name)
-        weighted = pa.array(rows["value"].to_numpy() * rows["length_s"].to_numpy())
-        sums, seconds = self._sum(rows.append_column("weighted", weighted), "weighted"), self.seconds(name)
-        return {key: value / seconds[key] for key, value in sums.items() if seconds[key]}
+        return self.telemetry.means(name)
 
     def mean(self, name: str) -> float | None:
         """Returns the mean of a telemetry value over the run, weighted by time; `None` when it was not recorded."""
-        rows = self.telemetry.filter(pc.field("name") == name)
-        value, length_s = rows["value"].to_numpy(), rows["length_s"].to_numpy()
-        return float(value @ length_s / length_s.sum()) if length_s.sum() > 0 else None
+        return self.telemetry.mean(name)
 
     def means_of(self, key: MaybeKey) -> dict[str, float]:
         """Returns the means of what is sampled as a share of time or speed (unit %), weighted by time, by name."""
-        return self._shares.get(key, {})
-
-    @cached_property
-    def _shares(self) -> dict[MaybeKey, dict[str, float]]:
-        sums: dict[MaybeKey, dict[str, tuple[float, float]]] = {}
-        for row in self.telemetry.filter(pc.field("unit") == "%").to_pylist():
-            own = sums.setdefault((row["target"], row["step"]), {})
-            weighted, length_s = own.get(row["name"], (0.0, 0.0))
-            own[row["name"]] = weighted + row["value"] * row["length_s"], length_s + row["length_s"]
-        return {
-            key: {name: weighted / length_s for name, (weighted, length_s) in own.items() if length_s}
-            for key, own in sums.items()
-        }
-
-    @staticmethod
-    def _sum(table: pa.Table, column: str) -> dict[MaybeKey, float]:
-        sums = table.group_by(["target", "step"], use_threads=False).aggregate([(column, "sum")])
-        columns = (sums[name].to_pylist() for name in ("target", "step", f"{column}_sum"))
-        return {(target, step): value or 0 for target, step, value in zip(*columns, strict=True)}
-
-    @cached_property
-    def _rates(self) -> list[dict[Key, dict[bool, NDArray[np.float64]]]]:
-        return [self._rates_of(intervals) for intervals in (self.intervals, *self.further)]
-
-    @staticmethod
-    def _rates_of(intervals: pa.Table) -> dict[Key, dict[bool, NDArray[np.float64]]]:
-        keys = ["target", "step", "index"]
-        sums = [("iops", "sum"), ("mbps", "sum"), ("length_s", "max")]
-        table = intervals.filter(pc.field("kind") == "measure").group_by(keys).aggregate(sums)
-        table = table.sort_by([(key, "ascending") for key in keys])
-        columns = (
-            table[name].to_pylist() for name in ("target", "step", "iops_sum", "mbps_sum", "length_s_max")
-        )
-        series: dict[Key, list[tuple[float, float, float]]] = {}
-        for target, step, iops, mbps, length_s in zip(*columns, strict=True):
-            series.setdefault((target, step), []).append((iops, mbps, length_s))
-        out = {}
-        for key, seconds in series.items():
-            iops, mbps, length_s = np.array(seconds, dtype=np.float64).T
-            whole = length_s >= length_s[0] * (1 - 1e-6)
-            out[key] = {False: iops[whole], True: mbps[whole]}
-        return out
+        return self.telemetry.means_of(key)
 
     @property
     def _steps(self) -> list[dict[str, object]]:

@@ -246,11 +246,15 @@ def _conclude(
 
 def _check_failed_io(run: "Run") -> None:
     """Raises FathomError where so much I/O of a step failed that its figures are marked."""
-    from fathom.analysis.run_view import RunView
+    from fathom.analysis.interval_sums import IntervalSums
     from fathom.errors import FathomError
     from fathom.statistics.failed import in_words, is_marked
 
-    marked = [(key, share) for key, (_, share) in RunView.of(run).errors().items() if is_marked(share)]
+    marked = [
+        (key, share)
+        for key, (_, share) in IntervalSums.of(run.parts("intervals")).errors().items()
+        if is_marked(share)
+    ]
     if marked:
         (target, step), share = max(marked, key=lambda one: one[1])
         raise FathomError(f"{target}, {step}: {in_words(share)}", "the notes above say how and where")

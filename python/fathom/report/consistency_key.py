@@ -56,17 +56,14 @@ def _watts(ranked: "Sequence[LongStep]") -> list[str]:
 
 
 def _scatter(longs: "Sequence[LongStep]") -> Chart:
-    from fathom.report.sections.consistency import thinned
+    from fathom.report.sections.consistency import dots_of
 
     every = max(-(-len(long.seconds) // MOST_DOTS) for long in longs)
     dots = [
         Dots(
             long.column.short,
             slot(long.column.index),
-            [
-                (round(second.start_s, 3), round(second.n / second.length_s, 1))
-                for second in thinned([second for second in long.seconds if second.length_s > 0.999], every)
-            ],
+            dots_of(long, every),
         )
         for long in longs
     ]

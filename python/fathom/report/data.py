@@ -1,11 +1,11 @@
 """What a report needs from a run directory, read once. It computes nothing that a page shows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import duckdb
 import numpy as np
@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from fathom._core import Job
+from fathom.analysis.interval_sums import IntervalSums
 from fathom.columns.schema import TABLES, Point, Stream
 from fathom.errors import FathomError
 from fathom.method.curve import Curve, CurveJson, is_point, parse_curve
 from fathom.method.job import job_of
 from fathom.method.rounds import Round, RoundJson, parse_round
 from fathom.method.step_names import Steps, called
-from fathom.report.rows import Busy, Second, Share, StepRecord, as_shown
+from fathom.report.rows import Busy, Seconds, Share, StepRecord, as_shown
 from fathom.report.together import together_us
 from fathom.runs.document import RunDocument
 from fathom.runs.reader import Run
@@ -28,28 +29,37 @@ from fathom.statistics.failed import failed_share, is_withheld
 from fathom.statistics.percentiles import PREFIXES, Histogram, Parts, intervals_us
 from fathom.statistics.series import Floats
 
+T = TypeVar("T")
 Bounds = Mapping[str, tuple[float, float]]
+Rows = Floats
+"""An array of three columns, a row for each stretch of time."""
+NO_ROWS = np.zeros((0, 3))
 UTILISATION = "utilisation: "
 """How telemetry names the use of a resource."""
 TIME_IN = "time in: "
 """How telemetry names the mean time of an I/O in a part of a system."""
+OF = " of: "
 IOPS_OF, MEAN_OF, HOST_OF, MEDIA_OF = "iops of: ", "mean of: ", "host writes of: ", "media writes of: "
 """How telemetry names figures of a part: rate and mean latency of a member of a system, as `iops of: port 1`. For a
 namespace: the bytes that it wrote, and those programmed for it.
 """
 WRITTEN = """
     with media as (
-        select target, step, start_s, sum(value) as media, min(ordinal) as place from rows
-        where name = 'media_write_bytes' group by all),
+        select step, start_s, sum(value) as media, min(ordinal) as place from rows
+        where name = 'media_write_bytes' and target = $target[1] group by all),
     counted as (
-        select target, step, start_s, sum(value) as host from rows where name = 'host_write_bytes' group by all),
-    kinds as (select target, step, any_value(kind) as kind from by_host group by all)
-    select target, step, kinds.kind, start_s, coalesce(counted.host, by_host.host) as host, media from media
-        join kinds using (target, step) left join counted using (target, step, start_s)
-        left join by_host using (target, step, start_s)
-    where coalesce(counted.host, by_host.host) > 0 order by place
+        select step, start_s, sum(value) as host from rows
+        where name = 'host_write_bytes' and target = $target[1] group by all),
+    kinds as (select step, any_value(kind) as kind from by_host group by all),
+    amounts as (
+        select step, kinds.kind, start_s, coalesce(counted.host, by_host.host)::double as host, media::double as media,
+            place from media
+        join kinds using (step) left join counted using (step, start_s) left join by_host using (step, start_s)
+        where coalesce(counted.host, by_host.host) > 0)
+    select step, any_value(kind) as kind, list(start_s order by place) as start_s, list(host order by place) as host,
+        list(media order by place) as media from amounts group by step order by min(place)
 """
-"""Bytes that host and media took, by interval. A real drive's logs count both, in seconds of their own."""
+"""Bytes of a target that host and media took, by interval. A real drive's logs count both, in seconds of their own."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +108,11 @@ class RunData:
             if isinstance(entry, dict) and "job" in entry
         }
 
+    @cached_property
+    def interval_sums(self) -> IntervalSums:
+        """Sums and rates of the intervals of every step."""
+        return IntervalSums.of(self.run.parts("intervals"))
+
     def curve(self, step: str) -> Curve | None:
         """Returns what follows the maximum of a curve; None for a step that is no curve."""
         entry = self.raw_steps.get(step)
@@ -120,9 +135,9 @@ class RunData:
         place = entry.get("round") if isinstance(entry, dict) else None
         return parse_round(cast(RoundJson, place)) if place else None
 
-    def seconds(self, target: str) -> dict[str, list[Second]]:
+    def seconds(self, target: str) -> dict[str, Seconds]:
         """Returns intervals of every step of a target, steps in order of execution."""
-        return self._seconds.get(target, {})
+        return _once(self._seconds, target, self._seconds_of)
 
     @cached_property
     def streams(self) -> list[Stream]:
@@ -131,22 +146,18 @@ class RunData:
         rows = self.run.table("streams").select(names).to_pylist()
         return [Stream(**row) for row in rows if not is_withheld(row["failed_share"])]
 
-    def written(
-        self, target: str, kinds: Sequence[str] = ("measure",)
-    ) -> dict[str, list[tuple[float, float, float]]]:
+    def written(self, target: str, kinds: Sequence[str] = ("measure",)) -> dict[str, Rows]:
         """Returns per step of those kinds in order: (start in s, bytes the host wrote, bytes the media took) of each
         interval.
 
         Only of steps whose target counts its media writes.
         """
-        return {
-            step: written for step, (kind, written) in self._written.get(target, {}).items() if kind in kinds
-        }
+        return {step: written for step, (kind, written) in self._written_of(target).items() if kind in kinds}
 
-    def measured_writes(self, target: str, step: str) -> list[tuple[float, float, float]]:
+    def measured_writes(self, target: str, step: str) -> Rows:
         """Returns `written` of a measured step; empty where media writes are not counted."""
-        kind, written = self._written.get(target, {}).get(step, ("", []))
-        return written if kind == "measure" else []
+        kind, written = self._written_of(target).get(step, ("", NO_ROWS))
+        return written if kind == "measure" else NO_ROWS
 
     def busy(self, target: str, step: str) -> list[Busy]:
         """Returns the utilisation of resources over a step; empty where none was recorded."""
@@ -216,9 +227,9 @@ class RunData:
         parts = Parts.of_table(seconds, target, [key])
         return (whole, intervals_us([parts], {key: whole})[key]) if whole.n else None
 
-    def energies(self, target: str, step: str) -> list[tuple[float, float, float]]:
+    def energies(self, target: str, step: str) -> Rows:
         """Returns (start in s, length in s, J) of every stretch of a step whose energy is known, in order."""
-        return self._energies.get((target, step), [])
+        return _once(self._energies, target, self._energies_of).get(step, NO_ROWS)
 
     def meter_accuracy(self, target: str, step: str) -> float | None:
         """Returns the stated accuracy of the power meter behind a step's energy, as a fraction; None without a meter or
@@ -227,17 +238,57 @@ class RunData:
         return self._meter_accuracies.get((target, step))
 
     @cached_property
-    def _energies(self) -> dict[tuple[str, str], list[tuple[float, float, float]]]:
+    def _seconds(self) -> dict[str, dict[str, Seconds]]:
+        return {}
+
+    @cached_property
+    def _energies(self) -> dict[str, dict[str, Rows]]:
+        return {}
+
+    @cached_property
+    def _written(self) -> dict[str, dict[str, tuple[str, Rows]]]:
+        return {}
+
+    def _seconds_of(self, target: str) -> dict[str, Seconds]:
+        table = self.query(
+            "intervals",
+            "with seconds as (select step, start_s, max(length_s) as length_s, sum(n)::bigint as n, "
+            "min(ordinal) as place from rows where target = $target[1] group by step, start_s) "
+            "select step, list(start_s order by place) as start_s, list(length_s order by place) as length_s, "
+            "list(n order by place) as n from seconds group by step order by min(place)",
+            {"target": [target]},
+        )
+        columns = (_lists(table[name]) for name in ("start_s", "length_s", "n"))
+        each = zip(table["step"].to_pylist(), *columns, strict=True)
+        return {step: Seconds(start_s, length_s, n) for step, start_s, length_s, n in each}
+
+    def _energies_of(self, target: str) -> dict[str, Rows]:
         table = self.query(
             "telemetry",
-            "select target, step, start_s, length_s, value from rows where name = 'joules' and length_s > 0 "
-            "order by start_s",
+            "select step, list(start_s order by start_s) as start_s, list(length_s order by start_s) as length_s, "
+            "list(value order by start_s) as joules from rows "
+            "where target = $target[1] and name = 'joules' and length_s > 0 group by step",
+            {"target": [target]},
         )
-        found: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
-        for target, step, *stretch in zip(*table.to_pydict().values(), strict=True):
-            start_s, length_s, joules = stretch
-            found.setdefault((target, step), []).append((start_s, length_s, joules))
-        return found
+        return _rows(table, ("start_s", "length_s", "joules"))
+
+    def _written_of(self, target: str) -> dict[str, tuple[str, Rows]]:
+        """Per step in order: its kind, and (start in s, host bytes, media bytes) of each interval."""
+        return _once(self._written, target, self._read_written)
+
+    def _read_written(self, target: str) -> dict[str, tuple[str, Rows]]:
+        host = self.query(
+            "intervals",
+            "select step, start_s, sum(bytes)::double as host, any_value(kind) as kind from rows "
+            "where op in ('write', 'append') and target = $target[1] group by step, start_s",
+            {"target": [target]},
+        )
+        table = self.query("telemetry", WRITTEN, {"target": [target]}, beside={"by_host": host})
+        found = _rows(table, ("start_s", "host", "media"))
+        return {
+            step: (kind, found[step])
+            for step, kind in zip(*(table[n].to_pylist() for n in ("step", "kind")), strict=True)
+        }
 
     @cached_property
     def _meter_accuracies(self) -> dict[tuple[str, str], float]:
@@ -246,24 +297,6 @@ class RunData:
             for event in self.run.events
             if event["event"] == "power" and event.get("accuracy")
         }
-
-    @cached_property
-    def _written(self) -> dict[str, dict[str, tuple[str, list[tuple[float, float, float]]]]]:
-        """The step's kind, and (start in s, host bytes, media bytes) of each interval, per target and step in order."""
-        host = self.query(
-            "intervals",
-            "select target, step, start_s, sum(bytes)::double as host, any_value(kind) as kind from rows "
-            "where op in ('write', 'append') group by target, step, start_s",
-        )
-        table = self.query("telemetry", WRITTEN, beside={"by_host": host})
-        out: dict[str, dict[str, tuple[str, list[tuple[float, float, float]]]]] = {}
-        for target, step, kind, *written in zip(
-            *(column.to_pylist() for column in table.columns), strict=True
-        ):
-            start_s, host_bytes, media_bytes = written
-            own = out.setdefault(target, {}).setdefault(step, (kind, []))
-            own[1].append((start_s, host_bytes, media_bytes))
-        return out
 
     @cached_property
     def _rates(self) -> dict[tuple[str, str, str], Floats]:
@@ -276,48 +309,39 @@ class RunData:
         return {(target, step, op): np.array(rates, dtype=np.float64) for target, step, op, rates in rows}
 
     @cached_property
-    def _seconds(self) -> dict[str, dict[str, list[Second]]]:
+    def _means(self) -> list[tuple[str, str, str, float]]:
+        """(target, step, name, mean over time) of every value of telemetry, in one pass over what may be long."""
         table = self.query(
-            "intervals",
-            "select target, step, start_s, max(length_s) as length_s, sum(n)::bigint as n "
-            "from rows group by target, step, start_s order by min(ordinal)",
+            "telemetry",
+            "select target, step, name, sum(value * length_s) / sum(length_s) as mean "
+            "from rows where length_s > 0 group by all order by min(ordinal)",
         )
-        out: dict[str, dict[str, list[Second]]] = {}
-        for target, step, start, length, n in zip(*table.to_pydict().values(), strict=True):
-            out.setdefault(target, {}).setdefault(step, []).append(Second(start, length, n))
-        return out
+        return list(zip(*table.to_pydict().values(), strict=True))
 
     @cached_property
     def _busy(self) -> dict[tuple[str, str], list[Busy]]:
-        table = self.query(
-            "telemetry",
-            f"select target, step, name[{len(UTILISATION) + 1}:] as resource, "
-            "sum(value * length_s) / sum(length_s) as mean "
-            f"from rows where starts_with(name, '{UTILISATION}') and length_s > 0 group by all order by min(ordinal)",
-        )
         out: dict[tuple[str, str], list[Busy]] = {}
-        for target, step, resource, mean in zip(*table.to_pydict().values(), strict=True):
-            out.setdefault((target, step), []).append(Busy(resource, mean))
+        for target, step, name, mean in self._means:
+            if name.startswith(UTILISATION):
+                out.setdefault((target, step), []).append(Busy(name.removeprefix(UTILISATION), mean))
         return out
 
     @cached_property
     def _times_us(self) -> dict[tuple[str, str], dict[str, float]]:
-        table = self.query(
-            "telemetry",
-            f"select target, step, name[{len(TIME_IN) + 1}:] as part, sum(value * length_s) / sum(length_s) as mean "
-            f"from rows where starts_with(name, '{TIME_IN}') and length_s > 0 group by all order by min(ordinal)",
-        )
         out: dict[tuple[str, str], dict[str, float]] = {}
-        for target, step, part, mean in zip(*table.to_pydict().values(), strict=True):
-            out.setdefault((target, step), {})[part] = mean
+        for target, step, name, mean in self._means:
+            if name.startswith(TIME_IN):
+                out.setdefault((target, step), {})[name.removeprefix(TIME_IN)] = mean
         return out
 
     @cached_property
     def _shares(self) -> "dict[tuple[str, str], dict[str, list[Share]]]":
+        if not any(OF in name for _, _, name, _ in self._means):
+            return {}
         table = self.query(
             "telemetry",
             "with named as (select *, regexp_extract(name, '^([a-z ]+ of: )(.+)', ['kind', 'member']) as of "
-            "from rows where length_s > 0 and contains(name, ' of: ')), "
+            f"from rows where length_s > 0 and contains(name, '{OF}')), "
             "shares as (select target, step, start_s, length_s, of.member as member, "
             f"max(value) filter (of.kind = '{IOPS_OF}') as iops, "
             f"max(value) filter (of.kind = '{MEAN_OF}') as mean_us, "
@@ -354,7 +378,7 @@ class RunData:
         `beside` has small tables to join it with, by name.
         """
         files = [str(path) for path in self.run.files(table)]
-        with duckdb.connect(":memory:") as connection:
+        with self._connection.cursor() as connection:
             try:
                 if files:
                     source = connection.read_parquet(files, file_row_number=True, filename=True)
@@ -373,10 +397,29 @@ class RunData:
                     "bring it back from a copy of the run",
                 ) from error
 
+    @cached_property
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        """A database in memory, opened once: that takes longer than a query over a short run."""
+        return duckdb.connect(":memory:")
 
-def _lists(column: pa.ChunkedArray) -> list[NDArray[np.int64]]:
-    """Returns the lists of whole numbers of a column, each as an array that shares their memory."""
-    out: list[NDArray[np.int64]] = []
+
+def _once(known: dict[str, T], target: str, read: Callable[[str], T]) -> T:
+    """Reads what belongs to a target when it is first asked for."""
+    if target not in known:
+        known[target] = read(target)
+    return known[target]
+
+
+def _rows(table: pa.Table, names: Sequence[str]) -> dict[str, Rows]:
+    """Returns lists of three columns by their step, as rows."""
+    columns = (_lists(table[name]) for name in names)
+    each = zip(table["step"].to_pylist(), *columns, strict=True)
+    return {step: np.column_stack(values) for step, *values in each}
+
+
+def _lists(column: pa.ChunkedArray) -> list[NDArray[Any]]:
+    """Returns the lists of numbers of a column, each as an array that shares their memory."""
+    out: list[NDArray[Any]] = []
     for chunk in column.chunks:
         offsets, values = chunk.offsets.to_numpy(), chunk.values.to_numpy()
         out += [values[start:end] for start, end in pairwise(offsets.tolist())]

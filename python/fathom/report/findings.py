@@ -12,7 +12,9 @@ import pyarrow.compute as pc
 from pydantic import JsonValue
 
 from fathom.analysis.findings import findings
+from fathom.analysis.interval_sums import IntervalSums
 from fathom.analysis.physics import physics_of
+from fathom.analysis.reading_sums import ReadingSums
 from fathom.analysis.run_view import RunView
 from fathom.analysis.settled import Unsettled, unsettled
 from fathom.analysis.surprises import Rated
@@ -94,15 +96,13 @@ def one_view(comparison: Comparison, columns: Sequence[Column] | None = None) ->
         steps |= run.raw_steps
     document.method.parsed["steps"] = list(steps.values())
     points = [_renamed(_table(c), c) for c in columns]
-    intervals, *further = (
-        pa.concat_tables([TABLES["intervals"].empty_table(), *tables]) for tables in _seconds(columns)
-    )
+    intervals, *further = map(IntervalSums.together, _seconds(columns))
     return RunView(
         document,
         points=pa.concat_tables(points),
         intervals=intervals,
         further=further,
-        telemetry=TABLES["telemetry"].empty_table(),
+        telemetry=ReadingSums({}, {}),
     )
 
 
@@ -115,11 +115,15 @@ def _table(column: Column) -> pa.Table:
     return pa.Table.from_pylist([point.as_row() for point in own], schema=schema)
 
 
-def _seconds(columns: Sequence[Column]) -> list[list[pa.Table]]:
+def _seconds(columns: Sequence[Column]) -> list[list[IntervalSums]]:
     """Returns intervals of every column's first repeat, then of all that have a second, and so on."""
     most = max(column.repeats for column in columns)
     return [
-        [_renamed(c.run.repeats[place].run.intervals, c) for c in columns if place < c.repeats]
+        [
+            c.run.repeats[place].interval_sums.of_target(c.target.name, c.short)
+            for c in columns
+            if place < c.repeats
+        ]
         for place in range(most)
     ]
 

@@ -97,7 +97,7 @@ def foreign(view: RunView) -> Iterable[Note]:
 
 def throttled(view: RunView) -> Iterable[Note]:
     """Yields a note where something was throttled by heat."""
-    names = {name for name in view.telemetry["name"].unique().to_pylist() if "throttle" in name}
+    names = {name for name in view.telemetry.sums if "throttle" in name}
     for name in sorted(names):
         for (target, step), amount in view.total(name).items():
             if amount > 0:

@@ -2,16 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import cast
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from fathom._core import WRITES, Job
+from fathom._core import Job
 from fathom.analysis.run_view import Key, RunView
 from fathom.analysis.validity.note import Note
 from fathom.output.text import in_others, percent
-from fathom.statistics.series import as_series
+from fathom.statistics.series import Floats, as_series
 from fathom.statistics.steady import WAF_LIMIT
 from fathom.statistics.trend import relative_drift
 
@@ -19,7 +15,6 @@ LEAST_X = 1.0
 """Multiple of its region that a pattern must write before the WAF is its own: earlier data has then been replaced."""
 PARTS = 10
 """Parts of a window whose WAFs are compared: real drives count too coarsely for seconds."""
-WRITTEN = pc.field("op").isin(WRITES)
 
 
 @dataclass(frozen=True)
@@ -69,9 +64,7 @@ def unsettled_waf(view: RunView) -> Iterable[Note]:
 
 def _written_x(view: RunView) -> dict[Key, float]:
     """Returns per step how often its region was written since its pattern began, by it and the steps before."""
-    sums = view.intervals.filter(WRITTEN).group_by(["target", "step"], use_threads=False)
-    table = sums.aggregate([("bytes", "sum")]).to_pylist()
-    bytes_ = {(row["target"], row["step"]): row["bytes_sum"] for row in table}
+    bytes_ = view.written_bytes()
     out: dict[Key, float] = {}
     for target in view.document.targets:
         capacity_bytes = target.known_bytes * (target.scale or 1.0)
@@ -105,14 +98,10 @@ def _pattern(job: Job) -> object:
 
 def _drift(view: RunView, key: Key) -> float | None:
     """Returns how much WAF changes over a step's window, as a fraction; None where a settled one may change as much."""
-    of_step = (pc.field("target") == key[0]) & (pc.field("step") == key[1])
-    counted = view.telemetry.filter(of_step)
-    media, host = (
-        _by_start(counted.filter(pc.field("name") == f"{whose}_write_bytes"), "value")
-        for whose in ("media", "host")
-    )
+    counted = view.telemetry.series
+    media, host = (_by_start(counted.get((f"{whose}_write_bytes", key))) for whose in ("media", "host"))
     if not host:
-        host = _by_start(view.intervals.filter(of_step & WRITTEN), "bytes")
+        host = _by_start(view.intervals.written.get(key))
     starts = sorted(media.keys() & host.keys())
     length = len(starts) // PARTS
     if not length:
@@ -124,8 +113,8 @@ def _drift(view: RunView, key: Key) -> float | None:
     return drift.value if beyond else None
 
 
-def _by_start(rows: pa.Table, column: str) -> dict[float, float]:
+def _by_start(series: tuple[Floats, Floats] | None) -> dict[float, float]:
     sums: dict[float, float] = {}
-    for start_s, value in zip(rows["start_s"].to_pylist(), rows[column].to_pylist(), strict=True):
-        sums[cast("float", start_s)] = sums.get(start_s, 0.0) + value
+    for start_s, value in zip(*(column.tolist() for column in series or ()), strict=True):
+        sums[start_s] = sums.get(start_s, 0.0) + value
     return sums

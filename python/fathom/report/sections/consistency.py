@@ -29,7 +29,7 @@ from fathom.report.consistency_key import key_figure
 from fathom.report.data import Bounds, RunData
 from fathom.report.findings import gate
 from fathom.report.latencies import with_interval
-from fathom.report.rows import Second
+from fathom.report.rows import Seconds
 from fathom.report.style import MIN_TAIL, compact, grouped, plain, seconds, slot
 from fathom.statistics.percentiles import (
     BUCKET_EDGES_MS,
@@ -44,6 +44,8 @@ from fathom.statistics.uncertainty import count_for
 ORDER = 30
 LEAST_S = 100.0
 MOST_STEPS = 2
+WHOLE_S = 0.999
+"""A second that is shorter is the last of its step."""
 MAX_DOTS = 3600
 STRETCH_DOTS = 10
 """Number of dots over which the least and greatest second are drawn too, so that no dip is lost."""
@@ -61,7 +63,7 @@ class LongStep:
     column: Column
     step: str
     label: str
-    seconds: Sequence[Second]
+    seconds: Seconds
     from_s: float
     repeats: int
     figures: Consistency
@@ -89,7 +91,7 @@ class LongStep:
     @property
     def end_s(self) -> float:
         """Length of the step."""
-        return self.seconds[-1].start_s + self.seconds[-1].length_s
+        return self.seconds.end_s
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -146,7 +148,7 @@ def _longs(column: Column) -> list[LongStep]:
         for name, intervals in run.seconds(target).items()
         if name in run.steps and run.steps[name].kind == "measure"
     }
-    lengths = {name: sum(second.length_s for second in found) for name, found in measured.items()}
+    lengths = {name: float(found.length_s.sum()) for name, found in measured.items()}
     longest_s = max(lengths.values(), default=0.0)
     names = [name for name, length_s in lengths.items() if length_s >= 0.9 * longest_s]
     if longest_s < LEAST_S or len(names) > MOST_STEPS:
@@ -165,7 +167,7 @@ class _StepEnd:
     efficiency: Efficiency | None
 
 
-def _long(column: Column, step: str, intervals: Sequence[Second]) -> LongStep | None:
+def _long(column: Column, step: str, intervals: Seconds) -> LongStep | None:
     """Returns a step; if the next one goes on with its load, both, with the next as its end."""
     target = column.target.name
     last = _last_part(column.run, step)
@@ -174,12 +176,9 @@ def _long(column: Column, step: str, intervals: Sequence[Second]) -> LongStep | 
     if figures is None:
         return None
     if last:
-        before_s = intervals[-1].start_s + intervals[-1].length_s
-        behind = column.run.seconds(target).get(last, [])
-        intervals = [
-            *intervals,
-            *(replace(second, start_s=second.start_s + before_s) for second in behind),
-        ]
+        before_s = intervals.end_s
+        behind = column.run.seconds(target).get(last)
+        intervals = intervals.before(behind.shifted(before_s)) if behind else intervals
         ends = [replace(end, from_s=before_s) for end in ends]
         step = last
     latency, bounds = _latency([end.latency for end in ends])
@@ -199,14 +198,14 @@ def _last_part(run: RunData, step: str) -> str | None:
 
 
 def _end(run: RunData, target: str, step: str, *, whole: bool) -> _StepEnd | None:
-    intervals = run.seconds(target).get(step, [])
-    full = [second for second in intervals if second.length_s > 0.999]
-    if not full:
+    intervals = run.seconds(target).get(step)
+    full = intervals.longer_than(WHOLE_S) if intervals else None
+    if not intervals or not full:
         return None
-    end_s = intervals[-1].start_s + intervals[-1].length_s
+    end_s = intervals.end_s
     from_s = 0.0 if whole else end_s - tail_s(end_s)
-    rates = np.array([second.n / second.length_s for second in full if second.start_s >= from_s])
-    ios = [(second.start_s, second.length_s, float(second.n)) for second in intervals]
+    rates = full.rates[full.start_s >= from_s]
+    ios = np.column_stack([intervals.start_s, intervals.length_s, intervals.n.astype(np.float64)])
     tail_from_s = full[-len(rates)].start_s
     energies, accuracy = run.energies(target, step), run.meter_accuracy(target, step)
     latency = run.latency_from(target, step, tail_from_s)
@@ -316,8 +315,8 @@ def _efficiency(long: LongStep) -> Item:
 
 
 def _dots(longs: Sequence[LongStep]) -> Figure:
-    rates = [second.n / second.length_s for long in longs for second in long.seconds if second.length_s > 0]
-    switch = Switch.around(rates)
+    rates = [long.seconds.longer_than(0).rates for long in longs]
+    switch = Switch.around([float(end) for own in rates if len(own) for end in (own.min(), own.max())])
     every = max(-(-len(long.seconds) // MAX_DOTS) for long in longs)
     which = (
         "each second"
@@ -332,10 +331,7 @@ def _dots(longs: Sequence[LongStep]) -> Figure:
 
 
 def _dots_chart(long: LongStep, switch: Switch, every: int) -> Chart:
-    points = [
-        (round(second.start_s, 3), round(second.n / second.length_s, 1))
-        for second in thinned([second for second in long.seconds if second.length_s > 0.999], every)
-    ]
+    points = dots_of(long, every)
     end_s = long.end_s
     option = (
         dots_chart(
@@ -353,18 +349,24 @@ def _dots_chart(long: LongStep, switch: Switch, every: int) -> Chart:
     )
 
 
-def thinned(whole: Sequence[Second], every: int) -> list[Second]:
+def dots_of(long: LongStep, every: int) -> list[tuple[float, float]]:
+    """Returns start (s) and IOPS of the seconds that are drawn."""
+    shown = thinned(long.seconds.longer_than(WHOLE_S), every)
+    pairs = zip(shown.start_s.tolist(), shown.rates.tolist(), strict=True)
+    return [(round(start_s, 3), round(rate, 1)) for start_s, rate in pairs]
+
+
+def thinned(whole: Seconds, every: int) -> Seconds:
     """Returns one second in `every`, and the least and the greatest of each stretch of `STRETCH_DOTS` times as many.
 
     A plain pick would mostly miss the worst second, which is what such a figure is looked at for.
     """
     kept = set(range(0, len(whole), every))
-    for start in range(0, len(whole), every * STRETCH_DOTS):
-        stretch = range(start, min(start + every * STRETCH_DOTS, len(whole)))
-        kept |= {
-            pick(stretch, key=lambda place: whole[place].n / whole[place].length_s) for pick in (min, max)
-        }
-    return [whole[place] for place in sorted(kept)]
+    rates, width = whole.rates, every * STRETCH_DOTS
+    for start in range(0, len(whole), width):
+        stretch = rates[start : start + width]
+        kept |= {start + int(stretch.argmin()), start + int(stretch.argmax())}
+    return whole.at(np.array(sorted(kept), dtype=np.int64))
 
 
 def _dots_table(longs: Sequence[LongStep]) -> Table:
@@ -372,11 +374,13 @@ def _dots_table(longs: Sequence[LongStep]) -> Table:
     groups = []
     for long in longs:
         rows = []
+        whole = long.seconds.longer_than(WHOLE_S)
+        rates = whole.rates
         for part in range(10):
             low, high = long.end_s * part / 10, long.end_s * (part + 1) / 10
-            own = [s.n / s.length_s for s in long.seconds if low <= s.start_s < high and s.length_s > 0.999]
-            if own:
-                cells = [Item(grouped(value)) for value in (min(own), float(np.mean(own)), max(own))]
+            own = rates[(low <= whole.start_s) & (whole.start_s < high)]
+            if len(own):
+                cells = [Item(grouped(float(value))) for value in (own.min(), own.mean(), own.max())]
                 rows.append(Row(Item(f"{seconds(low) if low else '0 s'} to {seconds(high)}"), cells))
         groups.append(Group(f"{long.column.label}: {long.label}", rows))
     return Table(

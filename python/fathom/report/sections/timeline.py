@@ -8,7 +8,7 @@ from fathom.method.curve import curve_of
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, Span, Switch, line_chart, time_axis
 from fathom.report.comparison import Column, Comparison
-from fathom.report.rows import Second
+from fathom.report.rows import Seconds
 from fathom.report.style import compact, grouped, plain, seconds, slot
 
 ORDER = 35
@@ -38,7 +38,7 @@ class Stretch:
     step: str
     start_s: float
     end_s: float
-    seconds: Sequence[Second]
+    seconds: Seconds
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -72,9 +72,9 @@ def _stretches(column: Column) -> list[Stretch]:
     for step, intervals in column.run.seconds(column.target.name).items():
         if step in steps and steps[step].kind == "purge":
             continue
-        start_s = min(second.start_s for second in intervals)
-        length_s = max(second.start_s + second.length_s for second in intervals) - start_s
-        shifted = [Second(at_s + s.start_s - start_s, s.length_s, s.n) for s in intervals if s.length_s > 0]
+        start_s = float(intervals.start_s.min())
+        length_s = float((intervals.start_s + intervals.length_s).max()) - start_s
+        shifted = intervals.longer_than(0).shifted(at_s - start_s)
         stretches.append(Stretch(step, at_s, at_s + length_s, shifted))
         at_s += length_s
     return stretches
@@ -93,11 +93,11 @@ def _buckets(stretches: Sequence[Stretch], size: int) -> list[list[Bucket]]:
     ]
 
 
-def _bucket(group: Sequence[Second]) -> Bucket:
-    rates = [second.n / second.length_s for second in group]
-    length_s = sum(second.length_s for second in group)
-    middle_s = (group[0].start_s + group[-1].start_s + group[-1].length_s) / 2
-    return Bucket(middle_s, length_s, sum(second.n for second in group) / length_s, min(rates), max(rates))
+def _bucket(group: Seconds) -> Bucket:
+    rates, length_s = group.rates, float(group.length_s.sum())
+    middle_s = float(group.start_s[0] + group.end_s) / 2
+    mean = float(group.n.sum()) / length_s
+    return Bucket(middle_s, length_s, mean, float(rates.min()), float(rates.max()))
 
 
 def _chart(
@@ -211,7 +211,7 @@ def _rounded(point: Sequence[float]) -> list[float | None]:
 
 
 def _caption(lines: Sequence[tuple[Column, Sequence[Stretch]]], width: int) -> str:
-    count = sum(second.n for _, stretches in lines for stretch in stretches for second in stretch.seconds)
+    count = sum(int(stretch.seconds.n.sum()) for _, stretches in lines for stretch in stretches)
     longest = max(stretches[-1].end_s for _, stretches in lines)
     points = (
         f"Each point is the mean of up to {width} one-second intervals; the faint line joins their least and "
@@ -240,15 +240,13 @@ def _table(drawn: Sequence[tuple[Column, Sequence[Stretch], Sequence[Sequence[Bu
 
 
 def _summary(column: Column, stretch: Stretch) -> Row:
-    rates = [second.n / second.length_s for second in stretch.seconds]
+    rates = stretch.seconds.rates
     whole = _bucket(stretch.seconds)
-    centre = sum(rates) / len(rates)
-    spread = (
-        math.sqrt(sum((rate - centre) ** 2 for rate in rates) / (len(rates) - 1)) if len(rates) > 1 else None
-    )
+    centre = float(rates.mean())
+    spread = float(rates.std(ddof=1)) if len(rates) > 1 else None
     items = [
         Item(seconds(stretch.end_s - stretch.start_s)),
-        Item(f"{sum(second.n for second in stretch.seconds):,}"),
+        Item(f"{int(stretch.seconds.n.sum()):,}"),
         *(Item(grouped(value)) for value in (whole.mean, whole.least, whole.greatest)),
         Item("–" if spread is None or not centre else f"{100 * spread / centre:.1f} %"),
     ]
