@@ -25,6 +25,7 @@ use workload::{Op, Request, name_ops};
 
 use crate::device::params::{HostParams, ParamError, fail};
 use crate::device::{Account, Completion, CompletionKind, Device};
+use crate::sim::server::Fifo;
 use crate::sim::slab::Slab;
 use extents::Extents;
 pub use params::{FsParams, Placement};
@@ -102,6 +103,8 @@ pub struct FileSystem<D> {
 
     write_back: WriteBack,
     commit: Commit,
+    /// The lock of the file, which a hole takes for itself.
+    holes: Fifo,
     in_flight: u32,
     reads_in_turn: u32,
     timer_is_set: bool,
@@ -155,6 +158,7 @@ impl<D: Device> FileSystem<D> {
             reads: VecDeque::new(),
             write_back: WriteBack::new(params, device.scale()),
             commit: Commit::new(metadata, now_ns),
+            holes: Fifo::new(1),
             in_flight: 0,
             reads_in_turn: 0,
             timer_is_set: false,
@@ -225,7 +229,9 @@ impl<D: Device> FileSystem<D> {
                 self.extents
                     .set(start, end - start, None, &mut self.commit.pinned);
                 self.commit.changes += 1;
-                self.end(slot, 0);
+                let service_ps = ((end - start) as f64 * self.params.hole_page_ns * 1e3) as u64;
+                let done_ns = self.holes.finish_ns(self.device.now_ns(), service_ps);
+                self.wake_at(done_ns, DeviceTag::Copied(slot));
             }
             Op::Append => self.end(slot, EOPNOTSUPP),
             name_ops!() => self.end(slot, EOPNOTSUPP),

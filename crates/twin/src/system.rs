@@ -275,8 +275,15 @@ impl System {
             }
             Op::Trim | Op::Flush | name_ops!() => {
                 job.location = Location::Leaving;
+                let done_ns = match job.request.op {
+                    Op::Trim => {
+                        let bytes = f64::from(job.request.size_bytes) * self.routes.redundancy;
+                        drive.map.finish_ns(now_ns, drive.trim_ps(bytes))
+                    }
+                    _ => now_ns,
+                };
                 self.calendar
-                    .push(now_ns + us_to_ns(drive.params().write_ack_us), index);
+                    .push(done_ns + us_to_ns(drive.params().write_ack_us), index);
                 return;
             }
         };

@@ -58,6 +58,14 @@ pub struct FsParams {
     pub queue_depth: u32,
     /// Between user and page cache, one core.
     pub copy_mbps: f64,
+    /// Time per page of a hole that is punched or zeroed, one hole of a file at a time; an assumption.
+    #[serde(default = "default_hole_page_ns")]
+    pub hole_page_ns: f64,
+}
+
+/// A page looked up and dropped from the page cache, and its extent cut.
+const fn default_hole_page_ns() -> f64 {
+    10.0
 }
 
 const MIB: u64 = 1 << 20;
@@ -89,6 +97,7 @@ impl FsParams {
             io_bytes: 1280 << 10,
             queue_depth: if rotational { 32 } else { 1023 },
             copy_mbps: 10_000.0,
+            hole_page_ns: default_hole_page_ns(),
         };
         match name {
             "ext4" => Ok(common),
@@ -212,6 +221,13 @@ impl FsParams {
             if !(value > 0.0 && value <= high) {
                 return fail(name, format!("{value} is not above 0 and at most {high}"));
             }
+        }
+        if !(0.0..=1e6).contains(&self.hole_page_ns) {
+            let page_ns = self.hole_page_ns;
+            return fail(
+                "hole_page_ns",
+                format!("{page_ns} is not within 0 to 1000000"),
+            );
         }
         if !(1..=65_536).contains(&self.queue_depth) || self.metadata_copies > 4 {
             let (depth, copies) = (self.queue_depth, self.metadata_copies);

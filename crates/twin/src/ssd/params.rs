@@ -325,7 +325,7 @@ const fn default_slots() -> u32 {
 }
 
 /// An entry read and written in DRAM, and the valid count of its superblock lowered, by firmware.
-const fn default_trim_entry_ns() -> f64 {
+pub(crate) const fn default_trim_entry_ns() -> f64 {
     10.0
 }
 

@@ -8,6 +8,8 @@ use crate::sim::event::us_to_ns;
 use crate::sim::server::{Fifo, Waits};
 
 const NS_PER_S: f64 = 1e9;
+/// What an entry of a drive's map stands for.
+const MAP_ENTRY_BYTES: f64 = 4096.0;
 
 #[derive(Clone, Default)]
 struct Die {
@@ -30,6 +32,8 @@ pub struct Drive {
     dies: Vec<Die>,
     pub(super) to_host: Fifo,
     pub(super) to_drive: Fifo,
+    /// The firmware that walks the map of a trim.
+    pub(super) map: Fifo,
     busy_ns: u64,
     buffered: f64,
     debt_bytes: f64,
@@ -62,6 +66,7 @@ impl Drive {
             dies: vec![Die::default(); params.dies as usize],
             to_host: Fifo::new(1),
             to_drive: Fifo::new(1),
+            map: Fifo::new(1),
             busy_ns: 0,
             buffered: 0.0,
             debt_bytes: 0.0,
@@ -92,6 +97,11 @@ impl Drive {
 
     pub(super) fn take_ps(&self, bytes: u32) -> u64 {
         (f64::from(bytes) / (self.params.write_mbps * 1e6) * NS_PER_S * 1e3) as u64
+    }
+
+    /// Returns how long the map is walked for a trim.
+    pub(super) fn trim_ps(&self, bytes: f64) -> u64 {
+        ((bytes / MAP_ENTRY_BYTES).ceil() * self.params.trim_entry_ns * 1e3) as u64
     }
 
     /// A read reaches a die.

@@ -40,6 +40,13 @@ pub struct DriveParams {
     pub write_mbps: f64,
     /// Bytes of a sequential write programmed per byte written.
     pub sequential_amplification: f64,
+    /// Time per map entry of 4 KiB that a trim deallocates, one trim at a time; an assumption, as of SSD twins.
+    #[serde(default = "default_trim_entry_ns")]
+    pub trim_entry_ns: f64,
+}
+
+const fn default_trim_entry_ns() -> f64 {
+    crate::ssd::params::default_trim_entry_ns()
 }
 
 fn one() -> u32 {
@@ -173,6 +180,9 @@ impl SystemParams {
             }
             if kind.write_amplification < 1.0 || kind.sequential_amplification < 1.0 {
                 return refuse("write_amplification", "expected 1 or more");
+            }
+            if !(0.0..=1e6).contains(&kind.trim_entry_ns) {
+                return refuse("trim_entry_ns", "expected 0 to 1000000");
             }
         }
         let counts = match &self.between {

@@ -293,3 +293,15 @@ fn parameters_that_make_no_sense_are_refused() {
     let refused = SystemParams::from_json(&text).expect_err("no drive");
     assert!(refused.to_string().contains("expected at least one"));
 }
+
+#[test]
+fn a_drive_walks_its_map_for_one_trim_after_the_other() {
+    let entries = (1 << 20) / 4096;
+    let mut system = system("\"nothing\"", 1);
+    let found = measured(&mut system, "trim", "1MiB", 4, 8);
+    about(iops(&found), 1e9 / (f64::from(entries) * 10.0), 0.01);
+    let mut slower = parameters("\"nothing\"", 1);
+    slower.drives[0].trim_entry_ns = 40.0;
+    let found = measured(&mut System::new(&slower, 1), "trim", "1MiB", 4, 8);
+    about(iops(&found), 1e9 / (f64::from(entries) * 40.0), 0.01);
+}

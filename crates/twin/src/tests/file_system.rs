@@ -451,9 +451,32 @@ fn the_same_seed_gives_the_same_figures_over_a_drive() {
 }
 
 #[test]
+fn holes_are_punched_one_after_the_other_at_their_cost_per_page() {
+    for page_ns in [10.0, 250.0] {
+        let params = FsParams {
+            hole_page_ns: page_ns,
+            ..small("xfs")
+        };
+        let found = measure(
+            &mut filled(&params),
+            &job("\"trim\"", "1MiB", "uniform", r#"{"count":10000}"#),
+        );
+        let expected = 4096.0 * 1e3 / page_ns;
+        assert!((mbps(&found) / expected - 1.0).abs() < 0.01, "{page_ns}");
+    }
+}
+
+#[test]
 fn parameters_that_make_no_sense_are_refused_by_name() {
     let refused = |params: FsParams| params.check().expect_err("refused").name;
     let good = small("btrfs");
+    assert_eq!(
+        refused(FsParams {
+            hole_page_ns: -1.0,
+            ..good.clone()
+        }),
+        "hole_page_ns"
+    );
     assert_eq!(
         FsParams::preset("zfs", true).expect_err("refused").name,
         "file_system"
