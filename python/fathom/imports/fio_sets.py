@@ -8,10 +8,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fathom.method.toml_text import Value
 from fathom.imports.fio_blocks import Blocks
 from fathom.imports.fio_given import GivenOptions
-from fathom.method.toml_text import size_text
+from fathom.method.toml_text import Value, size_text
 
 _MOST_FILES = 1_000_000
 _INSIDE = ("sequential", "uniform", "random-once")

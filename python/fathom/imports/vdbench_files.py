@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 from fathom.errors import UsageError
 from fathom.imports.draft import Draft, DraftStep, name_of
-from fathom.method.toml_text import Value
-from fathom.method.toml_text import duration_text, size_text
 from fathom.imports.vdbench_file import Definition, GivenKey
 from fathom.imports.vdbench_loops import Loops
 from fathom.imports.vdbench_run import matching
 from fathom.imports.vdbench_workload import Chosen, Sizes, sizes_of
+from fathom.method.toml_text import Value, duration_text, size_text
 
 _FILES, _FILE_BYTES, _XFER_BYTES, _THREADS = 10, 4096, 4096, 1
 _FORMAT_BYTES = 128 << 10

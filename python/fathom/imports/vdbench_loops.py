@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from fathom.errors import UsageError
 from fathom.imports.draft import Draft, DraftStep
-from fathom.method.toml_text import Value
-from fathom.method.toml_text import duration_text, size_text
 from fathom.imports.vdbench_file import MOST_VALUES, Definition
 from fathom.imports.vdbench_workload import Chosen
+from fathom.method.toml_text import Value, duration_text, size_text
 
 _ELAPSED_S = 30.0
 _CURVE = (10.0, 50.0, 70.0, 80.0, 90.0, 100.0)
