@@ -162,8 +162,9 @@ def _joined(pieces: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
 
 
 def _whole_seconds(pieces: Sequence[tuple[Floats, ...]]) -> SecondRates:
-    """Returns rates of seconds as long as the first, the operations of each added up: a mean of seconds needs equal
-    ones, and the last of a step may be shorter.
+    """Returns rates of seconds as long as the first, the operations of each added up.
+
+    A mean of seconds needs equal ones, and the last of a step may be shorter.
     """
     index, iops, mbps, length_s = (np.concatenate(column) for column in zip(*pieces, strict=True))
     order = np.argsort(index, kind="stable")
