@@ -3,7 +3,7 @@
 from fathom.output.text import percent
 from fathom.recommend.ranking import Recommendation
 from fathom.recommend.terminal import cells, columns
-from fathom.recommend.words import basis, headline, reasons
+from fathom.recommend.words import basis, grounds, headline, reasons
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Points, Row, Section, Table
 from fathom.report.charts import Axis, bar_chart
 from fathom.report.opening import opened
@@ -23,7 +23,7 @@ def _sentence(text: str) -> str:
 
 
 def _key(found: Recommendation) -> Section:
-    said = [_sentence(text) for text in reasons(found)]
+    said = [_sentence(text) for text in (*grounds(found), *reasons(found))]
     return Section(
         "recommendation",
         "Recommendation",

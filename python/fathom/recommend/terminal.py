@@ -12,6 +12,7 @@ from fathom.recommend.ranking import Candidate, Recommendation
 from fathom.recommend.words import (
     basis,
     figure_text,
+    grounds,
     headline,
     headroom_text,
     latency_cell,
@@ -26,6 +27,8 @@ SCHEMA = "fathom-recommend/1"
 def print_recommendation(console: Console, found: Recommendation) -> None:
     """Prints the recommendation, the ranked drives, and what the figures rest on."""
     console.print(Text(headline(found)), style="bold", highlight=False)
+    for text in grounds(found):
+        console.print(Text(f"{text}."), highlight=False)
     console.print(_table(found))
     for text in reasons(found):
         console.print(Text(text), highlight=False)
@@ -75,6 +78,7 @@ def recommendation_json(found: Recommendation) -> dict[str, object]:
         "objectives": [asdict(one) for one in found.objectives],
         "recommended": best.device if best else None,
         "sentence": headline(found),
+        "grounds": grounds(found),
         "currency": found.prices.currency,
         "candidates": [
             {

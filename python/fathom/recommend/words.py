@@ -10,18 +10,28 @@ _MOST_YEARS = 100
 
 def headline(found: Recommendation) -> str:
     """Returns the recommendation in a sentence."""
-    wanted = objective_text(found)
     best = found.best
     if best is None:
-        return f"None of these {len(found.candidates)} drives {wanted}"
-    able = sum(one.meets for one in found.candidates)
-    rivals = f"the only one of {len(found.candidates)} that {wanted}"
-    if able > 1:
-        priced = sum(one.meets and one.cost is not None for one in found.candidates)
-        why = "least cost" if priced else "most headroom"
-        among = f", {priced} of them with a price" if 0 < priced < able else ""
-        rivals = f"{why} of the {able} of {len(found.candidates)} drives that {_plural(found)}{among}"
-    return f"{best.device}: {rivals}; the load may grow {growth_text(best)}"
+        return f"None of these {len(found.candidates)} drives {objective_text(found)}"
+    able = [one for one in found.candidates if one.meets]
+    if len(found.candidates) == 1:
+        return f"{best.device} {objective_text(found)}"
+    if len(able) == 1:
+        return f"{best.device} is the only one of {len(found.candidates)} that {objective_text(found)}"
+    why = "at the least cost" if best.cost is not None else "with the most headroom"
+    return f"{best.device} {objective_text(found)} {why}"
+
+
+def grounds(found: Recommendation) -> list[str]:
+    """Returns how many drives are able, and by how much the load may grow on the best; nothing without a best."""
+    best = found.best
+    if best is None:
+        return []
+    able = [one for one in found.candidates if one.meets]
+    priced = sum(one.cost is not None for one in able)
+    among = f"; {priced} of them {'has' if priced == 1 else 'have'} a price" if 0 < priced < len(able) else ""
+    rivals = [f"{len(able)} of {len(found.candidates)} drives keep up{among}"] if len(able) > 1 else []
+    return [*rivals, f"The load may grow {growth_text(best)}"]
 
 
 def objective_text(found: Recommendation) -> str:
@@ -29,10 +39,6 @@ def objective_text(found: Recommendation) -> str:
     if not found.objectives:
         return "keeps up"
     return f"keeps up with {' and '.join(one.text for one in found.objectives)}"
-
-
-def _plural(found: Recommendation) -> str:
-    return objective_text(found).replace("keeps", "keep", 1)
 
 
 def growth_text(one: Candidate) -> str:
