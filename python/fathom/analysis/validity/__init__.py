@@ -35,6 +35,7 @@ RULES: tuple[Rule, ...] = (
     of_waf.unsettled_waf,
     of_figures.depth,
     of_figures.little,
+    of_figures.mix_by_files,
     of_hosts.generator_cpu,
     of_hosts.client_limits,
     of_hosts.stragglers,

@@ -22,6 +22,9 @@ USUAL = QUANTILES["p9999_us"]
 """The highest percentile that every table has."""
 WRONG_DATA = "wrong-data"
 """Rule of blocks that do not hold what was written."""
+MAKES_OR_REMOVES = {"create", "delete", "mkdir", "rmdir"}
+MIX_GAP = 0.02
+"""A share of a mix may be this far from the one asked for: thousands of draws are nearer."""
 LEVEL_LEAST = 0.10
 """Levels of a rate that differ by less count as one."""
 
@@ -170,6 +173,29 @@ def little(view: RunView) -> Iterable[Note]:
                 f"IOPS x mean latency gives {implied:.1f} I/Os in flight, but {kept:.1f} were "
                 f"({percent(gap, '+.0f')}): rate and latency do not describe the same I/O",
                 "look for stalls or a ramp inside the window, and for errors",
+            )
+
+
+def mix_by_files(view: RunView) -> Iterable[Note]:
+    """Yields a note where files ran out for an operation that makes or removes names, so that the mix is another."""
+    for (target, step), figures in view.steps.items():
+        weights = view.jobs[step].weights
+        if view.jobs[step].streams or len(weights) < 2 or not weights.keys() & MAKES_OR_REMOVES:
+            continue
+        done = {row.op: row.n or 0 for row in figures.rows if row.op in weights}
+        total, asked = sum(done.values()), sum(weights.values())
+        shares = {op: (weights[op] / asked, done.get(op, 0) / total) for op in weights} if total else {}
+        if any(abs(kept - wanted) > MIX_GAP for wanted, kept in shares.values()):
+            said = ", ".join(
+                f"{op} {percent(kept)} ({percent(wanted)} asked)" for op, (wanted, kept) in shares.items()
+            )
+            yield Note(
+                "mix",
+                "warning",
+                target,
+                step,
+                f"the operations were {said}: files ran out for some",
+                "give operations that make and that remove files equal shares, or more files",
             )
 
 
