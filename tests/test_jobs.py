@@ -23,8 +23,8 @@ until = { time = "2s" }
 """
 KEYS = {"mix", "pattern", "region", "load", "until", "pace", "content", "placement"}
 """Keys of the normal form that tell a job from other documents."""
-ADAPTERS = ("imports", "sweep", "catalog")
-"""Packages that read, write or change files in the form that people write."""
+ADAPTERS = ("imports", "sweep", "catalog", "what_if")
+"""Packages that read, write or change files in the form that people write, or settings of a page."""
 
 
 def job(text: str = TEXT) -> Job:

@@ -124,8 +124,8 @@ def test_the_stub_and_the_extension_agree_and_a_difference_is_found() -> None:
     assert stubs.differences(
         text.replace("start_twins(\n    job: Job", "start_twins(\n    text: Job"), _core
     ) == [
-        "start_twins: the stub has (text, devices, seeds, hold_every_ns, precision), "
-        "the extension (job, devices, seeds, hold_every_ns, precision)"
+        "start_twins: the stub has (text, devices, seeds, hold_every_ns, precision, log), "
+        "the extension (job, devices, seeds, hold_every_ns, precision, log)"
     ]
 
 

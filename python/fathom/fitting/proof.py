@@ -1,6 +1,5 @@
 """Proves a fit: a trace and the job fitted to it run on the same twin, and their figures stand side by side."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log, sqrt
@@ -14,6 +13,7 @@ from fathom.fitting.fit import Fitted
 from fathom.fitting.missed import Miss, missed
 from fathom.fitting.on_twin import Ran, fresh_twin, run_logged, run_plain, twin_holding
 from fathom.fitting.to_method import fitted_job
+from fathom.method.job import job_of, read_job
 from fathom.plan.replay import Offsets, Replay, measure_step
 from fathom.statistics.student import critical
 from fathom.targets.twin_names import twin_name
@@ -26,7 +26,7 @@ SEEDS = 5
 CONFIDENCE = 0.95
 LEVEL = 0.005
 """Figures nearer than this are not told apart, however small their spread."""
-_FILLED = Job(
+_FILLED = read_job(
     '{"mix": "write", "block": "128KiB", "pattern": "sequential", "load": {"iodepth": 32}, '
     '"until": {"written": "1x"}}'
 )
@@ -97,19 +97,15 @@ def _replay_job(prepared: Prepared, fitted: Fitted, ios: int) -> Job:
     timing = "as-recorded" if depth is None else "as-fast-as-possible"
     offsets: Offsets = "as-is"
     step = measure_step(prepared, Replay(prepared.path, timing=timing, offsets=offsets, iodepth=depth))
-    job = step["job"]
-    assert isinstance(job, dict)
-    job["until"] = {**job["until"], "count": ios}
-    return Job(json.dumps(job))
+    return job_of(step).with_until(count=ios)
 
 
 def _own_job(fitted: Fitted, ios: int) -> Job:
     """Returns the fitted job for as many I/Os: by time where they come on a clock, else by count."""
     share = ios / fitted.counts.ios
-    job = fitted_job(fitted, fitted.length_s * share)
-    if fitted.arrivals.depth is not None and len(fitted.parts) == 1:
-        job["until"] = {"count": ios}
-    return Job(json.dumps(job))
+    job = job_of({"job": fitted_job(fitted, fitted.length_s * share)})
+    by_count = fitted.arrivals.depth is not None and len(fitted.parts) == 1
+    return job.with_until(count=ios) if by_count else job
 
 
 def _run(parameters: str, job: Job, seed: int) -> Ran:

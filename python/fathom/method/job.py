@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import PlainSerializer, PlainValidator
+from pydantic import JsonValue, PlainSerializer, PlainValidator
 
 from fathom import _core
 from fathom._core import Job
@@ -24,6 +24,11 @@ def read_job(text: str, file: str = "job.json") -> Job:
         return Job(text, file)
     except _core.ParseError as error:
         raise FathomError(str(error)) from error
+
+
+def document_of(job: Job) -> dict[str, JsonValue]:
+    """Returns the normal form of a job as part of a document."""
+    return json.loads(job.json)
 
 
 def _received(value: object) -> Job:

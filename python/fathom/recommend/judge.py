@@ -12,6 +12,7 @@ from fathom import _core
 from fathom._core import Job
 from fathom.catalog import load_device
 from fathom.fitting.on_twin import fresh_twin, run_plain, twin_holding
+from fathom.method.job import job_of, read_job
 from fathom.output.text import size
 from fathom.plan.replay import RECORDED_DEPTH, Replay, measure_step
 from fathom.recommend.objective import Objective, keeps
@@ -29,7 +30,7 @@ _PATIENCE = 1.1
 _PATIENCE_S = 0.05
 MOST_SLICE_BYTES = 64 << 30
 """Trace that reaches beyond it is wrapped onto it: several twins are in memory at once."""
-_FILL = Job(
+_FILL = read_job(
     '{"mix": "write", "block": "128KiB", "pattern": "sequential", "load": {"iodepth": 32}, '
     '"until": {"written": "1x"}}'
 )
@@ -133,13 +134,11 @@ class _Replays:
             self._prepared.sizes,
             path=one.path,
         )
-        job = measure_step(own, Replay(one.path, offsets=offsets, iodepth=RECORDED_DEPTH))["job"]
-        assert isinstance(job, dict)
+        job = job_of(measure_step(own, Replay(one.path, offsets=offsets, iodepth=RECORDED_DEPTH)))
         laps = max(1, ceil(LEAST_S / one.length_s), *self._laps)
         # What is not done by then has not been kept up with.
         time_s = _PATIENCE * laps * one.length_s + _PATIENCE_S
-        job["until"] = {"count": laps * one.ios, "time": f"{ceil(1e3 * time_s)}ms"}
-        return Job(json.dumps(job))
+        return job.with_until(count=laps * one.ios, time_ns=ceil(1e3 * time_s) * 1_000_000)
 
 
 def _headroom(

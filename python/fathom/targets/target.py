@@ -5,9 +5,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
-from fathom._core import FileSet
+from pydantic import PlainSerializer, PlainValidator
+
+from fathom._core import FileSet, ParseError
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -27,6 +29,21 @@ FILE_KINDS: tuple[Kind, ...] = ("file", "dir")
 """Kinds of targets that are files, with checks and holds for files."""
 REAL_KINDS: tuple[Kind, ...] = ("device", *FILE_KINDS, "files")
 """Kinds of targets with hardware behind them."""
+
+
+def _received(value: object) -> FileSet:
+    if isinstance(value, FileSet):
+        return value
+    try:
+        return FileSet(str(value))
+    except ParseError as error:
+        raise ValueError(str(error)) from error
+
+
+SentFiles = Annotated[
+    FileSet, PlainValidator(_received), PlainSerializer(lambda files: files.json, return_type=str)
+]
+"""A set of files in a call to another process: its normal form in JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +152,7 @@ class Target:
     members: "tuple[Target, ...]" = ()
     held: FileId | None = None
     bound: str | None = None
-    files: FileSet | None = None
+    files: SentFiles | None = None
 
     @property
     def is_file(self) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fathom import _core
 from fathom._core import Job
+from fathom.method.job import document_of, job_of, read_job
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -150,7 +151,7 @@ _PARTS = (
 def sliders(parameters: Parameters, steps: "Sequence[dict[str, JsonValue]]") -> list[Slider]:
     """Returns the sliders for a twin with these parameters, settled or not, and the steps that the page runs."""
     parts = [_of_part(part, parameters) for part in _PARTS]
-    job = Job(json.dumps(steps[-1]["job"]))
+    job = job_of(steps[-1])
     load = [_mix(job), _block(), _depth(steps)]
     drive = [slider for slider in parts if slider is not None]
     place = next(at for at, slider in enumerate(drive) if slider.group != DRIVE)
@@ -203,7 +204,7 @@ def _mix(job: Job) -> Slider:
                 "until": {"count": 1},
             }
         )
-        normal = json.loads(Job(text).json)
+        normal = document_of(read_job(text))
         choices.append(Choice(f"{share} % reads", settings, {}, mix=normal["mix"]))
     start = READ_SHARES.index(round(job.read_pct or 0))
     return Slider("mix", "Reads", LOAD, "The others are writes, all at random places.", choices, start)

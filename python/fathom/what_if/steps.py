@@ -1,9 +1,9 @@
 """What the page runs: the steps of the method `what-if`, with the seeds that a run of it gives them."""
 
-import json
 from typing import TYPE_CHECKING
 
 from fathom.load.seeds import step_seed
+from fathom.method.job import document_of
 from fathom.method.method import Method, Step, load_method
 
 if TYPE_CHECKING:
@@ -32,5 +32,5 @@ def _step(number: int, step: Step) -> "dict[str, JsonValue]":
         "measured": step.workload != WARM_UP,
         "depth": step.job.threads * step.job.iodepth,
         "seed": str(step_seed(SEED, number)),
-        "job": json.loads(step.job.json),
+        "job": document_of(step.job),
     }
