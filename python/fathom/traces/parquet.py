@@ -204,9 +204,12 @@ def _whole(column: pa.Array, none: int) -> NDArray[np.uint64]:
 
 
 def _mapped(column: pa.DictionaryArray, number_of: Callable[[str], int]) -> NDArray[np.uint32]:
-    """Returns numbers for names; nulls become `NO_NAME`."""
+    """Returns numbers for names; nulls become `NO_NAME`. Raises ValueError for an index without a name."""
     names = column.dictionary.to_pylist()
     numbers = np.array([*(number_of(name) for name in names), NO_NAME], np.uint32)
     indices = column.indices
-    places = indices.fill_null(len(names)) if indices.null_count else indices
-    return np.take(numbers, places.to_numpy(zero_copy_only=True))
+    filled = indices.fill_null(len(names)) if indices.null_count else indices
+    places = filled.to_numpy(zero_copy_only=True)
+    if len(places) and not 0 <= places.min() <= places.max() < len(numbers):
+        raise ValueError("a row points to a name that is not there")
+    return np.take(numbers, places)
