@@ -13,9 +13,14 @@ from fathom.catalog import load_device
 from fathom.catalog.models import Device
 from fathom.errors import FathomError, UsageError
 from fathom.load.backend import make_twin
+from fathom.method.job import read_job
 from fathom.output.text import size
 from fathom.traces.batch import Batch, Findings
 
+_FILL = read_job(
+    '{"mix": "write", "block": "128KiB", "pattern": "sequential", "load": {"iodepth": 32}, '
+    '"until": {"written": "1x"}}'
+)
 MOST_SLICE_BYTES = 512 << 30
 """The largest part of a drive that is simulated for a trace: its map takes a gigabyte or two of memory."""
 _COLUMNS: Mapping[str, DTypeLike] = {
@@ -102,6 +107,11 @@ def run_logged(job: Job, device: _core.TwinDevice, seed: int, name: str) -> Ran:
 def run_plain(job: Job, device: _core.TwinDevice, seed: int) -> _core.Recording:
     """Runs a job on a twin. Raises FathomError."""
     return _run(job, device, seed, log=False)[0][0]
+
+
+def write_once(device: _core.TwinDevice, seed: int) -> None:
+    """Writes all of a twin, in order. Raises FathomError."""
+    run_plain(_FILL, device, seed)
 
 
 def _run(

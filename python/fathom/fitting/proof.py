@@ -11,9 +11,9 @@ from fathom._core import TRACE_OPERATIONS, Job
 from fathom.fitting.chosen import OPS, Choice
 from fathom.fitting.fit import Fitted
 from fathom.fitting.missed import Miss, missed
-from fathom.fitting.on_twin import Ran, fresh_twin, run_logged, run_plain, twin_holding
+from fathom.fitting.on_twin import Ran, fresh_twin, run_logged, twin_holding, write_once
 from fathom.fitting.to_method import fitted_job
-from fathom.method.job import job_of, read_job
+from fathom.method.job import job_of
 from fathom.plan.replay import Offsets, Replay, measure_step
 from fathom.statistics.student import critical
 from fathom.targets.twin_names import twin_name
@@ -26,10 +26,6 @@ SEEDS = 5
 CONFIDENCE = 0.95
 LEVEL = 0.005
 """Figures nearer than this are not told apart, however small their spread."""
-_FILLED = read_job(
-    '{"mix": "write", "block": "128KiB", "pattern": "sequential", "load": {"iodepth": 32}, '
-    '"until": {"written": "1x"}}'
-)
 
 
 @dataclass(frozen=True)
@@ -96,8 +92,8 @@ def _replay_job(prepared: Prepared, fitted: Fitted, ios: int) -> Job:
     depth = fitted.arrivals.depth
     timing = "as-recorded" if depth is None else "as-fast-as-possible"
     offsets: Offsets = "as-is"
-    step = measure_step(prepared, Replay(prepared.path, timing=timing, offsets=offsets, iodepth=depth))
-    return job_of(step).with_until(count=ios)
+    replay = Replay(prepared.path, timing=timing, offsets=offsets, iodepth=depth)
+    return job_of(measure_step(prepared, replay, ios))
 
 
 def _own_job(fitted: Fitted, ios: int) -> Job:
@@ -110,7 +106,7 @@ def _own_job(fitted: Fitted, ios: int) -> Job:
 
 def _run(parameters: str, job: Job, seed: int) -> Ran:
     device = fresh_twin(parameters, seed)
-    run_plain(_FILLED, device, seed)
+    write_once(device, seed)
     return run_logged(job, device, seed + SEEDS, "twin")
 
 

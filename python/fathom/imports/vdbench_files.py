@@ -8,6 +8,7 @@ Meanings and defaults are those of `FsdEntry`, `FwdEntry`, `ActiveFile`, `FwgThr
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from fathom.errors import UsageError
 from fathom.imports.draft import Draft, DraftStep, name_of
@@ -206,6 +207,7 @@ class FileRun(Loops):
     """One `rd` with the file workloads that it names, and their files."""
 
     rate_key = "fwdrate"
+    workload_key, called = "fwd", "workloads"
 
     def __init__(
         self,
@@ -282,22 +284,8 @@ class FileRun(Loops):
             self.keep(self._lay_out(aimed, min(format_threads, self.anchor.count)))
         if wanted == "only":
             return
-        warmup_s, pause_s = self.run.number("warmup", 0), self.run.number("pause", 0)
         for chosen, ending in self.combinations():
-            for keys, rate, suffix in self.rates():
-                name = name_of(self.run.name + ending + suffix)
-                job = self._job(chosen, rate)
-                if keys and "streams" in job:
-                    raise UsageError(
-                        f"{self.run.place}: a curve of several workloads", "give each fwd a run of its own"
-                    )
-                if warmup_s:
-                    warm = job | {"until": {"time": duration_text(warmup_s)}}
-                    self.keep(DraftStep(f"{name}-warmup", {"label": f"warm-up of {name}", **aimed}, warm))
-                self.keep(DraftStep(name, {**keys, **aimed}, job))
-                if pause_s:
-                    idle: dict[str, Value] = {"kind": "idle", "time": duration_text(pause_s)}
-                    self.keep(DraftStep(f"{name}-pause", idle | aimed))
+            self.keep_at_rates(ending, partial(self._job, chosen), aimed)
 
     def _lay_out(self, aimed: Mapping[str, Value], threads: int) -> DraftStep:
         """Returns a fill of all files, each once, in blocks that all their sizes are multiples of."""

@@ -2,10 +2,10 @@
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from fathom.errors import UsageError
-from fathom.imports.draft import Draft, DraftStep
+from fathom.imports.draft import Draft, DraftStep, name_of
 from fathom.imports.vdbench_file import MOST_VALUES, Definition
 from fathom.imports.vdbench_workload import Chosen
 from fathom.method.toml_text import Value, duration_text, size_text
@@ -28,6 +28,8 @@ class Loops:
 
     #: Names the rates of a run.
     rate_key = "iorate"
+    #: Names a workload of a run, in the file and in words.
+    workload_key, called = "wd", "streams"
 
     def __init__(self, run: Definition, general: Definition, draft: Draft) -> None:
         """Holds a run, with what stands before all definitions."""
@@ -45,6 +47,27 @@ class Loops:
         if len(self.draft.steps) >= MOST_VALUES:
             raise UsageError(f"{self.run.place}: more than {MOST_VALUES} runs", "list fewer values")
         self.draft.add(step)
+
+    def keep_at_rates(
+        self, ending: str, job_at: Callable[[float | None], dict[str, Value]], aimed: dict[str, Value]
+    ) -> None:
+        """Adds the steps of one combination: at each rate a warm-up, the measurement and a pause. Raises UsageError."""
+        warmup_s, pause_s = self.run.number("warmup", 0), self.run.number("pause", 0)
+        for keys, rate, suffix in self.rates():
+            name = name_of(self.run.name + ending + suffix)
+            job = job_at(rate)
+            if keys and "streams" in job:
+                raise UsageError(
+                    f"{self.run.place}: a curve of several {self.called}",
+                    f"give each {self.workload_key} a run of its own",
+                )
+            if warmup_s:
+                warm = job | {"until": {"time": duration_text(warmup_s)}}
+                self.keep(DraftStep(f"{name}-warmup", {"label": f"warm-up of {name}", **aimed}, warm))
+            self.keep(DraftStep(name, {**keys, **aimed}, job))
+            if pause_s:
+                idle: dict[str, Value] = {"kind": "idle", "time": duration_text(pause_s)}
+                self.keep(DraftStep(f"{name}-pause", idle | aimed))
 
     def combinations(self) -> Iterator[tuple[Chosen, str]]:
         """Yields the values of all loops, the first of the file outermost, and what a step's name ends in."""

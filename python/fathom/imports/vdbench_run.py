@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from fathom.errors import UsageError
-from fathom.imports.draft import Draft, DraftStep, name_of
+from fathom.imports.draft import Draft, name_of
 from fathom.imports.vdbench_file import Definition, GivenKey
 from fathom.imports.vdbench_loops import Loops
 from fathom.imports.vdbench_place import Range, Storage, range_of, region_of, same_kind
@@ -119,24 +119,8 @@ class Run(Loops):
         Raises UsageError.
         """
         aimed: dict[str, Value] = {"target": target} if target else {}
-        warmup_s = self.run.number("warmup", 0)
-        pause_s = self.run.number("pause", 0)
         for chosen, ending in self.combinations():
-            step = Combination(self, chosen, largest_bytes)
-            for keys, rate, suffix in self.rates():
-                name = name_of(self.run.name + ending + suffix)
-                job = step.job(rate)
-                if keys and "streams" in job:
-                    raise UsageError(
-                        f"{self.run.place}: a curve of several streams", "give each wd a run of its own"
-                    )
-                if warmup_s:
-                    warm = job | {"until": {"time": duration_text(warmup_s)}}
-                    self.keep(DraftStep(f"{name}-warmup", {"label": f"warm-up of {name}", **aimed}, warm))
-                self.keep(DraftStep(name, {**keys, **aimed}, job))
-                if pause_s:
-                    idle: dict[str, Value] = {"kind": "idle", "time": duration_text(pause_s)}
-                    self.keep(DraftStep(f"{name}-pause", idle | aimed))
+            self.keep_at_rates(ending, Combination(self, chosen, largest_bytes).job, aimed)
 
     def place_of(self, key: str) -> str:
         """Returns where the file says a key of a job: in the run, else in its workload, else in its storage."""

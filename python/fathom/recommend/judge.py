@@ -11,8 +11,8 @@ from math import ceil
 from fathom import _core
 from fathom._core import Job
 from fathom.catalog import load_device
-from fathom.fitting.on_twin import fresh_twin, run_plain, twin_holding
-from fathom.method.job import job_of, read_job
+from fathom.fitting.on_twin import fresh_twin, run_plain, twin_holding, write_once
+from fathom.method.job import job_of
 from fathom.output.text import size
 from fathom.plan.replay import RECORDED_DEPTH, Replay, measure_step
 from fathom.recommend.objective import Objective, keeps
@@ -30,10 +30,6 @@ _PATIENCE = 1.1
 _PATIENCE_S = 0.05
 MOST_SLICE_BYTES = 64 << 30
 """Trace that reaches beyond it is wrapped onto it: several twins are in memory at once."""
-_FILL = read_job(
-    '{"mix": "write", "block": "128KiB", "pattern": "sequential", "load": {"iodepth": 32}, '
-    '"until": {"written": "1x"}}'
-)
 
 
 @dataclass(frozen=True)
@@ -116,7 +112,7 @@ class _Replays:
         self.runs += 1
         device = fresh_twin(self._parameters, self._seed)
         if self._fills:
-            run_plain(_FILL, device, self._seed)
+            write_once(device, self._seed)
         with at_speed(self._whole, factor) as one:
             return run_plain(self._job(one), device, self._seed + 1)
 

@@ -61,7 +61,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """Every candidate, the best first. `unlimited`: without an objective a drive only has to keep up."""
+    """Every candidate, the best first. Without an objective a drive only has to keep up."""
 
     name: str
     portion: Portion

@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from functools import cache
@@ -105,10 +105,10 @@ def page(
     `targets` are the label and the short label of each, in the order of their colours, for the filter. `source` is
     what a saved figure says of its origin. `made_from` says what a page of no run is made from.
     """
-    echarts = _asset("vendor", "echarts.common.min.js")
-    script = "\n".join(_asset("assets", name) for name in SCRIPTS)
+    echarts = asset("vendor", "echarts.common.min.js")
+    script = "\n".join(asset("assets", name) for name in SCRIPTS)
     diagrams = _diagrams(built)
-    drawing = [_dagre(), _asset("assets", "diagram.js")] if diagrams else []
+    drawing = [_dagre(), asset("assets", "diagram.js")] if diagrams else []
     return (
         _templates()
         .get_template("page.html.jinja")
@@ -124,12 +124,12 @@ def page(
             palette=list(zip(style.LIGHT, style.DARK, strict=True)),
             # Inside style and script elements browsers know no escapes. These files are ours and hold no untrusted
             # text.
-            css=Markup(_asset("assets", "report.css")),
+            css=Markup(asset("assets", "report.css")),
             echarts=Markup(echarts),
             script=Markup(script),
             drawing=[Markup(text) for text in drawing],
             diagrams=htmlsafe_json_dumps(diagrams, allow_nan=False, separators=(",", ":")),
-            script_hashes=" ".join(f"'sha256-{_sha256(text)}'" for text in (echarts, script, *drawing)),
+            script_hashes=" ".join(f"'sha256-{sha256(text)}'" for text in (echarts, script, *drawing)),
             data=htmlsafe_json_dumps(
                 _chart_options(_blocks(built, opening)), allow_nan=False, separators=(",", ":")
             ),
@@ -239,7 +239,7 @@ def _diagrams(built: Sequence[Section]) -> dict[str, object]:
 
 def _dagre() -> str:
     """Returns the library that lays diagrams out, with its licence, which every copy must carry."""
-    return f"/*!\n{_asset('vendor', 'LICENSE-dagre')}*/\n{_asset('vendor', 'dagre.min.js')}"
+    return f"/*!\n{asset('vendor', 'LICENSE-dagre')}*/\n{asset('vendor', 'dagre.min.js')}"
 
 
 def _unbroken(value: object) -> object:
@@ -251,22 +251,29 @@ def _unbroken(value: object) -> object:
     return style.with_micro(value).replace(" %", "\N{NO-BREAK SPACE}%").replace("± ", "±\N{NO-BREAK SPACE}")
 
 
-@cache
-def _templates() -> Environment:
+def templates_of(package: str, finalize: Callable[[object], object] | None = None) -> Environment:
+    """Returns the templates of a package's pages; `finalize` changes what is put into them."""
     return Environment(
-        loader=PackageLoader("fathom.report"),
+        loader=PackageLoader(package),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_unbroken,
+        finalize=finalize,
         trim_blocks=True,
         lstrip_blocks=True,
     )
 
 
 @cache
-def _asset(folder: str, name: str) -> str:
+def _templates() -> Environment:
+    return templates_of("fathom.report", _unbroken)
+
+
+@cache
+def asset(folder: str, name: str) -> str:
+    """Returns a file that pages have, such as `vendor/echarts.common.min.js`."""
     return (files("fathom.report") / folder / name).read_text(encoding="utf-8")
 
 
-def _sha256(text: str) -> str:
+def sha256(text: str) -> str:
+    """Returns the digest of a script as a page's security policy has it."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -9,6 +9,7 @@ import os
 from collections.abc import Container, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -23,6 +24,7 @@ from fathom.targets.files import (
     free_bytes,
     lock,
     target_path,
+    while_written,
 )
 from fathom.targets.own_file import Foreign
 from fathom.targets.own_set import (
@@ -223,25 +225,11 @@ def hold_set(target: Target, *, writes: bool) -> Iterator[Target]:
             raise _replaced(path)
         identity = replace(held.identity, file_uuid=found.uuid)
         # What was just laid out is not closed yet, also where the run only reads.
-        with _written(fd, path, found) if writes or found.listing is None else nullcontext():
+        mark = (partial(mark_set_open, fd, path, found), partial(mark_set_closed, fd, path, found))
+        with while_written(path, *mark) if writes or found.listing is None else nullcontext():
             yield replace(held, identity=identity)
     finally:
         os.close(fd)
-
-
-@contextmanager
-def _written(fd: int, path: Path, found: OwnSet) -> Iterator[None]:
-    """Notes in the mark that a run writes to the set, and what lies there when the run ends."""
-    try:
-        mark_set_open(fd, path, found)
-    except OSError as error:
-        raise explained(path, error) from error
-    try:
-        yield
-    finally:
-        # A mark that stays open takes the set for one that a killed run left, which is used again.
-        with suppress(OSError):
-            mark_set_closed(fd, path, found)
 
 
 def check_held_set(target: Target) -> None:

@@ -8,9 +8,10 @@ import errno
 import fcntl
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from uuid import uuid4
@@ -221,25 +222,29 @@ def hold_file(target: Target, *, writes: bool) -> Iterator[Target]:
             yield held
             return
         identity = replace(held.identity, file_uuid=found.uuid)
-        with _written(fd, target_path(target), found) if writes else nullcontext():
+        path = target_path(target)
+        mark = (partial(mark_open, fd, path, found), partial(mark_closed, fd, path, found))
+        with while_written(path, *mark) if writes else nullcontext():
             yield replace(held, identity=identity)
     finally:
         os.close(fd)
 
 
 @contextmanager
-def _written(fd: int, path: Path, found: OwnFile) -> Iterator[None]:
-    """Notes in the file's mark that a run writes to it, and its state when the run ends."""
+def while_written(
+    path: Path, mark_written: Callable[[], None], mark_done: Callable[[], None]
+) -> Iterator[None]:
+    """Marks a file or a set as written to by a run, and with its state when the run ends."""
     try:
-        mark_open(fd, path, found)
+        mark_written()
     except OSError as error:
         raise explained(path, error) from error
     try:
         yield
     finally:
-        # A mark that stays open takes the file for one that a killed run left, which is used again.
+        # A mark that stays open takes it for one that a killed run left, which is used again.
         with suppress(OSError):
-            mark_closed(fd, path, found)
+            mark_done()
 
 
 def lock(fd: int, target: Target, *, exclusive: bool) -> None:

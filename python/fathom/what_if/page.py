@@ -1,7 +1,5 @@
 """`fathom what-if`: one HTML file with a twin of an SSD inside, which answers while sliders move. It loads nothing."""
 
-import base64
-import hashlib
 import json
 import shlex
 from dataclasses import asdict
@@ -11,7 +9,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
@@ -21,6 +18,7 @@ from fathom.catalog.settings import MARK
 from fathom.errors import UsageError
 from fathom.output.output_file import check_output, write_output
 from fathom.report import style
+from fathom.report.page import asset, sha256, templates_of
 from fathom.what_if import twin
 from fathom.what_if.sliders import Parameters, Slider, sliders
 from fathom.what_if.steps import METHOD, SEED, method, steps
@@ -54,18 +52,18 @@ def render(target: str) -> str:
     run = steps()
     offered = sliders(parameters, run)
     return (
-        _templates()
+        templates_of("fathom.what_if")
         .get_template("what-if.html.jinja")
         .render(
             title=style.plain(_label(name)),
             groups=[(group, list(of)) for group, of in groupby(offered, lambda one: one.group)],
-            css=Markup(_report("assets", "report.css") + _asset("what-if.css")),
-            echarts=Markup(_report("vendor", "echarts.common.min.js")),
+            css=Markup(asset("assets", "report.css") + _asset("what-if.css")),
+            echarts=Markup(asset("vendor", "echarts.common.min.js")),
             script=Markup(_asset("what-if.js")),
             worker=Markup(_asset("worker.js")),
             script_hashes=" ".join(
-                f"'sha256-{_sha256(text)}'"
-                for text in (_report("vendor", "echarts.common.min.js"), _asset("what-if.js"))
+                f"'sha256-{sha256(text)}'"
+                for text in (asset("vendor", "echarts.common.min.js"), _asset("what-if.js"))
             ),
             palette=list(zip(style.LIGHT, style.DARK, strict=True)),
             twin=Markup(twin.in_page()),
@@ -116,26 +114,5 @@ def _in_page(slider: Slider) -> "dict[str, JsonValue]":
 
 
 @cache
-def _templates() -> Environment:
-    return Environment(
-        loader=PackageLoader("fathom.what_if"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
-@cache
 def _asset(name: str) -> str:
     return (files("fathom.what_if") / "assets" / name).read_text(encoding="utf-8")
-
-
-@cache
-def _report(folder: str, name: str) -> str:
-    """Returns a file that pages of runs have too."""
-    return (files("fathom.report") / folder / name).read_text(encoding="utf-8")
-
-
-def _sha256(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

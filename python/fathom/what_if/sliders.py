@@ -178,9 +178,7 @@ def _can_be(parameter: str, value: Number, parameters: Parameters) -> bool:
     """Returns whether the model takes the value; it is not settled, which takes time."""
     try:
         _core.TwinDevice(json.dumps(parameters | {parameter: value, "settled_share": 0.0}), 0)
-    except _core.BackendError:
-        return False
-    except _core.ParseError:
+    except (_core.BackendError, _core.ParseError):
         return False
     return True
 
