@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from fathom._core import MOVES_DATA, WRITES
-from fathom.analysis.stretches import coded, stretches
+from fathom.analysis.stretches import coded, joined, stretches
 from fathom.statistics.failed import failed_share
 
 Key = tuple[str, str]
@@ -59,7 +59,7 @@ class IntervalSums:
         return cls(
             reduced.counts,
             {key: _whole_seconds(pieces) for key, pieces in reduced.measured.items()},
-            {key: _joined(pieces) for key, pieces in reduced.written.items()},
+            {key: joined(pieces) for key, pieces in reduced.written.items()},
         )
 
     @classmethod
@@ -154,11 +154,6 @@ class _Reduced:
 def _numbers(column: pa.ChunkedArray) -> Floats:
     """Returns a column as floats, NaN where it has no value. Sums of whole numbers stay exact up to 2^53."""
     return pc.cast(column, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-
-
-def _joined(pieces: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
-    starts, values = zip(*pieces, strict=True)
-    return np.concatenate(starts), np.concatenate(values)
 
 
 def _whole_seconds(pieces: Sequence[tuple[Floats, ...]]) -> SecondRates:

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from fathom.analysis.stretches import coded, stretches
+from fathom.analysis.stretches import coded, joined, stretches
 
 MaybeKey = tuple[str | None, str]
 """A (target, step); without a target, the whole machine."""
@@ -51,7 +51,7 @@ class ReadingSums:
         series: dict[tuple[str, MaybeKey], list[tuple[Floats, Floats]]] = {}
         for part in parts:
             _add(part, sums, series)
-        return cls(sums, {key: _joined(pieces) for key, pieces in series.items()})
+        return cls(sums, {key: joined(pieces) for key, pieces in series.items()})
 
     def total(self, name: str) -> dict[MaybeKey, float]:
         """Returns the sum of a value per (target, step); the target is `None` for the whole machine."""
@@ -101,8 +101,3 @@ def _add(
             if name in OVER_TIME:
                 at = own == place
                 series.setdefault((name, key), []).append((start_s[rows][at], value[rows][at]))
-
-
-def _joined(pieces: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
-    starts, values = zip(*pieces, strict=True)
-    return np.concatenate(starts), np.concatenate(values)

@@ -1,6 +1,6 @@
 """Rows of a run's tables by target and step, a part of a table at a time, so that no long run fills the memory."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -8,6 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 Codes = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 def coded(column: pa.ChunkedArray) -> tuple[Codes, list[str | None]]:
@@ -29,3 +30,9 @@ def stretches(part: pa.Table) -> Iterator[tuple[str | None, str, slice]]:
         step = step_names[steps[start]]
         assert step is not None, "a run's tables have no row without a step"
         yield target_names[targets[start]], step, slice(start, end)
+
+
+def joined(pieces: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+    """Returns pieces of two columns as the two columns."""
+    starts, values = zip(*pieces, strict=True)
+    return np.concatenate(starts), np.concatenate(values)

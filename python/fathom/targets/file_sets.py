@@ -20,10 +20,13 @@ from fathom.targets.file_users import users_of_any
 from fathom.targets.files import (
     allocate,
     direct_align_bytes,
+    directory_of,
     explained,
     free_bytes,
     lock,
+    notes_on,
     target_path,
+    where_text,
     while_written,
 )
 from fathom.targets.own_file import Foreign
@@ -51,17 +54,14 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 def set_target(directory: Target, files: FileSet) -> Target:
     """Returns the set of files in the directory that a target `dir:PATH` names; makes nothing."""
     path = target_path(directory).with_name(DIRECTORY_NAME)
-    where = directory.label.removeprefix("file ")
-    # The note on a smaller scratch file, which there is none of here.
-    notes = [note for note in directory.notes if not note.startswith("scratch file is ")]
     return replace(
         directory,
         kind="files",
         path=path,
         capacity_bytes=files.total_bytes,
         files=files,
-        label=f"{files.count:,} files, {size(files.total_bytes)}, {where}",
-        notes=tuple(note.replace(str(target_path(directory)), str(path)) for note in notes),
+        label=f"{files.count:,} files, {size(files.total_bytes)}, {where_text(directory.identity)}",
+        notes=notes_on(directory_of(directory) / DIRECTORY_NAME, path, directory.identity),
     )
 
 

@@ -87,6 +87,11 @@ def dir_target(directory: Path, size_bytes: int | None) -> Target:
     return replace(_planned(path, SCRATCH_BYTES), name=f"dir:{directory}", kind="dir")
 
 
+def directory_of(target: Target) -> Path:
+    """Returns the directory that a target `dir:PATH` names."""
+    return Path(target.name.removeprefix("dir:"))
+
+
 def file_set(directory: Path, count: int, size_bytes: int | None) -> list[Target]:
     """Describes `dir:PATH*N`: that many files of Fathom's own, each of the size, by default 4 GiB together.
 
@@ -377,11 +382,6 @@ def _describe(typed: Path, name: str, kind: Kind, capacity_bytes: int) -> Target
             f"{name}: is smaller than one block of {block_bytes} bytes", "give a larger --size or file"
         )
     aligned = statx(path).direct_align_bytes if _lstat(path) else None
-    where = identity.model or identity.device or "an unnamed device"
-    in_memory = mount is not None and mount.file_system in _MEMORY_FILE_SYSTEMS
-    notes = [f"{path} is on {identity.file_system}: figures are those of memory, not of a drive"]
-    led = Path(os.path.normpath(typed)) != path
-    linked = [f"{typed} is {path}, through symbolic links"] if led else []
     return Target(
         name=name,
         kind=kind,
@@ -390,11 +390,28 @@ def _describe(typed: Path, name: str, kind: Kind, capacity_bytes: int) -> Target
         logical_block_bytes=block_bytes,
         direct_align_bytes=block_bytes if aligned is None else aligned,
         identity=identity,
-        label=f"{path.name} in memory ({identity.file_system})"
-        if in_memory
-        else f"file on {where} ({identity.file_system})",
-        notes=(*(notes if in_memory else ()), *linked),
+        label=f"{path.name if _in_memory(identity) else 'file'} {where_text(identity)}",
+        notes=notes_on(typed, path, identity),
     )
+
+
+def notes_on(typed: Path, path: Path, identity: Identity) -> tuple[str, ...]:
+    """Returns what to know of a path before a run: that it is in memory, and that links lead to it."""
+    in_memory = f"{path} is on {identity.file_system}: figures are those of memory, not of a drive"
+    linked = f"{typed} is {path}, through symbolic links"
+    led = Path(os.path.normpath(typed)) != path
+    return (*([in_memory] if _in_memory(identity) else ()), *([linked] if led else ()))
+
+
+def where_text(identity: Identity) -> str:
+    """Returns where a file lies: `on vda (ext4)`, `in memory (tmpfs)`."""
+    below = identity.model or identity.device or "an unnamed device"
+    where = "in memory" if _in_memory(identity) else f"on {below}"
+    return f"{where} ({identity.file_system})"
+
+
+def _in_memory(identity: Identity) -> bool:
+    return identity.file_system in _MEMORY_FILE_SYSTEMS
 
 
 def _identity(mount: Mount | None) -> Identity:
