@@ -290,3 +290,13 @@ def test_what_the_engine_would_refuse_is_refused_before_anything_is_made(
         with pytest.raises(UsageError, match=f"step placed .*{said}"):
             fathom.run(str(method), target, size_bytes=16 << 20, out=tmp_path / "runs")
     assert list(tmp_path.iterdir()) == [method]
+
+
+@pytest.mark.parametrize("operation", ["read", "write", "trim"])
+def test_blocks_of_a_gibibyte_end_on_a_twin(operation: str, tmp_path: Path) -> None:
+    method = tmp_path / "large.toml"
+    job = PLACED.replace('"write"', f'"{operation}"').replace("placement = 1\n", "")
+    job = job.replace('"4KiB"', '"1GiB"').replace('"20ms"', '"2s"').replace('"uniform"', '"sequential"')
+    method.write_text(f'schema = "fathom-method/1"\nname = "large"\nslice = "8GB"\n{job}')
+    [second] = fathom.run(str(method), PM9A3, out=tmp_path / "runs").intervals.to_pylist()[:1]
+    assert second["n"] * (1 << 30) == second["bytes"] > 0
