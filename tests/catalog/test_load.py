@@ -42,7 +42,10 @@ def test_every_twin_has_its_bench_and_published_results() -> None:
         assert device.published is not None
         rows = catalog.load_published(device.published).rows
         if any(parameter.basis == "calibrated" for parameter in device.twin.parameters.values()):
-            assert {row.role for row in rows} >= {"calibration"}, f"{name} has nothing to be calibrated to"
+            assert {row.role for row in rows} >= {"calibration"}, (
+                f"{name} has parameters with the basis calibrated, but published/{device.published}.toml has no "
+                "calibration rows; a value taken from another drive is assumed, and its source names that drive"
+            )
 
 
 def test_a_system_names_its_drives_and_brings_its_hosts() -> None:

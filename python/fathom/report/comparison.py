@@ -36,7 +36,6 @@ from fathom.statistics.series import Floats
 CAPACITY = re.compile(r"\s+\d+(\.\d+)?\s?[TG]i?B\b")
 LEAST_PCT = 0.001
 """A smaller margin is as good as none."""
-"""Blocks of this size and larger are headlined in MB/s, smaller ones in IOPS, as data sheets do."""
 
 
 @dataclass(frozen=True)
