@@ -1,14 +1,27 @@
-"""Shared fixtures: every test has its own home of runs, and asks for what it needs by name."""
+"""Shared fixtures: every test has its own home of runs, and asks for what it needs by name: a browser, for one."""
 
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request, sync_playwright
 
 from fathom.runs.document import RunDocument
+from synthetic import Visit
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 
 @pytest.fixture(autouse=True)
@@ -50,3 +63,47 @@ def interrupted(tmp_path: Path) -> Callable[[Path, Iterable[str]], Path]:
         return copy
 
     return copy_without
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine: the page cannot be looked at (apt-get install chromium)")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Callable[..., Visit]]:
+    pages: list[Page] = []
+
+    def open_page(at: Path | str, *, dark: bool = False, width: int = 1280, height: int = 900) -> Visit:
+        page = browser.new_page(
+            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
+        )
+        pages.append(page)
+        seen = Visit(page)
+
+        def on_console(message: ConsoleMessage) -> None:
+            seen.complaints.append(f"{message.type}: {message.text}")
+
+        def on_dialog(dialog: Dialog) -> None:
+            seen.complaints.append(f"dialog: {dialog.message}")
+            dialog.dismiss()
+
+        def on_request(request: Request) -> None:
+            seen.requests.append(request.url)
+
+        page.on("console", on_console)
+        page.on("pageerror", lambda error: seen.complaints.append(str(error)))
+        page.on("dialog", on_dialog)
+        page.on("request", on_request)
+        page.goto(at if isinstance(at, str) else at.as_uri())
+        page.wait_for_load_state("networkidle")
+        return seen
+
+    yield open_page
+    for page in pages:
+        page.close()

@@ -28,6 +28,7 @@ LAYERS = (
     "session",
     "report",
     "compare",
+    "serve",
     "sweep",
     "what_if",
     "validation",

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Annotated, Any, cast
 
 import pytest
-import synthetic
 
+import synthetic
 from fathom.columns.column import Column, Rule, columns_of, combined
 from fathom.columns.schema import CSV_NAMES, POINTS, ROWS, TABLES, Point
 from fathom.report import runs_csv

@@ -11,9 +11,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-import synthetic
 from typer.testing import CliRunner
 
+import synthetic
 from fathom.cli import app
 from fathom.compare.gate import parse_gate
 from fathom.compare.metrics import METRICS

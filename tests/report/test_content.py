@@ -11,10 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import synthetic
 from rich.console import Console
-from synthetic import REVIEWED, lookup
 
+import synthetic
 from fathom.columns.schema import POINTS, Point
 from fathom.output.text import many_of, signed_pct
 from fathom.report import print_table, run_json, runs_csv, style, write_html
@@ -26,6 +25,7 @@ from fathom.report.reference import reason
 from fathom.report.sections import corners
 from fathom.report.sections.timeline import MAX_BUCKETS
 from fathom.runs.writer import writing_run
+from synthetic import REVIEWED, lookup
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from playwright.sync_api import Page
-from synthetic import Visit, lookup, unfolded
 
 from fathom.report import Edition, write_html
+from synthetic import Visit, lookup, unfolded
 
 Open = Callable[..., Visit]
 SHOWN = "() => [...document.querySelectorAll('#answer .bars li')].filter((bar) => !bar.hidden).length"

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from synthetic import Visit
 
 import fathom
 from fathom.catalog import method_names
@@ -18,6 +17,7 @@ from fathom.report import write_html
 from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.opening import MOST_WORDS
+from synthetic import Visit
 
 SN861, PM1743 = "twin:wd-ultrastar-dc-sn861-7.68tb", "twin:samsung-pm1743-7.68tb"
 SCREENS = ((1280, 900), (390, 844))

@@ -5,10 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import synthetic
-from synthetic import Visit, unfolded
 
+import synthetic
 from fathom.report import write_html
+from synthetic import Visit, unfolded
 
 NAMES: Mapping[str, str] = {
     "a script": "<script>alert(1)</script>",

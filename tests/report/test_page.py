@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import synthetic
-from synthetic import Visit, lookup, unfolded
 
+import synthetic
 from fathom.report import sections, write_html
 from fathom.report.sections import modules
+from synthetic import Visit, lookup, unfolded
 
 Open = Callable[..., Visit]
 

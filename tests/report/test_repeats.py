@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import synthetic
 
+import synthetic
 from fathom.report import runs_json, write_html
 from fathom.report.blocks import Table
 from fathom.report.comparison import Comparison, compare

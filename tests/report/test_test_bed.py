@@ -5,14 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import synthetic
-from synthetic import Visit, unfolded
 
+import synthetic
 from fathom.report import write_html
 from fathom.report.blocks import Diagram, Table
 from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.sections import test_bed
+from synthetic import Visit, unfolded
 
 Open = Callable[..., Visit]
 

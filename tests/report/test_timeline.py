@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import TypedDict, cast
 
-import synthetic
-
 import fathom
+import synthetic
 from fathom.report.blocks import Figure
 from fathom.report.comparison import compare
 from fathom.report.data import load

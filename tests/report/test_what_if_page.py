@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Page
-from synthetic import Visit
 from typer.testing import CliRunner
 
 from fathom.cli import app
 from fathom.errors import UsageError
 from fathom.what_if.page import render, write_page
+from synthetic import Visit
 
 PM9A3 = "twin:samsung-pm9a3-7.68tb"
 #: Half a gigabyte and a bit: with twice the dies or little spare space it can be simulated, but not with both.

@@ -18,6 +18,7 @@ from fathom.cli.others import export_results, import_results
 from fathom.cli.predict import calibrate, choose, size, sweep, validate, what_if
 from fathom.cli.recommend import recommend
 from fathom.cli.results import check, query, report, runs
+from fathom.cli.serve import serve
 from fathom.cli.supervise import report_to_terminal
 from fathom.cli.traces import characterise, trace_app
 from fathom.errors import DamageWarning, ExitCode, FathomError, UnverifiedWarning
@@ -76,6 +77,7 @@ for function in (
     runs,
     query,
     check,
+    serve,
 ):
     app.command(cls=Command)(ungrouped(function))
 app.command("what-if", cls=Command)(what_if)

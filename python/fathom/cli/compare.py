@@ -65,7 +65,7 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Compare runs with a base; with limits, a gate for CI."""
-    from fathom.compare.context import contrasts, elsewhere, single_runs, unfinished
+    from fathom.compare.context import context_of, unfinished
     from fathom.compare.gate import parse_gate
     from fathom.compare.last_good import LAST_GOOD, keep, last_good
     from fathom.compare.metrics import metric_names
@@ -98,17 +98,7 @@ def compare(
         base_name = found
     base = None if base_name == PUBLISHED else read_side(base_name)
     results = [compare_sides(base, new, chosen, gates, level) for new in news]
-    contexts = [
-        [
-            *(unfinished(base) if base else ()),
-            *unfinished(new),
-            *(elsewhere(base) if base else ()),
-            *elsewhere(new),
-            *(contrasts(base, new) if base else ()),
-            *single_runs(base, new),
-        ]
-        for new in news
-    ]
+    contexts = [context_of(base, new) for new in news]
     if as_json:
         documents = [to_json(result, context) for result, context in zip(results, contexts, strict=True)]
         print_json({"schema": SCHEMA, "comparisons": documents})

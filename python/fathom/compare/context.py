@@ -20,6 +20,18 @@ _NOT_ENDED = {
 }
 
 
+def context_of(base: Side | None, new: Side) -> list[str]:
+    """Returns all that a reader must know beside the figures of the two sides, a line each."""
+    return [
+        *(unfinished(base) if base else ()),
+        *unfinished(new),
+        *(elsewhere(base) if base else ()),
+        *elsewhere(new),
+        *(contrasts(base, new) if base else ()),
+        *single_runs(base, new),
+    ]
+
+
 def unfinished(side: Side) -> list[str]:
     """Returns a line for each run of a side that did not end well."""
     return [

@@ -33,9 +33,16 @@ ROW_PX = 28
 
 
 def render(
-    base: Side | None, news: Sequence[Side], results: Sequence[Result], contexts: Sequence[Sequence[str]]
+    base: Side | None,
+    news: Sequence[Side],
+    results: Sequence[Result],
+    contexts: Sequence[Sequence[str]],
+    site: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """Returns the page of one or more comparisons with one base: the answer first, the runs last."""
+    """Returns the page of one or more comparisons with one base: the answer first, the runs last.
+
+    `site` is that of `fathom.report.page.page`.
+    """
     sections = [
         section
         for number, (result, context) in enumerate(zip(results, contexts, strict=True))
@@ -44,7 +51,7 @@ def render(
     sections.append(_runs(base, news))
     labels = dict.fromkeys(column.label for side in news for column in side.comparison.columns)
     opening, folded = opened(sections)
-    return page(f"What changed: {joined(list(labels))}", [], folded, opening=opening)
+    return page(f"What changed: {joined(list(labels))}", [], folded, opening=opening, site=site)
 
 
 def _runs(base: Side | None, news: Sequence[Side]) -> Section:

@@ -70,8 +70,10 @@ def write_html(
     return out
 
 
-def render(comparison: Comparison, edition: Edition = Edition.FULL) -> str:
-    """Returns the page of runs as text."""
+def render(
+    comparison: Comparison, edition: Edition = Edition.FULL, site: Sequence[tuple[str, str]] = ()
+) -> str:
+    """Returns the page of runs as text; `site` is that of `page`."""
     headers = [_header(comparison, places) for places in _together(comparison)]
     built = sections.build_all(comparison)
     opening, built = opened(built, caveats(comparison), _declared(comparison))
@@ -86,6 +88,7 @@ def render(comparison: Comparison, edition: Edition = Edition.FULL) -> str:
         opening=opening,
         targets=targets,
         source=_source(comparison),
+        site=site,
     )
 
 
@@ -99,11 +102,13 @@ def page(
     targets: Sequence[tuple[str, str]] = (),
     source: str = "",
     made_from: str | None = None,
+    site: Sequence[tuple[str, str]] = (),
 ) -> str:
     """Returns a page of sections. Each of `headers` holds what the template shows of one run.
 
     `targets` are the label and the short label of each, in the order of their colours, for the filter. `source` is
-    what a saved figure says of its origin. `made_from` says what a page of no run is made from.
+    what a saved figure says of its origin. `made_from` says what a page of no run is made from. `site` are the
+    names and addresses of other pages, where a server shows this one.
     """
     echarts = asset("vendor", "echarts.common.min.js")
     script = "\n".join(asset("assets", name) for name in SCRIPTS)
@@ -121,6 +126,7 @@ def page(
             source=source,
             shortened=shortened,
             made_from=made_from,
+            site=site,
             palette=list(zip(style.LIGHT, style.DARK, strict=True)),
             # Inside style and script elements browsers know no escapes. These files are ours and hold no untrusted
             # text.
@@ -242,7 +248,7 @@ def _dagre() -> str:
     return f"/*!\n{asset('vendor', 'LICENSE-dagre')}*/\n{asset('vendor', 'dagre.min.js')}"
 
 
-def _unbroken(value: object) -> object:
+def unbroken(value: object) -> object:
     """Returns text whose numbers stay on the line of their percent sign and of their `±`; what is escaped already is
     left as it is.
     """
@@ -265,7 +271,7 @@ def templates_of(package: str, finalize: Callable[[object], object] | None = Non
 
 @cache
 def _templates() -> Environment:
-    return templates_of("fathom.report", _unbroken)
+    return templates_of("fathom.report", unbroken)
 
 
 @cache

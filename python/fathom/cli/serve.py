@@ -1,0 +1,42 @@
+"""The command that shows runs, reports and comparisons as pages of a web server on this machine."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fathom.serve.settings import LISTEN
+
+
+def serve(
+    runs: Annotated[
+        Path | None, typer.Option(help="folder of runs (default: the home of all runs)", metavar="DIR")
+    ] = None,
+    listen: Annotated[
+        str, typer.Option(help="address and port; beyond this machine only with a token", metavar="HOST:PORT")
+    ] = LISTEN,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            help="ask every visitor for this secret; `new` makes one", metavar="TOKEN", envvar="FATHOM_TOKEN"
+        ),
+    ] = None,
+    name: Annotated[
+        list[str], typer.Option("--name", help="a host name under which it answers too", metavar="NAME")
+    ] = [],  # noqa: B006 (typer copies defaults)
+) -> None:
+    """Show runs as web pages: a list with search, reports, comparisons.
+
+    It starts no run and opens no device.
+    """
+    from fathom.errors import UsageError
+    from fathom.runs.home import runs_home
+
+    try:
+        from fathom.serve.server import serve as serve_pages
+        from fathom.serve.settings import settings_of
+    except ModuleNotFoundError as error:
+        if error.name not in ("fastapi", "uvicorn", "segno", "starlette"):
+            raise
+        raise UsageError("serve needs FastAPI, uvicorn and segno", "pip install 'fathom[serve]'") from error
+    serve_pages(settings_of((runs or runs_home()).absolute(), listen, token, name))

@@ -1,0 +1,52 @@
+"""Tags and a note on a run, kept beside the runs in `.labels/`: its directory and checksums stay as they are."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from fathom.errors import FathomError
+from fathom.runs.files import no_link, write_errors_named, write_json
+
+FOLDER = ".labels"
+MOST_TAGS = 20
+MOST_NOTE_CHARS = 4000
+
+Tag = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40, pattern=r"^[^,\x00-\x1f]+$")
+]
+
+
+class Labels(BaseModel):
+    """The whole of a run's file of labels."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    format: Literal["fathom-labels/1"] = Field(default="fathom-labels/1", alias="schema")
+    tags: tuple[Tag, ...] = Field(default=(), max_length=MOST_TAGS)
+    note: str = Field(default="", max_length=MOST_NOTE_CHARS)
+
+
+def labels_file(run: Path) -> Path:
+    """Returns where the labels of a run are, whether it has any or not."""
+    return run.parent / FOLDER / f"{run.name}.json"
+
+
+def read_labels(run: Path) -> Labels:
+    """Returns a run's labels; none where nobody gave any. Raises FathomError for a damaged file."""
+    path = labels_file(run)
+    try:
+        with open(path, encoding="utf-8", opener=no_link) as file:
+            return Labels.model_validate_json(file.read())
+    except FileNotFoundError:
+        return Labels()
+    except (OSError, ValidationError, UnicodeDecodeError) as error:
+        raise FathomError(f"{path}: labels cannot be read", "save them again, or remove the file") from error
+
+
+def write_labels(run: Path, labels: Labels) -> None:
+    """Replaces a run's labels. Raises FathomError where they cannot be written."""
+    path = labels_file(run)
+    with write_errors_named(path.parent):
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        write_json(path, labels.model_dump(by_alias=True, mode="json"))

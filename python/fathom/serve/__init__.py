@@ -1,0 +1,5 @@
+"""`fathom serve`: runs, reports and comparisons as pages of a web server on this machine.
+
+It reads run directories, writes tags and notes beside them, and starts nothing. Read `app` for the pages, `access` for
+who may see them.
+"""

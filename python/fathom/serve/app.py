@@ -1,0 +1,218 @@
+"""The server's pages and what each is made of. Who may see them is decided in `access`, before anything here runs."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import FastAPI, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, RedirectResponse
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+
+from fathom.errors import FathomError, UsageError
+from fathom.report import style
+from fathom.runs.document import RunDocument
+from fathom.runs.labels import Labels, read_labels, write_labels
+from fathom.serve import renders
+from fathom.serve.access import Access
+from fathom.serve.folder import NoRunError, run_at
+from fathom.serve.forms import read_form
+from fathom.serve.index import AT_ONCE, STATES, Filters, RunIndex, choices
+from fathom.serve.pages import (
+    SCRIPT_TYPE,
+    STYLE_TYPE,
+    own_asset,
+    problem_page,
+    run_address,
+    show,
+    stylesheet,
+    whole_page,
+)
+from fathom.serve.phone import phone_link
+from fathom.serve.renders import Renders
+from fathom.serve.settings import Settings
+
+MOST_RUNS = 12
+"""Runs on one page: colours repeat after eight, and a page of many has many MB."""
+
+
+Names = Annotated[list[str], Query(alias="run", max_length=MOST_RUNS)]
+
+
+class LabelsForm(BaseModel):
+    """Tags with commas between them, and a note."""
+
+    tags: str = Field(default="", max_length=1000)
+    note: str = Field(default="", max_length=5000)
+
+    def labels(self) -> Labels:
+        """Returns the checked labels. Raises ValidationError."""
+        tags = dict.fromkeys(tag.strip() for tag in self.tags.split(",") if tag.strip())
+        return Labels(tags=tuple(tags), note=self.note.replace("\r\n", "\n").strip())
+
+
+def make_app(settings: Settings) -> FastAPI:
+    """Returns the application. It keeps the list of runs and the last pages in memory, and nothing else."""
+    app = FastAPI(title="Fathom", docs_url=None, redoc_url=None, openapi_url=None)
+    index, pages = RunIndex(settings.runs), Renders()
+    app.state.index = index
+    _add_problems(app)
+    _add_assets(app)
+    _add_list(app, settings, index)
+    _add_runs(app, settings, pages)
+    _add_several(app, settings, pages)
+    app.add_middleware(Access, settings=settings)
+    return app
+
+
+def _add_problems(app: FastAPI) -> None:
+    """Makes a page of every error: those of a user with what to do, defects without their insides."""
+
+    @app.exception_handler(FathomError)
+    def _of_user(request: Request, error: FathomError) -> Response:
+        status = 404 if isinstance(error, NoRunError) else 400 if isinstance(error, UsageError) else 422
+        return problem_page(status, f"{error.message}.", _sentence(error.hint))
+
+    @app.exception_handler(HTTPException)
+    def _of_http(request: Request, error: HTTPException) -> Response:
+        return problem_page(
+            error.status_code, "There is no such page." if error.status_code == 404 else str(error.detail)
+        )
+
+    @app.exception_handler(RequestValidationError)
+    def _of_address(request: Request, error: RequestValidationError) -> Response:
+        return problem_page(400, "The address is incomplete or wrong.", "Begin at the list of runs.")
+
+    @app.exception_handler(Exception)
+    def _of_us(request: Request, error: Exception) -> Response:
+        return problem_page(
+            500, "Fathom failed at this page.", "Its terminal shows where. The other pages still work."
+        )
+
+
+def _sentence(hint: str | None) -> str:
+    return f"{hint[0].upper()}{hint[1:]}." if hint else ""
+
+
+def _add_assets(app: FastAPI) -> None:
+    @app.get("/assets/style.css")
+    def _style() -> Response:
+        return _kept(stylesheet(), STYLE_TYPE)
+
+    @app.get("/assets/serve.js")
+    def _script() -> Response:
+        return _kept(own_asset("serve.js"), SCRIPT_TYPE)
+
+
+def _kept(text: str, kind: str) -> Response:
+    """Returns a file that browsers keep for a minute: a newer Fathom may have another."""
+    return Response(text, media_type=kind, headers={"Cache-Control": "private, max-age=60"})
+
+
+def _add_list(app: FastAPI, settings: Settings, index: RunIndex) -> None:
+    @app.get("/")
+    def _list(
+        q: str = "",
+        method: str = "",
+        target: str = "",
+        state: str = "",
+        tag: str = "",
+        page: Annotated[int, Query(ge=1)] = 1,
+    ) -> HTMLResponse:
+        filters, rows = Filters(q, method, target, state, tag), index.rows()
+        kept = [row for row in rows if filters.keeps(row)]
+        return show(
+            "list.html.jinja",
+            here="/",
+            rows=kept[(page - 1) * AT_ONCE : page * AT_ONCE],
+            running=sum(row.state == "running" for row in rows),
+            count=len(rows),
+            kept=len(kept),
+            filters=filters,
+            page=page,
+            pages=-(-len(kept) // AT_ONCE),
+            methods=choices(rows, lambda row: (row.method,)),
+            targets=choices(rows, lambda row: row.targets),
+            tags=choices(rows, lambda row: row.labels.tags),
+            states=[state for state in STATES if any(row.state == state for row in rows)],
+            home=style.plain(str(settings.runs)),
+        )
+
+    @app.get("/phone")
+    def _phone() -> HTMLResponse:
+        return show("phone.html.jinja", here="/phone", link=phone_link(settings, "/"))
+
+
+def _add_runs(app: FastAPI, settings: Settings, pages: Renders) -> None:
+    @app.get("/runs/{name}")
+    async def _report(name: str) -> HTMLResponse:
+        run = run_at(settings.runs, name)
+        about = (("About this run", run_address(name, "/about")),)
+        key = ("report", renders.stamp([run]))
+        return whole_page(await pages.page(key, lambda: renders.report_of([run], about)))
+
+    @app.get("/runs/{name}/about")
+    def _about(name: str, saved: bool = False) -> HTMLResponse:
+        return _about_page(settings, run_at(settings.runs, name), saved=saved)
+
+    @app.post("/runs/{name}/about")
+    async def _label(name: str, request: Request) -> Response:
+        run = run_at(settings.runs, name)
+        form = await read_form(request, LabelsForm)
+        try:
+            write_labels(run, form.labels())
+        except ValueError as error:
+            raise UsageError(
+                "a tag has 1 to 40 characters, a note 4,000 at most", "shorten them and save again"
+            ) from error
+        return RedirectResponse(run_address(name, "/about?saved=true"), 303)
+
+
+def _about_page(settings: Settings, run: Path, *, saved: bool) -> HTMLResponse:
+    problem, document, labels = "", None, Labels()
+    try:
+        document = RunDocument.load(run)
+        labels = read_labels(run)
+    except FathomError as error:
+        problem = style.plain(str(error))
+    return show(
+        "about.html.jinja",
+        here="/",
+        name=run.name,
+        document=document,
+        labels=labels,
+        problem=problem,
+        saved=saved,
+        link=phone_link(settings, run_address(run.name)),
+    )
+
+
+def _add_several(app: FastAPI, settings: Settings, pages: Renders) -> None:
+    @app.get("/compare")
+    async def _compare(names: Names = []) -> HTMLResponse:  # noqa: B006 (FastAPI copies defaults)
+        runs = _chosen(settings, names, least=2)
+        key = ("compare", renders.stamp(runs))
+        return whole_page(await pages.page(key, lambda: renders.comparison_of(runs[0], runs[1:])))
+
+    @app.get("/side-by-side")
+    async def _side_by_side(names: Names = []) -> HTMLResponse:  # noqa: B006
+        runs = _chosen(settings, names, least=1)
+        key = ("side by side", renders.stamp(runs))
+        return whole_page(await pages.page(key, lambda: renders.report_of(runs)))
+
+
+def _chosen(settings: Settings, names: Sequence[str], least: int) -> list[Path]:
+    """Returns the runs of ticked boxes, the oldest first. Raises UsageError for too few."""
+    runs = [run_at(settings.runs, name) for name in dict.fromkeys(names)]
+    if len(runs) < least:
+        raise UsageError(
+            f"{len(runs)} runs are ticked, and this needs {least} or more",
+            "tick more boxes in the list of runs",
+        )
+    return sorted(runs, key=_begun)
+
+
+def _begun(run: Path) -> tuple[str, str]:
+    document = RunDocument.load(run)
+    return document.measured or document.created, run.name

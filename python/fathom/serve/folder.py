@@ -1,0 +1,71 @@
+"""The folder of runs as the server may see it: which names are runs, and that none leads out of the folder.
+
+A run directory may come from somebody else. A link or a special file in it could lead anywhere, or block whoever reads
+it, so such a run is named and not opened.
+"""
+
+import os
+import stat
+from pathlib import Path
+
+from fathom.errors import FathomError, UsageError
+from fathom.runs.home import FIRST_RUN
+from fathom.runs.layout import is_run
+from fathom.text_file import check_utf8
+
+
+class NoRunError(UsageError):
+    """No run of that name is in the folder."""
+
+
+def run_at(home: Path, name: str) -> Path:
+    """Returns the run of that name. Raises NoRunError for what is none, and FathomError as `check_plain`."""
+    run = home / name
+    if name in ("", ".", "..") or name.startswith(".") or "/" in name or "\0" in name or not _is_folder(run):
+        raise NoRunError(f"no run {name!r} here", "choose one from the list of runs")
+    check_plain(run)
+    if not is_run(run):
+        raise NoRunError(f"{name!r} is no run", "choose one from the list of runs")
+    return run
+
+
+def check_plain(run: Path) -> None:
+    """Raises FathomError for a run that holds anything but folders and regular files."""
+    for folder, folders, names in os.walk(run):
+        for name in (*folders, *names):
+            path = Path(folder, name)
+            if stat.S_IFMT(path.lstat().st_mode) not in (stat.S_IFREG, stat.S_IFDIR):
+                raise FathomError(
+                    f"run {run.name}: {path.relative_to(run)} is a link or a special file, so it is not opened",
+                    "look where it leads; a run of Fathom has neither",
+                )
+
+
+def run_names(home: Path) -> list[str]:
+    """Returns the names of folders that may be runs, in no order. Names that are no text are left out."""
+    try:
+        found = list(os.scandir(home))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise FathomError(f"{home}: {error.strerror or error}", FIRST_RUN) from error
+    return [
+        one.name
+        for one in found
+        if not one.name.startswith(".") and one.is_dir(follow_symlinks=False) and _is_text(one.name)
+    ]
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return stat.S_ISDIR(path.lstat().st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def _is_text(name: str) -> bool:
+    try:
+        check_utf8(name)
+    except UsageError:
+        return False
+    return True

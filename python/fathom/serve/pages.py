@@ -1,0 +1,72 @@
+"""The server's own pages: one frame, with the looks of reports, around what a page shows."""
+
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from starlette.responses import HTMLResponse
+
+from fathom.report import style
+from fathom.report.page import asset, templates_of, unbroken
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+SITE = (
+    ("Runs", "/"),
+    ("Phone", "/phone"),
+)
+"""The pages that each page leads to."""
+SCRIPT_TYPE = "text/javascript; charset=utf-8"
+STYLE_TYPE = "text/css; charset=utf-8"
+OF_A_REPORT = (
+    "base-uri 'none'; form-action 'none'; connect-src 'none'; object-src 'none'; frame-ancestors 'none'"
+)
+"""Policy of pages that state their own as well: browsers obey both."""
+
+
+def show(template: str, here: str = "", status: int = 200, **values: object) -> HTMLResponse:
+    """Returns a page from a template; `here` is the address in `SITE` that it belongs to."""
+    text = _templates().get_template(template).render(site=SITE, here=here, **values)
+    return HTMLResponse(text, status)
+
+
+def whole_page(text: str) -> HTMLResponse:
+    """Returns a page that is complete in itself: a report, a comparison."""
+    return HTMLResponse(text, headers={"Content-Security-Policy": OF_A_REPORT})
+
+
+def problem_page(status: int, what: str, then: str = "", *, sign_in: bool = False) -> HTMLResponse:
+    """Returns a page that says what is wrong, and what to do."""
+    return show(
+        "problem.html.jinja", status=status, what=style.plain(what), then=style.plain(then), sign_in=sign_in
+    )
+
+
+def run_address(name: str, page: str = "") -> str:
+    """Returns the address of a page of a run."""
+    return f"/runs/{quote(name, safe='')}{page}"
+
+
+@cache
+def stylesheet() -> str:
+    """Returns the style sheet of the server's pages: that of reports, and what only servers have."""
+    colours = zip(style.LIGHT, style.DARK, strict=True)
+    palette = "".join(
+        f"--c{slot}: light-dark({light}, {dark});" for slot, (light, dark) in enumerate(colours)
+    )
+    return f":root {{ {palette} }}\n{asset('assets', 'report.css')}\n{own_asset('serve.css')}"
+
+
+@cache
+def own_asset(name: str) -> str:
+    """Returns a file that only the server's pages have."""
+    return (files("fathom.serve") / "assets" / name).read_text(encoding="utf-8")
+
+
+@cache
+def _templates() -> "Environment":
+    environment = templates_of("fathom.serve", unbroken)
+    environment.filters |= {"when": style.when, "plain": style.plain, "run_address": run_address}
+    return environment
