@@ -33,30 +33,42 @@ def by_fio(directory: Path, job_file: Path) -> dict[str, list[list[Io]]]:
 
 def in_order(directory: Path, job_file: Path) -> list[list[tuple[str, Io]]]:
     """What each of fio's processes asks for: names of files, each with a request."""
+    return [
+        [
+            (Path(call[2]).name, Io(_CALLS[call[1]], int(call[4] or 0), int(call[3] or 0)))
+            for line in lines
+            if (call := _CALL.match(line))
+        ]
+        for lines in _traced(directory, job_file, ",".join(_CALLS), "-s", "0")
+    ]
+
+
+def calls_of(directory: Path, job_file: Path, call: str, mark: str, path: str) -> list[list[str]]:
+    """The paths of one system call that each of fio's jobs makes, where its line has the mark; the main process is none
+    of them.
+    """
+    found = [
+        [
+            at[0].strip('"')
+            for line in lines
+            if line.startswith(f"{call}(") and mark in line and (at := re.search(path, line))
+        ]
+        for lines in _traced(directory, job_file, call)[1:]
+    ]
+    return [paths for paths in found if paths]
+
+
+def _traced(directory: Path, job_file: Path, calls: str, *options: str) -> list[list[str]]:
+    """The lines of strace for each of fio's processes, the main one first."""
     traces = directory / "traces"
     traces.mkdir()
-    command = [
-        "strace",
-        "-ff",
-        "-y",
-        "-qq",
-        "-s",
-        "0",
-        "-e",
-        f"trace={','.join(_CALLS)}",
-        "-o",
-        f"{traces}/t",
-    ]
+    command = ["strace", "-ff", "-y", "-qq", *options, "-e", f"trace={calls}", "-o", f"{traces}/t"]
     subprocess.run(
         [*command, "fio", str(job_file)], cwd=directory, check=True, capture_output=True, timeout=60
     )
     return [
-        [
-            (Path(call[2]).name, Io(_CALLS[call[1]], int(call[4] or 0), int(call[3] or 0)))
-            for line in trace.read_text().splitlines()
-            if (call := _CALL.match(line))
-        ]
-        for trace in sorted(traces.iterdir())
+        trace.read_text().splitlines()
+        for trace in sorted(traces.iterdir(), key=lambda one: int(one.suffix[1:]))
     ]
 
 

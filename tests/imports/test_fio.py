@@ -151,8 +151,33 @@ def test_jobs_at_once_become_streams(tmp_path: Path) -> None:
     assert step["job"]["until"] == {"time": "9s"}
 
 
+def test_a_delay_of_the_start_is_an_idle_step_before_the_ramp(tmp_path: Path) -> None:
+    steps, _ = imported(
+        tmp_path, "[x]\nrw=write\ndirect=1\ntime_based\nruntime=9\nramp_time=5\nsize=1m\nstartdelay=4\n"
+    )
+    assert [step["name"] for step in steps] == ["x-delay", "x-ramp", "x"]
+    assert (steps[0]["kind"], steps[0]["time"]) == ("idle", "4s")
+
+
+def test_a_job_that_begins_later_than_others_has_a_rate_of_zero_first(tmp_path: Path) -> None:
+    [step], _ = imported(
+        tmp_path,
+        "[global]\nrw=write\nbs=4k\nsize=1m\nrate_iops=64\n[a]\nfilename=/a\n[b]\nfilename=/b\nstartdelay=3\n",
+    )
+    first, later = (stream["load"]["rate"] for stream in step["job"]["streams"])
+    assert first == "64/s"
+    assert later == [{"rate": "0/s", "time": "3s"}, {"rate": "64/s", "time": "68s"}]
+
+
+def test_a_job_that_waits_for_the_one_before_it_is_a_further_step(tmp_path: Path) -> None:
+    steps, _ = imported(
+        tmp_path, "[global]\nrw=write\nfilename=/a\nsize=1m\n[a]\n[b]\nwait_for=a\n[c]\nwait_for=a\n"
+    )
+    assert [step["name"] for step in steps] == ["a", "b-c"]
+
+
 def test_a_ramp_is_a_step_of_its_own_before(tmp_path: Path) -> None:
-    steps, _ = imported(tmp_path, "[x]\nrw=read\ntime_based\nruntime=9\nramp_time=5\n")
+    steps, _ = imported(tmp_path, "[x]\nrw=read\ndirect=1\ntime_based\nruntime=9\nramp_time=5\n")
     assert [(step["name"], step["job"]["until"]) for step in steps] == [
         ("lay-out-x", {"written": "1x"}),
         ("x-ramp", {"time": "5s"}),

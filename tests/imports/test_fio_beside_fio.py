@@ -48,7 +48,7 @@ SEQUENTIAL = {
     "an offset": "rw=read\nsize=1m\noffset=2m\nbs=64k",
     "percentages": "rw=read\nsize=25%\noffset=50%\nio_size=1m\nbs=64k",
     "less than its size": "rw=read\nsize=4m\nio_size=1m\nbs=64k",
-    "loops": "rw=read\nsize=1m\nloops=3\nbs=64k",
+    "loops": "rw=read\nsize=1m\nloops=3\nbs=64k\ndirect=1",
     "jobs that all begin at the start": "rw=read\nsize=1m\nbs=64k\nnumjobs=4",
     "a part for each job": "rw=read\nsize=1m\nbs=64k\nnumjobs=4\noffset_increment=1m",
     "a number of I/Os": "rw=read\nsize=4m\nbs=64k\nnumber_ios=10",

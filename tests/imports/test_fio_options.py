@@ -25,6 +25,7 @@ BASE = (
 )
 WRITES = (*BASE, "rw=write")
 ONCE = ("filename=f", "ioengine=libaio", "rw=write", "size=1m", "direct=1")
+NAMES = ("ioengine=filestat", "nrfiles=3", "filesize=4k")
 NAMELESS = ("ioengine=libaio", "rw=write", "size=1m", "direct=1")
 THREADS = (*BASE, "rw=read", "numjobs=2")
 
@@ -83,6 +84,9 @@ CHANGES: dict[str, tuple[tuple[str, ...], str]] = {
     "file_service_type": ((*NAMELESS, "nrfiles=4"), "file_service_type=random"),
     "openfiles": ((*NAMELESS, "nrfiles=4", "file_service_type=sequential"), "openfiles=2"),
     "filesize": (("filename=f", "rw=write"), "filesize=1m"),
+    "invalidate": (BASE, "invalidate=0"),
+    "wait_for": ((*BASE, "[other]", *BASE), "wait_for=x"),
+    "startdelay": (BASE, "startdelay=5"),
     "overwrite": (ONCE, "overwrite=1"),
     "exitall": (THREADS, "time_based=0\nexitall"),
     "filename_format": (NAMELESS, "filename_format=$jobname-of-mine"),
@@ -144,7 +148,7 @@ VALUES = st.sampled_from(
 LINES = st.tuples(st.sampled_from(KEYS), VALUES)
 
 
-BASES = st.sampled_from([BASE, WRITES, ONCE, THREADS, NAMELESS])
+BASES = st.sampled_from([BASE, WRITES, ONCE, THREADS, NAMELESS, NAMES])
 SECTIONS = st.lists(st.tuples(BASES, st.lists(LINES, max_size=3)), min_size=1, max_size=3)
 
 
@@ -184,9 +188,7 @@ def test_no_job_is_accepted_with_an_option_that_is_neither_applied_nor_noted(
 def test_what_is_told_or_refused_names_the_line(tmp_path: Path) -> None:
     told = outcome(tmp_path, (*BASE, "nice=5"))
     assert f"{tmp_path}/job.fio:9: nice=5: says on which processors" in told
-    assert f"{tmp_path}/job.fio:9: startdelay: 5: begins jobs at other times" in outcome(
-        tmp_path, (*BASE, "startdelay=5")
-    )
+    assert f"{tmp_path}/job.fio:9: flow: 5: keeps jobs in step" in outcome(tmp_path, (*BASE, "flow=5"))
 
 
 def listed(*arguments: str) -> list[str]:

@@ -46,14 +46,36 @@ def test_what_has_no_counterpart_is_told_with_its_line(tmp_path: Path) -> None:
             ":6: thinktime: fio waits for all",
         ),
         ("[x]\nrw=write\nsize=1m\nverify=md5\nloops=2\n", ":4: verify: fio reads back"),
+        ("[x]\nrw=read\nsize=1m\ninvalidate=0\n", ":4: invalidate: reads what earlier I/O left"),
+        ("[x]\nrw=read\nsize=1m\nloops=2\n", ":4: loops: through the page cache"),
         (
-            "[x]\nrw=read\nsize=1m\n[y]\nstonewall\nfilename=x.0.0\nrw=read\n[z]\nstonewall\nfilename=x.0.0\nrw=read\n"
-            "size=1m\n",
-            ":4: [y] reads through the page cache",
+            "[x]\nrw=read\nsize=1m\nruntime=9\ntime_based\nramp_time=2\n",
+            ":6: ramp_time: through the page cache",
         ),
         (
-            "[x]\nrw=read\nsize=1m\nloops=2\nfilename=f\n[z]\nstonewall\nfilename=f\nrw=read\nsize=1m\n",
-            ":6: [z] reads through",
+            "[a]\nfilename=/a\nrw=write\n[b]\nfilename=/b\nrw=write\n[c]\nfilename=/a\nwait_for=a\nrw=write\n",
+            ":9: [c] begins when [a] has ended",
+        ),
+        ("[a]\nrw=write\nsize=1m\nwait_for=b\n", ":4: wait_for: b is not one job before it"),
+        (
+            "[a]\nfilename=/a\nrw=write\n[b]\nfilename=/a\nwait_for=a\nrw=write\n[c]\nfilename=/b\nrw=write\n",
+            ":8: [c] begins before [b]",
+        ),
+        (
+            "[a]\nfilename=/a\nrw=write\n[b]\nfilename=/a\nrw=write\nstonewall\nstartdelay=4\n",
+            ":8: startdelay: counts from the start of fio",
+        ),
+        (
+            "[global]\nfilename=/a\nrw=read\nsize=1m\nrate_iops=9\n[a]\n[b]\nstartdelay=4\n",
+            ":8: startdelay: drops pages of the cache",
+        ),
+        (
+            "[a]\nfilename=/a\nrw=write\nsize=1m\n[b]\nfilename=/b\nrw=write\nsize=1m\nstartdelay=4\n",
+            ":9: startdelay: begins later than others here only with a rate",
+        ),
+        (
+            "[global]\nnrfiles=4\nfilesize=4k\nrw=write\n[a]\ndirectory=/a\n[b]\ndirectory=/b\n",
+            ":7: [a] and others run at once on sets of files in several directories",
         ),
         ("for i in 1 2; do fio --name=x --size=1m --rw=write; done\n", ":1: for i in 1 2; do fio"),
         ("timeout 60 fio --name=x --size=1m --rw=write\n", ":1: timeout 60 fio"),
@@ -75,7 +97,6 @@ def test_what_has_no_counterpart_is_told_with_its_line(tmp_path: Path) -> None:
             ":4: random_distribution: as a method: ",
         ),
         ("[x]\nbs=4x\nsize=1m\n", ":2: bs: 4x is not a size"),
-        ("[x]\ntime_based\n", ":2: time_based: without a runtime"),
         ("rw=read\n[x]\n", ":1: an option before any [job]"),
         (
             "[x]\nfilename=${NOT_SET_ANYWHERE}\n",

@@ -26,8 +26,9 @@ IN_ORDER = {
     "one file after the other": "rw=read\nsize=1m\nbs=16k\nnrfiles=8\nfile_service_type=sequential",
     "few files open": "rw=write\nsize=1m\nbs=16k\nnrfiles=8\nfile_service_type=sequential\nopenfiles=1",
     "filesize": "rw=write\nfilesize=64k\nsize=512k\nbs=16k\nnrfiles=8",
-    "loops": "rw=read\nsize=256k\nbs=16k\nnrfiles=4\nloops=3",
+    "loops": "rw=read\nsize=256k\nbs=16k\nnrfiles=4\nloops=3\ndirect=1",
     "a number of bytes": "rw=read\nsize=1m\nio_size=256k\nbs=16k\nnrfiles=8",
+    "sections alike": "rw=read\nsize=512k\nbs=16k\nnrfiles=4\n[many2]\nrw=read\nsize=512k\nbs=16k\nnrfiles=4",
     "jobs with files of their own": "rw=read\nsize=512k\nbs=16k\nnrfiles=4\nnumjobs=3",
 }
 AT_RANDOM = {
@@ -75,10 +76,10 @@ def by_fio(tmp_path: Path, file: Path) -> tuple[Counter[int], list[list[Visit]]]
     """The sizes of the files that fio leaves, and what each of its jobs asks of them; laying out is not counted."""
     op = "read" if "read" in file.read_text().partition("rw=")[2].partition("\n")[0] else "write"
     jobs = [
-        [(name, one) for name, one in calls if re.fullmatch(r"many\.\d+\.\d+", name) and one.op == op]
+        [(name, one) for name, one in calls if re.fullmatch(r"many2?\.\d+\.\d+", name) and one.op == op]
         for calls in in_order(tmp_path, file)
     ]
-    made = Counter(path.stat().st_size for path in tmp_path.glob("many.*.*"))
+    made = Counter(path.stat().st_size for path in tmp_path.glob("many*.*.*"))
     return made, [numbered(calls) for calls in jobs if calls]
 
 

@@ -54,16 +54,17 @@ class Draft:
             places.append(place)
 
     def said(self) -> list[str]:
-        """Returns all notes. Options set aside share one note at the end."""
+        """Returns all notes, those of one text together. Options set aside share one note at the end."""
+        notes = _together(self.notes)
         if not self._aside:
-            return list(self.notes)
+            return notes
         keys = [
             f"{key} ({', '.join(place.rpartition(':')[2] for place in places)})"
             for key, places in self._aside.items()
         ]
         file = next(iter(self._aside.values()))[0].rpartition(":")[0]
         return [
-            *self.notes,
+            *notes,
             (
                 f"{file}: options of the tool's own reports and logs, which a run directory replaces: "
                 f"{', '.join(keys)}"
@@ -99,6 +100,20 @@ class Draft:
                 placed.append(("[steps.job]", step.place))
                 placed += [(line, step.place_of(key)) for key, line in table_lines(step.job)]
         return placed
+
+
+def _together(notes: list[str]) -> list[str]:
+    """Returns notes in their order. Those that differ in their line alone are one, which lists the lines."""
+    alike: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for note in notes:
+        found = re.match(r"(.*?):(\d+): ", note)
+        alike.setdefault((found[1], note[found.end() :]) if found else ("", note), []).append(
+            (note, found[2] if found else "")
+        )
+    return [
+        first if not others else f"{first} (also on line {', '.join(line for _, line in others)})"
+        for (first, _), *others in alike.values()
+    ]
 
 
 def name_of(text: str, otherwise: str = "job") -> str:

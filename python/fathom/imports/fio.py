@@ -14,12 +14,15 @@ from fathom.imports.fio_blocks import Blocks
 from fathom.imports.fio_file import FioJob, Option, jobs_of_file
 from fathom.imports.fio_files import NOTHING, Files, files_of
 from fathom.imports.fio_job import Conversion
+from fathom.imports.fio_names import ON_NAMES, NamesConversion
 from fathom.imports.fio_script import jobs_of_script
 from fathom.imports.fio_sets import FileSet, layout_block
 from fathom.imports.variables import Variables
 from fathom.method.toml_text import Value, duration_text, size_text
 
 _LAY_OUT_BYTES = 64 << 10
+#: Most jobs at once that are all in the name of their step.
+_NAMED = 4
 
 
 def from_fio(text: str, file: str, variables: Variables) -> Draft:
@@ -33,6 +36,7 @@ def from_fio(text: str, file: str, variables: Variables) -> Draft:
     groups = [_Group(draft, jobs) for jobs in _groups(jobs)]
     _name_targets(draft, groups)
     _check_ends(groups)
+    _check_delays(groups)
     _check_sets(groups)
     states: dict[Files, _State] = {}
     for group in groups:
@@ -43,11 +47,54 @@ def from_fio(text: str, file: str, variables: Variables) -> Draft:
 def _groups(jobs: Sequence[FioJob]) -> list[list[FioJob]]:
     """Returns the jobs in groups that run at once."""
     groups: list[list[FioJob]] = []
-    for job in jobs:
-        if job.waits or not groups:
+    for number, job in enumerate(jobs):
+        _check_awaited(job, jobs[:number])
+        if job.waits or not groups or _awaits_the_last(job, groups):
             groups.append([])
         groups[-1].append(job)
     return groups
+
+
+def _awaits_the_last(job: FioJob, groups: Sequence[Sequence[FioJob]]) -> bool:
+    """Returns whether `wait_for` makes the job begin when the last group has ended; False where it joins that group.
+
+    Raises UsageError where it begins at another time, as fio's `waitee_running` has it.
+    """
+    name, last = _awaited(job), groups[-1]
+    if name and [one.name for one in last] == [name]:
+        return True
+    if name == _awaited(last[0]) and not (name and last[0].waits):
+        return False
+    what = f"begins when [{name}] has ended" if name else f"begins before [{last[0].name}]"
+    where = job.options["wait_for"].place if name else job.place
+    raise UsageError(
+        f"{where}: [{job.name}] {what}, while others run",
+        "let it wait for the job before it, or give it stonewall",
+    )
+
+
+def _check_awaited(job: FioJob, before: Sequence[FioJob]) -> None:
+    """Raises UsageError unless `wait_for` names one job before it; fio refuses unknown and common names too."""
+    name = _awaited(job)
+    if name and [one.name for one in before].count(name) != 1:
+        raise UsageError(
+            f"{job.options['wait_for'].place}: wait_for: {name} is not one job before it", "name one"
+        )
+
+
+def _awaited(job: FioJob) -> str:
+    return job.options.get("wait_for", Option("", "")).value
+
+
+#: A job in a method's words.
+Made = Conversion | NamesConversion
+
+
+def _converted(draft: Draft, job: FioJob, files: Files) -> Made:
+    """Returns the job in a method's words. Raises UsageError."""
+    if job.options.get("ioengine", Option("", "")).value in ON_NAMES:
+        return NamesConversion(draft, job)
+    return Conversion(draft, job, own_files=files.own)
 
 
 class _Group:
@@ -57,6 +104,13 @@ class _Group:
         """Converts them. Raises UsageError."""
         own = [files_of(job) for job in jobs]
         self.files = own[0]
+        if any(files.is_set for files in own) and len(set(own)) > 1:
+            raise UsageError(
+                f"{jobs[1].place}: [{jobs[0].name}] and others run at once on sets of files in several directories",
+                "give one of them stonewall",
+            )
+        if self.files.is_set and len(jobs) > 1 and _are_alike(jobs):
+            jobs = [_as_one(draft, jobs)]
         self.target: str | None = None
         self.targets: list[list[int]] = []
         """Numbers of each job's files among all files, from 1. Empty unless both the jobs and their files differ."""
@@ -67,17 +121,16 @@ class _Group:
             else:
                 places = {path: number for number, path in enumerate(self.files.paths, 1)}
                 self.targets = [[places[path] for path in files.paths] for files in own]
-        self.made = [
-            Conversion(draft, job, own_files=files.own) for job, files in zip(jobs, own, strict=False)
-        ]
+        self.made = [_converted(draft, job, files) for job, files in zip(jobs, own, strict=False)]
 
     @property
-    def first(self) -> Conversion:
+    def first(self) -> Made:
         return self.made[0]
 
     @property
     def name(self) -> str:
-        return "-".join(name_of(one.job.name) for one in self.made)
+        names = [name_of(one.job.name) for one in self.made]
+        return "-".join(names if len(names) <= _NAMED else [names[0], "to", names[-1]])
 
 
 def _all_files(jobs: Sequence[FioJob], own: Sequence[Files]) -> Files:
@@ -93,6 +146,22 @@ def _all_files(jobs: Sequence[FioJob], own: Sequence[Files]) -> Files:
 def _are_alike(jobs: Sequence[FioJob]) -> bool:
     """Returns whether jobs differ in nothing but their files."""
     return len({tuple(_but_files(job)) for job in jobs}) == 1
+
+
+def _as_one(draft: Draft, jobs: Sequence[FioJob]) -> FioJob:
+    """Returns jobs that are alike, each with a set of files of its own, as one by `numjobs`. Raises UsageError."""
+    first = jobs[0]
+    if "filename_format" in first.options:
+        raise UsageError(
+            f"{first.options['filename_format'].place}: filename_format: jobs at once may have the same files",
+            "leave it out",
+        )
+    each = first.options.get("numjobs", Option("1", first.place))
+    if not each.value.isdecimal():
+        raise UsageError(f"{each.place}: numjobs: {each.value} is not a number", "write one")
+    draft.note(f"{first.place}: {len(jobs)} sections that are alike are threads of one job")
+    together = Option(str(int(each.value) * len(jobs)), each.place)
+    return FioJob(first.name, first.place, {**first.options, "numjobs": together}, first.waits)
 
 
 def _but_files(job: FioJob) -> list[tuple[str, str]]:
@@ -133,13 +202,34 @@ def _check_ends(groups: Sequence[_Group]) -> None:
             )
 
 
+def _check_delays(groups: Sequence[_Group]) -> None:
+    """Raises UsageError where a later group has a `startdelay`: fio counts it from its own start.
+
+    The same where jobs that read one file through the page cache begin at different times: each drops its pages.
+    """
+    for group in groups:
+        late = max(group.made, key=lambda one: one.delay_s)
+        begin = {one.delay_s for one in group.made}
+        if len(begin) > 1 and not group.targets and any(one.buffered and one.reads for one in group.made):
+            raise UsageError(
+                f"{late.place('startdelay')}: drops pages of the cache that other jobs on the same file use",
+                "give direct=1, or all the same startdelay",
+            )
+    for group in groups[1:]:
+        for one in group.made:
+            if one.delay_s:
+                raise UsageError(
+                    f"{one.place('startdelay')}: counts from the start of fio, and [{one.job.name}] waits for others",
+                    "leave it out",
+                )
+
+
 @dataclass
 class _State:
     """What the steps before have done to a target."""
 
     filled: list[Value] = field(default_factory=list)
     laid_out: bool = False
-    cached: bool = False
 
 
 def _name_targets(draft: Draft, groups: Sequence[_Group]) -> None:
@@ -186,11 +276,15 @@ def _add_group(draft: Draft, group: _Group, state: _State) -> None:
         step.keys["target"] = group.target
     if text := first.job.options.get("description"):
         step.keys["label"] = text.value
-    _check_cached(group, state)
     laid = any(_needs_data(one) for one in made) and group.files != NOTHING
     if laid and not state.laid_out and first.region not in state.filled:
         draft.add(_layout(group))
         state.laid_out = True
+    if begins_s := min(one.delay_s for one in made):
+        keys = {key: value for key, value in step.keys.items() if key == "target"}
+        label = f"startdelay of {step.name}"
+        pause: dict[str, Value] = {"kind": "idle", "time": duration_text(begins_s), "label": label, **keys}
+        draft.add(DraftStep(f"{step.name}-delay", pause, place=first.place("startdelay")))
     if first.ramp_s:
         ramp = DraftStep(
             f"{step.name}-ramp", step.keys | {"label": f"ramp-up of {step.name}"}, place=step.place
@@ -212,23 +306,10 @@ def _add_group(draft: Draft, group: _Group, state: _State) -> None:
         state.filled += [one.fills for one in made if one.fills is not None]
 
 
-def _needs_data(one: Conversion) -> bool:
+def _needs_data(one: Made) -> bool:
     """Returns whether fio lays its file out before the job: it does for reads and for overwrites."""
     overwrites = one.job.options.get("overwrite", Option("0", "")).value != "0"
     return one.reads or overwrites
-
-
-def _check_cached(group: _Group, state: _State) -> None:
-    """Raises UsageError if a job relies on fio dropping a file's cached pages before it."""
-    first = group.first
-    drops = first.job.options.get("invalidate", Option("1", "")).value != "0"
-    if any(one.buffered and one.reads for one in group.made) and drops and state.cached:
-        raise UsageError(
-            f"{first.job.place}: [{first.job.name}] reads through the page cache, which earlier jobs have filled. "
-            "fio drops the pages before each job; a method does not",
-            "give direct=1, or invalidate=0",
-        )
-    state.cached = state.cached or any(one.buffered for one in group.made)
 
 
 def _layout(group: _Group) -> DraftStep:
@@ -256,15 +337,16 @@ def _layout_block(blocks: Blocks) -> int:
     return max(block, _LAY_OUT_BYTES) if _LAY_OUT_BYTES % block == 0 else block
 
 
-def _job(made: Sequence[Conversion], targets: Sequence[Sequence[int]]) -> dict[str, Value]:
+def _job(made: Sequence[Made], targets: Sequence[Sequence[int]]) -> dict[str, Value]:
     """Returns one job for the group: one workload, or streams, which may have their own ends. `targets` lists those of
     each stream, if they differ. Raises UsageError.
     """
     first = made[0]
+    begins_s = min(one.delay_s for one in made)
     streams = [
         (name, keys | _own_end(one) | ({"targets": targets[number]} if targets else {}))
         for number, one in enumerate(made)
-        for name, keys in _named(one)
+        for name, keys in _named(one, one.delay_s - begins_s)
     ]
     if len(streams) == 1:
         return {**_named(first)[0][1], **first.of_job(), "until": first.until}
@@ -286,7 +368,7 @@ def _job(made: Sequence[Conversion], targets: Sequence[Sequence[int]]) -> dict[s
     }
 
 
-def _own_end(one: Conversion) -> dict[str, Value]:
+def _own_end(one: Made) -> dict[str, Value]:
     """Returns a job's own end condition beside others, without the common time."""
     volume = {key: value for key, value in one.until.items() if key != "time"}
     return {"until": volume} if volume else {}
@@ -305,8 +387,8 @@ def _endless(job: Mapping[str, Value]) -> dict[str, Value]:
     return {**job, "streams": without}
 
 
-def _named(one: Conversion) -> list[tuple[str, dict[str, Value]]]:
-    name, parts = name_of(one.job.name), one.streams()
+def _named(one: Made, after_s: float = 0.0) -> list[tuple[str, dict[str, Value]]]:
+    name, parts = name_of(one.job.name), one.streams(after_s)
     if len(parts) == 1:
         return [(name, parts[0])]
     return [(f"{name}-{number}", keys) for number, keys in enumerate(parts, 1)]

@@ -11,7 +11,6 @@ _OF_REFUSED_ENGINES = {
     "dfs": "pool cont chunk_size object_class svcl",
     "e4defrag": "donorname inplace",
     "exec": "program arguments grace_time std_redirect",
-    "filestat": "stat_type",
     "http": "https http_host http_user http_pass http_s3_key http_s3_keyid http_swift_auth_token http_s3_region "
     "http_s3_sse_customer_key http_s3_sse_customer_algorithm http_s3_storage_class http_mode http_verbose",
     "libhdfs": "namenode hdfsdirectory single_instance hdfs_use_direct",
@@ -44,6 +43,7 @@ OF_ENGINES: tuple[tuple[str, str, str], ...] = (
         for name in ("fixedbufs", "registerfiles", "nonvectored", "force_async", "userspace_reap")
     ),
     ("noted", "the kernel's thread runs where the kernel puts it", "sqthread_poll_cpu"),
+    ("refused", "looks the whole path up, and then calls statx", "stat_type=stat,lstat"),
     ("refused", _POLLS, "hipri=0"),
     ("refused", _POLLS, "hipri_percentage"),
     ("refused", _KERNEL, "uncached=0"),

@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 
 from fathom.errors import UsageError
 from fathom.imports.fio_file import FioJob, Option
+from fathom.imports.fio_names import ON_NAMES
 
 
 @dataclass(frozen=True)
@@ -32,18 +33,20 @@ class Files:
         return texts[0] if len(texts) == 1 else f"array:{','.join(texts)}"
 
 
-#: What the engine `null` works on.
+#: Engines that do nothing with a request: in C, and in C++.
+DO_NOTHING = ("null", "cpp_null")
+#: What they work on.
 NOTHING = Files(("null:",))
 
 
 def files_of(job: FioJob) -> Files:
     """Returns the files of a job. Raises UsageError where they have no counterpart."""
-    if job.options.get("ioengine", Option("", "")).value == "null":
+    if job.options.get("ioengine", Option("", "")).value in DO_NOTHING:
         return NOTHING
     directory = _text(job, "directory")
     if ":" in directory.replace("\\:", ""):
         raise UsageError(f"{_place(job, 'directory')}: several directories have no counterpart", "give one")
-    if _text(job, "nrfiles") not in ("", "0", "1"):
+    if _text(job, "ioengine") in ON_NAMES or _text(job, "nrfiles") not in ("", "0", "1"):
         if "filename" in job.options:
             raise UsageError(f"{_place(job, 'filename')}: names one of several files", "leave nrfiles out")
         return Files((directory or ".",), is_set=True)

@@ -53,6 +53,15 @@ class GivenOptions:
             raise self.error(key, f"{value} is neither 0 nor 1", "write one of them")
         return value == "1"
 
+    @property
+    def is_timed(self) -> bool:
+        """Whether `time_based` is on. Without a runtime fio takes no notice of it (`fixup_options` of its `init.c`)."""
+        timed = self.flag("time_based")
+        if timed and not self.seconds("runtime"):
+            self.note("time_based", "has no effect without a runtime, and none in fio either")
+            return False
+        return timed
+
     def later(self, first: str, second: str) -> str | None:
         """Returns which of two options counts: the one given later."""
         given = [key for key in self._job.options if key in (first, second)]

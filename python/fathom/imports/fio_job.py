@@ -1,8 +1,11 @@
 """One job of fio in a method's words. Meanings and defaults are those of fio's HOWTO and source, version 3.33."""
 
+import math
+
 from fathom.imports.draft import Draft
 from fathom.imports.fio_blocks import Blocks
 from fathom.imports.fio_file import FioJob
+from fathom.imports.fio_files import DO_NOTHING
 from fathom.imports.fio_given import GivenOptions
 from fathom.imports.fio_place import Place
 from fathom.imports.fio_sets import FileSet
@@ -10,9 +13,9 @@ from fathom.method.toml_text import Value, duration_text, size_text
 
 #: Engines that keep `iodepth` I/Os in flight; the others wait for each.
 _ASYNCHRONOUS = frozenset(
-    ("libaio", "io_uring", "io_uring_cmd", "posixaio", "windowsaio", "solarisaio", "null")
+    ("libaio", "io_uring", "io_uring_cmd", "posixaio", "windowsaio", "solarisaio", *DO_NOTHING)
 )
-_SYNCHRONOUS = frozenset(("psync", "sync", "vsync", "pvsync", "pvsync2", "libcufile", "mmap"))
+_SYNCHRONOUS = frozenset(("psync", "sync", "vsync", "pvsync", "pvsync2", "libcufile", "mmap", "libzbc"))
 
 #: From which of fio's options a key of the job comes, for errors.
 _SOURCES: dict[str, tuple[str, ...]] = {
@@ -46,14 +49,15 @@ class Conversion:
         self._given = GivenOptions(job, draft)
         for key in (
             *("name", "description", "filename", "filename_format", "directory", "stonewall", "overwrite"),
-            *("openfiles", "file_service_type"),
+            *("openfiles", "file_service_type", "wait_for"),
         ):
             self._given.has(key)
         self._engine = self._engine_of()
         self.jobs = self._given.whole("numjobs", 1, 1)
+        self.delay_s = self._given.seconds("startdelay")
         self.exits_all = self._given.flag("exitall")
         self._own_files = own_files
-        self._timed = self._given.flag("time_based")
+        self._timed = self._given.is_timed
         self.blocks = Blocks(self._given)
         self._rates = self._rate()
         self._weights = self._weigh()
@@ -70,6 +74,7 @@ class Conversion:
         self._of_job: dict[str, Value] = {"direct": not self.buffered} | self._means()
         self.until = self._until()
         self.ramp_s = self._ramp()
+        self._check_cached()
         self.read_back = self._read_back()
         for key in self._given.forgotten:
             raise self._given.error(
@@ -113,10 +118,31 @@ class Conversion:
                 return self._given.place(option)
         return self.job.place
 
-    def streams(self) -> list[dict[str, Value]]:
-        """Returns the keys of its streams: one, or one per part if `numjobs` have their own regions."""
+    def streams(self, after_s: float = 0.0) -> list[dict[str, Value]]:
+        """Returns the keys of its streams: one, or one per part if `numjobs` have their own regions.
+
+        They begin `after_s` seconds after others of the step. Raises UsageError where they cannot.
+        """
         parts = self._place.part_keys() if self._place.parts == "apart" else [self._place.keys()]
-        return [{**self._common, **keys, "load": self._load} for keys in parts]
+        load = {**self._load, **(self._later_rate(after_s) if after_s else {})}
+        return [{**self._common, **keys, "load": load} for keys in parts]
+
+    def _later_rate(self, after_s: float) -> dict[str, Value]:
+        """Returns a rate that is 0 at first. It lasts for twice the I/O and more, because a schedule begins anew."""
+        given = self._given
+        amount = self._bytes(given.whole("loops", 1))
+        if not self._rates or self.until.keys() - {"bytes", "volume", "written"} or amount is None:
+            raise given.error(
+                "startdelay",
+                "begins later than others here only with a rate, no runtime, and a size in bytes",
+                "give all the same startdelay, or such a rate",
+            )
+        bytes_per_s = sum(rate * self.blocks.mean(op) for op, rate in self._rates.items()) * self._threads
+        phases: list[Value] = [
+            {"rate": "0/s", "time": duration_text(after_s)},
+            {"rate": self._load["rate"], "time": duration_text(2 * math.ceil(amount / bytes_per_s) + 60)},
+        ]
+        return {"rate": phases}
 
     def of_job(self) -> dict[str, Value]:
         """Returns the keys of a single job, without its end."""
@@ -139,7 +165,12 @@ class Conversion:
                 "ioengine",
                 "mmap: the same places and sizes, by reads and writes through the page cache instead of page faults",
             )
-        elif self._given.has("ioengine") and engine not in ("io_uring", "libaio", "null", "libcufile"):
+        elif engine == "libzbc":
+            self._given.note(
+                "ioengine",
+                "libzbc: one I/O at a time, through the kernel's block layer instead of SCSI commands",
+            )
+        elif self._given.has("ioengine") and engine not in ("io_uring", "libaio", "libcufile", *DO_NOTHING):
             self._given.note("ioengine", f"{engine}: the same I/O in flight, submitted by io_uring")
         return engine
 
@@ -230,12 +261,34 @@ class Conversion:
             raise self._given.error(
                 latest or "direct", "syncs the mapping after each I/O, and drops its pages", "leave it out"
             )
-        if buffered and self._engine != "null":
+        if buffered and self._engine not in DO_NOTHING:
             self._given.note(
                 latest or "direct",
                 "through the page cache, as fio by default; the kernel gets no advice here (fadvise_hint)",
             )
         return buffered
+
+    def _check_cached(self) -> None:
+        """Raises UsageError where pages in the cache would make it another test: each step begins without any."""
+        given = self._given
+        drops = given.flag("invalidate", usual=True)
+        if not (self.buffered and self.reads) or self._engine in DO_NOTHING:
+            if not drops:
+                given.idle("invalidate", "has no effect on what does not read through the page cache")
+            return
+        if not drops:
+            raise given.error(
+                "invalidate",
+                "reads what earlier I/O left in the page cache",
+                "give direct=1, or leave it out",
+            )
+        for key, repeats in (("ramp_time", self.ramp_s > 0), ("loops", given.whole("loops", 1) > 1)):
+            if repeats:
+                raise given.error(
+                    key,
+                    "through the page cache: fio and a method drop its pages at other times",
+                    "give direct=1",
+                )
 
     def _means(self) -> dict[str, Value]:
         """Returns how it is submitted."""
@@ -284,7 +337,7 @@ class Conversion:
     def _threads(self) -> int:
         return 1 if self._own_files else self.jobs
 
-    def _load_of(self) -> Value:
+    def _load_of(self) -> dict[str, Value]:
         """Returns the load of each part where they are apart, else of all jobs together."""
         given = self._given
         threads = 1 if self._place.parts == "apart" else self._threads
@@ -341,8 +394,6 @@ class Conversion:
         loops, count = given.whole("loops", 1, 1), given.whole("number_ios", 0)
         amount, volume = self._bytes(loops), self._regions(loops)
         if self._timed:
-            if not runtime_s:
-                raise given.error("time_based", "without a runtime", "give one")
             if count:
                 raise given.error("number_ios", "ends a time_based job sooner", "leave one of them out")
             return until

@@ -55,7 +55,7 @@ REPORTS = "says how fio reports and logs; a run directory has all of it"
 _DRAWS = "Fathom draws by its own generator, from `--seed`"
 _LAYOUT = "says how fio makes its files; Fathom makes its own, with their room reserved"
 _PLACE = "says on which processors, memory or account fio runs; Fathom runs as it is started"
-_ORDER = "begins jobs at other times than together or one after another"
+_ORDER = "keeps jobs in step with each other"
 _FEEDBACK = "steers or ends the load by what it measures"
 _REPLAY = "replays a recorded trace"
 _AFTER = "adds I/O after or between that of the job"
@@ -102,6 +102,9 @@ _ALL: tuple[FioOption, ...] = (
     *_applied("`files.open`", "openfiles"),
     *_applied("the file's size, where it is the job's", "filesize"),
     *_applied("files are filled before", "overwrite"),
+    *_applied("nothing: each step begins with none of its target's pages in the cache", "invalidate"),
+    *_applied("a further step, where the job before it is the one that it waits for", "wait_for"),
+    *_applied("an idle step before the first jobs, or a rate that begins later", "startdelay"),
     *_applied("jobs that end together, by their time; others are refused", "exitall"),
     *_applied("names of a job's own files", "filename_format"),
     *_applied("later fio: `placement`", "fdp_pli/plids"),
@@ -165,10 +168,14 @@ _ALL: tuple[FioOption, ...] = (
     *_noted("a thread takes all completions that there are", "iodepth_batch_complete_max"),
     *_noted("the thread that draws an I/O submits it", "io_submit_mode=inline"),
     *_noted("no advice is given to the kernel", "fadvise_hint"),
-    *_noted("cached pages are not dropped before each job", "invalidate"),
     *_noted("no two blocks written are equal, as with refill_buffers", "refill_buffers", "scramble_buffers"),
     *_noted("data compress alike in every 4 KiB", "buffer_compress_chunk"),
-    *_noted("copies are of 256 units for all jobs", "dedupe_mode=repeat", "dedupe_global=0"),
+    *_noted(
+        "as many blocks are copies, but of 256 units for all jobs",
+        "dedupe_mode=repeat",
+        "dedupe_global=0",
+        "dedupe_working_set_percentage",
+    ),
     *_noted("is not executed: do it before the run", "exec_prerun", "exec_postrun"),
     *_noted(
         "blocks carry Fathom's own checksums",
@@ -193,7 +200,7 @@ _ALL: tuple[FioOption, ...] = (
     *_refused("makes blocks of odd sizes", "bs_unaligned/blocksize_unaligned=0"),
     *_refused("keeps fewer I/Os in flight than iodepth", "iodepth_low", "serialize_overlap=0"),
     *_refused("ends jobs that have not begun", "exit_what=group,stonewall"),
-    *_refused(_ORDER, "wait_for", "startdelay=0", "flow=0", "flow_id=0", "flow_sleep=0"),
+    *_refused(_ORDER, "flow=0", "flow_id=0", "flow_sleep=0"),
     *_refused(_FEEDBACK, "latency_target=0", "latency_window=0", "latency_percentile", "latency_run=0"),
     *_refused(
         _FEEDBACK, "steadystate/ss", "steadystate_duration/ss_dur=0", "steadystate_ramp_time/ss_ramp=0"
@@ -225,7 +232,6 @@ _ALL: tuple[FioOption, ...] = (
     *_refused("reads blocks back in another way than after all writes", "experimental_verify=0"),
     *_refused(_AFTER, "trim_percentage=0", "trim_backlog=0", "trim_backlog_batch"),
     *_refused("writes a pattern of bytes, which drives compress", "buffer_pattern"),
-    *_refused("is another set of copies", "dedupe_working_set_percentage"),
     *_refused("goes through zones in another way", "zonerange=0", "zoneskip=0", "read_beyond_wp=0"),
     *_refused("goes through zones in another way", "ignore_zone_limits=0", "zone_reset_threshold"),
     *_refused("goes through zones in another way", "zone_reset_frequency", "recover_zbd_write_error=0"),

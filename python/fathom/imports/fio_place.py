@@ -23,7 +23,7 @@ class Place:
         self._blocks = blocks
         self._jobs = jobs
         self._own_files = own_files
-        self._timed = given.flag("time_based")
+        self._timed = given.is_timed
         self._align: int | None = None
         self._goes_beyond = False
         self.pattern = self._pattern()

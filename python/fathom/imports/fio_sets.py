@@ -12,7 +12,8 @@ from fathom.imports.fio_blocks import Blocks
 from fathom.imports.fio_given import GivenOptions
 from fathom.method.toml_text import Value, size_text
 
-_MOST_FILES = 1_000_000
+#: Most files of a set.
+MOST_FILES = 1_000_000
 _INSIDE = ("sequential", "uniform", "random-once")
 
 
@@ -45,13 +46,13 @@ def files_each(given: GivenOptions) -> int:
 def set_of(given: GivenOptions, blocks: Blocks, jobs: int, pattern: Value) -> FileSet:
     """Returns the files of a job that has several. Raises UsageError where they have no counterpart."""
     each = files_each(given)
-    if each * jobs > _MOST_FILES:
-        raise given.error("nrfiles", f"{each * jobs} files in all", f"give {_MOST_FILES} at most")
+    if each * jobs > MOST_FILES:
+        raise given.error("nrfiles", f"{each * jobs} files in all", f"give {MOST_FILES} at most")
     if given.text("offset", "0") not in ("0", "0%") or given.text("offset_increment", "0") != "0":
         raise given.error("nrfiles", "an offset in each file has no counterpart", "leave the offset out")
     if pattern not in _INSIDE:
         raise given.error("nrfiles", "this order inside files has no counterpart", "random or sequential has")
-    file_bytes = _file_bytes(given, blocks, each)
+    file_bytes = file_bytes_of(given, blocks, each)
     size = given.text("size", "")
     job_bytes = given.size_of(size, "size") if size and not size.endswith("%") else each * file_bytes
     if given.has("io_size"):
@@ -66,7 +67,7 @@ def set_of(given: GivenOptions, blocks: Blocks, jobs: int, pattern: Value) -> Fi
     return FileSet(each * jobs, file_bytes, each, job_bytes, keys)
 
 
-def _file_bytes(given: GivenOptions, blocks: Blocks, each: int) -> int:
+def file_bytes_of(given: GivenOptions, blocks: Blocks, each: int) -> int:
     """Returns the size of each file: `filesize`, else its part of `size`, in whole blocks."""
     if given.has("filesize"):
         if "-" in given.text("filesize", ""):
