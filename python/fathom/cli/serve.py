@@ -25,7 +25,7 @@ def serve(
         list[str], typer.Option("--name", help="a host name under which it answers too", metavar="NAME")
     ] = [],  # noqa: B006 (typer copies defaults)
 ) -> None:
-    """Show runs as web pages: a list with search, reports, comparisons.
+    """Show runs, reports and comparisons as web pages.
 
     It starts no run and opens no device.
     """
