@@ -103,6 +103,12 @@ def test_a_name_leads_nowhere_but_to_runs_of_the_folder(served: Served, name: st
     assert served.ask(f"/compare?run={name}&run={FIRST}").status == 404
 
 
+def test_a_comparison_names_runs_and_not_the_folder_that_they_lie_in(served: Served, home: Path) -> None:
+    text = served.ask(f"/compare?run={FIRST}&run={SECOND}").text
+    assert FIRST in text
+    assert str(home) not in text
+
+
 def test_links_and_special_files_are_named_and_never_opened(tmp_path: Path) -> None:
     home, elsewhere = tmp_path / "runs", tmp_path / "elsewhere"
     small_run(elsewhere)

@@ -3,6 +3,7 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from fathom.compare.context import context_of
@@ -59,8 +60,7 @@ def report_of(runs: Sequence[Path], about: Sequence[tuple[str, str]] = ()) -> st
 
 def comparison_of(base: Path, news: Sequence[Path]) -> str:
     """Returns the page of what changed from the base. Raises FathomError for runs that cannot be compared."""
-    first = read_side(str(base))
-    others = [read_side(str(run)) for run in news]
+    first, *others = (replace(read_side(str(run)), name=run.name) for run in (base, *news))
     results = [compare_sides(first, other, DEFAULT) for other in others]
     contexts = [context_of(first, other) for other in others]
     return compare_page(first, others, results, contexts, site=(RUNS,))
