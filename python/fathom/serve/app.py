@@ -49,7 +49,7 @@ class LabelsForm(BaseModel):
     def labels(self) -> Labels:
         """Returns the checked labels. Raises ValidationError."""
         tags = dict.fromkeys(tag.strip() for tag in self.tags.split(",") if tag.strip())
-        return Labels(tags=tuple(tags), note=self.note.replace("\r\n", "\n").strip())
+        return Labels(tags=tuple(tags), note="\n".join(self.note.splitlines()).strip())
 
 
 def make_app(settings: Settings) -> FastAPI:
