@@ -28,6 +28,9 @@ def serve(settings: Settings) -> None:
         Thread(target=app.state.index.rows, daemon=True).start()
         print(f"http://{own.address}/" + (f"?{PARAMETER}={own.token}" if own.token else ""), flush=True)
         print(f"fathom: runs of {own.runs}; Ctrl-C ends the server", file=sys.stderr, flush=True)
+        if own.token is None:
+            open_to = "fathom: every user of this machine can read them and change tags; --token new asks for a secret"
+            print(open_to, file=sys.stderr, flush=True)
         uvicorn.Server(config_of(app)).run(sockets=[listener])
 
 
