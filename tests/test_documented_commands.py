@@ -32,6 +32,8 @@ NOT_RUN = {
     "fathom resume last": "needs a run that was interrupted: test_command_line.py kills some",
     "fathom run two.toml reader=file:reader.bin writer=file:writer.bin --size 16GiB": "writes 16 GiB",
     "fathom run mine.toml file:scratch.bin --size 4GiB --quick": "writes 4 GiB",
+    "fathom serve": "serves until it is ended: tests/serve",
+    "fathom serve --listen 0.0.0.0:8765 --token new": "the same",
     "fathom validate": "tests/validation has every twin",
     "fathom validate --json > errors.json": "the same",
     "fathom validate --gate": "the same",
@@ -39,6 +41,8 @@ NOT_RUN = {
 }
 MAY_FAIL = ("--fail-if", "--gate")
 """A gate that is missed ends with 4, which is what the page teaches."""
+MOST_S = 1800
+"""Seconds after which a command is taken for one that does not end."""
 TRACE = """fio version 3 iolog
 0 data add
 0 data open
@@ -160,7 +164,9 @@ def test_every_command_that_a_page_teaches_succeeds(page: Path, earlier: list[Ru
         if not command.runs_anywhere or bare(command) in NOT_RUN:
             continue
         text = typed(command, earlier)
-        done = subprocess.run(["bash", "-c", text], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["bash", "-c", text], capture_output=True, text=True, check=False, timeout=MOST_S
+        )
         allowed = (0, 4) if any(word in text for word in MAY_FAIL) else (0,)
         assert done.returncode in allowed, f"{command}\n{done.stdout}\n{done.stderr}"
 

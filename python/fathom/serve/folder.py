@@ -7,11 +7,14 @@ it, so such a run is named and not opened.
 import os
 import stat
 from pathlib import Path
+from typing import TypeAlias
 
 from fathom.errors import FathomError, UsageError
 from fathom.runs.home import FIRST_RUN
 from fathom.runs.layout import is_run
 from fathom.text_file import check_utf8
+
+Stamp: TypeAlias = tuple[int, int, int] | None
 
 
 class NoRunError(UsageError):
@@ -54,6 +57,15 @@ def run_names(home: Path) -> list[str]:
         for one in found
         if not one.name.startswith(".") and one.is_dir(follow_symlinks=False) and _is_text(one.name)
     ]
+
+
+def stamp_of(path: Path) -> Stamp:
+    """Returns what changes when a file is written or replaced: its time, size and inode. None where it is not there."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _is_folder(path: Path) -> bool:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from fathom.errors import FathomError
 from fathom.report import style
@@ -13,13 +13,13 @@ from fathom.runs.document import RunDocument, Status
 from fathom.runs.labels import Labels, labels_file, read_labels
 from fathom.runs.layout import JOURNAL, MANIFEST, RUN, is_run
 from fathom.runs.writer import is_written
-from fathom.serve.folder import check_plain, run_names
+from fathom.serve.folder import check_plain, run_names, stamp_of
 
 State = Status | Literal["damaged"]
 STATES: Sequence[State] = ("running", "complete", "partial", "interrupted", "failed", "killed", "damaged")
 AT_ONCE = 100
 """Rows of a page of the list."""
-Stamp = tuple[object, ...]
+RowStamp: TypeAlias = tuple[object, ...]
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class RunIndex:
     def __init__(self, home: Path) -> None:
         self.home = home
         self._lock = Lock()
-        self._kept: dict[str, tuple[Stamp, RunRow]] = {}
+        self._kept: dict[str, tuple[RowStamp, RunRow]] = {}
 
     def rows(self) -> list[RunRow]:
         """Returns every run, newest first; those that go on before all others."""
@@ -101,7 +101,7 @@ class RunIndex:
         rows.sort(key=lambda row: (row.state == "running", row.created, row.name), reverse=True)
         return rows
 
-    def _row(self, name: str) -> tuple[Stamp, RunRow] | None:
+    def _row(self, name: str) -> tuple[RowStamp, RunRow] | None:
         """Returns a run's row with the stamp that it holds for; None for a folder that is none."""
         run = self.home / name
         stamp = _stamp(run)
@@ -114,19 +114,11 @@ class RunIndex:
         return None
 
 
-def _stamp(run: Path) -> Stamp:
+def _stamp(run: Path) -> RowStamp:
     """Returns what changes whenever a row does: times and sizes of files, and whether a process writes the run."""
     files = (run / RUN, run / MANIFEST, labels_file(run))
     ended = (run / MANIFEST).exists()
-    return (*map(_when, files), not ended and _is_regular(run / JOURNAL) and is_written(run))
-
-
-def _when(path: Path) -> tuple[int, int, int] | None:
-    try:
-        found = path.lstat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return (*map(stamp_of, files), not ended and _is_regular(run / JOURNAL) and is_written(run))
 
 
 def _is_regular(path: Path) -> bool:

@@ -16,6 +16,7 @@ from fathom.report.data import load
 from fathom.report.page import render
 from fathom.report.published import catalogue
 from fathom.runs.layout import JOURNAL, MANIFEST, RUN
+from fathom.serve.folder import stamp_of
 
 MOST_KEPT = 8
 """A page of many runs has several MB."""
@@ -42,15 +43,7 @@ class Renders:
 
 def stamp(runs: Sequence[Path]) -> Hashable:
     """Returns what changes when a run is written to."""
-    return tuple((run.name, name, *_when(run / name)) for run in runs for name in (RUN, JOURNAL, MANIFEST))
-
-
-def _when(path: Path) -> tuple[int, int]:
-    try:
-        found = path.stat()
-    except OSError:
-        return 0, 0
-    return found.st_mtime_ns, found.st_size
+    return tuple((run.name, name, stamp_of(run / name)) for run in runs for name in (RUN, JOURNAL, MANIFEST))
 
 
 def report_of(runs: Sequence[Path], about: Sequence[tuple[str, str]] = ()) -> str:
