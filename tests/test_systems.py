@@ -157,3 +157,8 @@ def test_systems_and_their_drives_are_validated_row_by_row_where_rows_are_publis
     assert "micron-7450-pro-7.68tb" not in chosen
     with pytest.raises(UsageError, match="fathom validate weka-6x-micron-7450-pro`"):
         devices_to_validate(["micron-7450-pro-7.68tb"])
+
+
+def test_a_drive_of_which_nothing_measured_is_published_is_refused_with_the_reason() -> None:
+    with pytest.raises(UsageError, match="zn540-1tb: no published result was measured on it alone"):
+        devices_to_validate(["wd-ultrastar-dc-zn540-1tb"])

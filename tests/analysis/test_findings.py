@@ -106,7 +106,7 @@ def test_workloads_without_a_winner_are_counted_apart_from_level_ones():
         ],
         [A, B],
     )
-    assert findings(view)[0].text == "Of 3 workloads Drive B leads 1, 1 is level and 1 has no winner."
+    assert findings(view)[0].text == "3 workloads: Drive B leads 1, 1 is level and 1 has no winner."
 
 
 def test_one_target_is_given_its_figure_and_interval():
@@ -128,7 +128,7 @@ def test_the_lead_over_all_workloads_is_counted():
         Measured("twin:b", rates(50_000, seed=1), step="mixed"),
     ]
     overall = findings(run_view(measured, [A, B]))[0]
-    assert overall.text == "Of 3 workloads Drive A leads 2 and Drive B leads 1."
+    assert overall.text == "3 workloads: Drive A leads 2 and Drive B leads 1."
 
 
 def test_the_halves_of_a_mix_are_ranked_by_their_sum():

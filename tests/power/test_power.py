@@ -120,6 +120,16 @@ def test_csv_that_grows_is_read_line_by_line_and_begun_again_when_it_was_replace
     assert source.read() == [(NOW + 9, 90.0)]
 
 
+def test_empty_rows_and_lone_carriage_returns_cost_their_line_and_not_the_meter(tmp_path: Path) -> None:
+    file = tmp_path / "power.csv"
+    file.write_bytes(f"time,watts\r\n\r\n{NOW},10\r\n\r{NOW + 1},20\r,\n{NOW + 2},30\n".encode())
+    source = CsvFile(file)
+    assert (NOW, 10.0) in source.read()
+    with file.open("ab") as more:
+        more.write(f"\r\n\r\n,,\n\r\r\n{NOW + 3},40\n".encode())
+    assert source.read() == [(NOW + 3, 40.0)]
+
+
 @pytest.mark.parametrize(
     ("meter", "says"),
     [

@@ -127,7 +127,7 @@ def test_findings_say_who_leads_what_is_simulated_and_how_near_published_figures
     comparison: Comparison,
 ) -> None:
     told = finding_texts(comparison)
-    assert told.overall == "Of 4 workloads WD Ultrastar DC SN861 is ahead in 3 and 1 is level."
+    assert told.overall == "4 workloads: WD Ultrastar DC SN861 is ahead in 3 and 1 is level."
     assert "4 of 5 targets are twins" in told.remarks[-1]
     assert "the median difference is" in told.agreement
 

@@ -195,7 +195,7 @@ def _overall(view: RunView, outcomes: Sequence[Finding]) -> Iterable[Finding]:
     if level == without_winner == 0 and len(wins) == 1:
         text = f"{view.label(next(iter(wins)))} {leads(view)} all {len(contested)} workloads."
     else:
-        text = f"Of {len(contested)} workloads {joined(parts)}."
+        text = f"{len(contested)} workloads: {joined(parts)}."
     yield Finding(
         "overall", text + behind, tuple(wins), None, {target: float(count) for target, count in wins.items()}
     )

@@ -46,7 +46,7 @@ def devices_to_validate(names: Sequence[str]) -> list[Device]:
                 f"{device.name} has no twin, so there is nothing to validate",
                 "`fathom catalog` lists those that do",
             )
-        if device.starts_settled and not every_case(device):
+        if not every_case(device):
             systems = " or ".join(f"`fathom validate {name}`" for name in _systems_with(device.name))
             raise UsageError(f"{device.name}: no published result was measured on it alone", systems or None)
     return devices

@@ -52,12 +52,13 @@ def _table(found: Sequence[Disk]) -> Table:
     groups = [_group(kind, title, found, sources) for kind, title in KINDS.items()]
     several = any(disk.parts for disk in found)
     footnotes = [
-        f"Of one drive{': a total over its drives, all at work at once' if several else ''}. Sequential in MB/s "
-        "(10⁶ B/s), random in IOPS; ± is half the 95 % interval of the mean rate. Ratios with their 95 % interval; "
-        "level: it includes 1.",
-        "Rates are those that reached the medium behind the transient at the start of a step (MSER-5), in which caches "
-        "fill. Beneath stands what the host saw where its page cache took more; whole windows, cache included, are "
-        "among the results.",
+        "Figures are per drive"
+        f"{'; all drives of an array work at once, and their total is divided by their number' if several else ''}. "
+        "Sequential in MB/s (10⁶ B/s), random in IOPS; ± is half the 95 % interval of the mean rate. "
+        "Ratios have their 95 % interval; level: it includes 1.",
+        "Rates are those that reached the medium, without the transient at the start of a step (MSER-5) in which "
+        "caches fill. The line beneath shows what the host saw where its page cache took more. The results have "
+        "whole windows, cache included.",
         f"memory: what the host saw is more than {IN_MEMORY:g} times what arm and platters allow. The verdict leaves "
         "such a workload out.",
         *(f"[{number}] {source}" for number, source in enumerate(sources, 1)),
