@@ -99,7 +99,7 @@ def copied(tmp_path: Path) -> Path:
 def test_the_recipe_for_a_report_section_puts_it_on_the_page(copied: Path, tmp_path: Path):
     name, source = saved(section("A report section"))
     (copied / "python/fathom/report/sections" / name).write_text(source)
-    run = "fathom run four-corners null: --quick"
+    run = "fathom run four-corners twin:samsung-pm9a3-7.68tb --quick"
     carried_out([run], tmp_path, PYTHONPATH=str(copied / "python"))
     [page] = (tmp_path / "runs").glob("*/report.html")
     assert "The longest I/Os" in page.read_text()

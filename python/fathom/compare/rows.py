@@ -80,7 +80,7 @@ class Result:
     new: str
     pairs: Sequence[Compared]
     confidence: float
-    """Of each interval; all hold together with 95 %."""
+    """The confidence of each interval; all hold together with 95 %."""
     level_pct: float
     gates: Sequence[Gate]
 

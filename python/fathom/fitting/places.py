@@ -7,7 +7,7 @@ shows the skew without knowing which place is the how-hottest. So sampling does 
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from math import expm1, log
+from math import log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ _GAIN = 10.0
 _BOUNDARY_GAIN = 15.0
 """Log-likelihood that a boundary between bands must gain: there are 199 places for it."""
 _LEAST_RATIO = 1.25
-"""Of the densest band over the sparsest."""
+"""Least ratio of the densest band to the sparsest."""
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -192,24 +192,3 @@ def _rank_groups(places: int) -> tuple[Floats, Floats]:
     middle = np.exp((np.log(bounds[:-1] + 1) + np.log(bounds[1:])) / 2)
     ranks: Floats = np.concatenate([first, middle]).astype(np.float64)
     return ranks, np.concatenate([np.ones(single), weights]).astype(np.float64)
-
-
-def share_of_hottest(heat: Heat, places: int, hottest: float) -> float:
-    """Returns which share of the accesses the hottest share of the places gets."""
-    if heat.bands:
-        left, got = hottest, 0.0
-        for band in sorted(heat.bands, key=lambda band: -band.access / max(band.area, 1e-12)):
-            taken = min(left, band.area)
-            got, left = got + band.access * taken / band.area, left - taken
-        return got
-    if not heat.theta:
-        return hottest
-    return _harmonic(hottest * places, heat.theta) / _harmonic(places, heat.theta)
-
-
-def _harmonic(most: float, theta: float) -> float:
-    """Returns about the sum of k^-theta for k = 1 to `most`: the integral from 1/2 to most + 1/2."""
-    low, high = log(0.5), log(most + 0.5)
-    if abs(1 - theta) < 1e-9:
-        return high - low
-    return (expm1((1 - theta) * high) - expm1((1 - theta) * low)) / (1 - theta)

@@ -15,7 +15,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from fathom.errors import FathomError, RefusedError, UsageError
 
 MOST_BYTES = 64 << 20
-"""Of one frame. A second of a load is a few KiB, the recording of an hour some hundred."""
+"""The longest frame. A second of a load takes a few KiB, the recording of an hour some hundred."""
 MOST_NOISE_BYTES = 64 << 10
 """What a login shell may print before the agent's first word."""
 MOST_WORDS = 500

@@ -11,8 +11,8 @@ from fathom.imports.fio_names import ON_NAMES
 
 @dataclass(frozen=True)
 class Files:
-    """Paths of devices or files. `own` says that fio names them itself, one for each of its jobs. Of a set of files
-    (`nrfiles`) it is the directory.
+    """Paths of devices or files. `own` says that fio names them itself, one per job. The path of a set of files
+    (`nrfiles`) is its directory.
     """
 
     paths: tuple[str, ...]

@@ -217,7 +217,11 @@ class FileRun(Loops):
         general: Definition,
         draft: Draft,
     ) -> None:
-        """Of a file. Raises UsageError."""
+        """Reads what the file says.
+
+        Raises:
+            UsageError: a key of raw storage, or a value that is none.
+        """
         super().__init__(run, general, draft)
         if given := run.get(*_OF_RAW):
             raise given.error("is of raw I/O, or has no counterpart on files", "leave it out")

@@ -21,7 +21,7 @@ Bounds = tuple[float, float]
 Edge = Mapping[str, object]
 MEAN = "mean_us"
 MOST_SECONDS = 1 << 20
-"""Of all edges that one query takes: some 200 MB."""
+"""One query takes the edges of at most this many seconds: some 200 MB."""
 
 SECONDS = f"""
     with seconds as (

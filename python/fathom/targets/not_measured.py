@@ -10,7 +10,7 @@ class Quantity(StrEnum):
 
     DRIVE = "traffic, temperature, media writes and WAF"
     ENERGY = "energy"
-    """Of a drive: a power meter measures it too."""
+    """The energy of a drive; a power meter measures it too."""
     MEDIA_WRITES = "media writes and WAF"
     TEMPERATURE = "temperature"
     CPU_FREQUENCY = "CPU frequency"

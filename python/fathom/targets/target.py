@@ -100,8 +100,8 @@ class Identity:
 class FileId(NamedTuple):
     """Which file or device a path leads to: no other has it while this one is open.
 
-    `device` is the number of the device that a file or directory is on, `inode` its number there. Of a device's node
-    `device` is the number of that device and `inode` 0.
+    `device` is the number of the device that a file or directory is on, `inode` its number there. For the node of a
+    device, `device` is the number of that device and `inode` is 0.
     """
 
     device: int

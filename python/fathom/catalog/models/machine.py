@@ -17,9 +17,9 @@ class Machine(Strict):
     count: Count = 1
     model: Text
     cpu: Text | None = None
-    """Of one machine."""
+    """The processors of one machine."""
     memory: Text | None = None
-    """Of one machine."""
+    """The memory of one machine."""
     network: Text | None = None
     """Adapters or ports of one machine that carry the load."""
     link: Text | None = None

@@ -222,7 +222,7 @@ def _costs(found: Sequence[Disk], prices: Prices) -> Table:
         Item("Power", "W, 4 KiB random reads"),
     ]
     rows = [Row(Item(disk.name, slot=slot(disk.column.index)), _cost_cells(disk, prices)) for disk in found]
-    notes = ["Of one drive.", NOTE, *([prices.note] if prices.note else [])]
+    notes = ["Figures are per drive.", NOTE, *([prices.note] if prices.note else [])]
     notes += dict.fromkeys(
         f"{disk.name}: {without_document(price.source)}" for disk in found if (price := _price(disk, prices))
     )
