@@ -217,10 +217,10 @@ class FileRun(Loops):
         general: Definition,
         draft: Draft,
     ) -> None:
-        """Reads what the file says.
+        """Reads a run definition (rd) of files.
 
         Raises:
-            UsageError: a key of raw storage, or a value that is none.
+            UsageError: a key has no counterpart, or a value is wrong.
         """
         super().__init__(run, general, draft)
         if given := run.get(*_OF_RAW):
