@@ -95,7 +95,7 @@ def _key_figure(feeds: Sequence[Feed], together: Figure) -> KeyFigure:
     best = min(settled, key=lambda place: counts[place])
     sentence = f"{counts[best]} drives of {names[best]} fill one H100: each sustains {feeds[best].least_gbps:.1f} GB/s."
     reasons = [
-        f"{counts[place]} drives of {names[place]} do so too, at {feeds[place].least_gbps:.1f} GB/s each."
+        f"{names[place]} needs {counts[place]}, at {feeds[place].least_gbps:.1f} GB/s each."
         for place in settled
         if place != best
     ]
