@@ -22,7 +22,7 @@ def test_a_drive_that_erases_itself_shows_how_far_it_has_come_and_what_is_left(
     console = Console(file=written, force_terminal=True, width=140)
     with LiveObserver(console, [target]) as observer:
         observer.step_started(target, 1, 4, step)
-        observer.progressed(target, Progress(60.0, 0, 0.0, 0.0, None, 0, "erases itself", share))
+        observer.progressed(target, Progress(60.0, 0, 0.0, 0.0, None, 0, "erases itself", share=share))
         deadline = time.monotonic() + 30
         while "erases itself" not in written.getvalue() and time.monotonic() < deadline:
             time.sleep(0.05)

@@ -1,14 +1,19 @@
 """The server's pages in a browser: wide and narrow, light and dark, by keyboard, with the rules of axe-core."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from live_runs import end, going, live_run
 
-from serve_client import Served
+from fathom.runs.live import write_live
+from fathom.serve.settings import settings_of
+from serve_client import Served, serving
 from synthetic import Visit
 
 FIRST, SECOND = "20261120-231500-four-corners-aaaa", "20261121-231500-four-corners-bbbb"
+GOING = "20261125-151500-four-corners-live"
 PATIENCE_MS = 120_000
 OWN = ("/", f"/runs/{FIRST}/about", "/phone", "/nothing")
 
@@ -58,3 +63,60 @@ def test_a_report_is_reached_from_the_list_by_keyboard_and_leads_back(
     seen.page.get_by_role("link", name="All runs").click()
     seen.page.wait_for_url(f"{served.url}/", timeout=PATIENCE_MS)
     assert seen.page.get_by_role("heading", level=1).inner_text().startswith("4 runs")
+
+
+@pytest.fixture
+def watched(home: Path, tmp_path: Path) -> Iterator[Served]:
+    """A server of one run, which goes on."""
+    with (
+        going(home / FIRST, tmp_path / GOING),
+        serving(settings_of(tmp_path, "127.0.0.1:0", None)) as server,
+    ):
+        yield server
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_live_page_fits_follows_the_rules_of_access_and_asks_nobody_else(
+    watched: Served, visit: Callable[..., Visit], width: int, dark: bool
+) -> None:
+    seen = visit(f"{watched.url}/runs/{GOING}/live", width=width, dark=dark)
+    found = Axe().run(seen.page)
+    assert found.violations_count == 0, found.generate_report()
+    assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+    chart = seen.page.locator(".spark.rate svg").first.bounding_box()
+    assert chart is not None
+    assert chart["y"] + chart["height"] <= 900
+    assert_stays_here(seen, watched)
+    assert seen.complaints == []
+
+
+def test_a_live_page_moves_by_itself_and_opens_the_report_at_the_end(
+    home: Path, tmp_path: Path, visit: Callable[..., Visit]
+) -> None:
+    with serving(settings_of(tmp_path, "127.0.0.1:0", None)) as served:
+        with going(home / FIRST, tmp_path / GOING) as run:
+            seen = visit(f"{served.url}/runs/{GOING}/live")
+            line = seen.page.locator('[data-path="0.rate-path"]')
+            before = line.get_attribute("d")
+            write_live(run, live_run(run, iops=1234.0))
+            seen.page.get_by_text("1,234 IOPS").first.wait_for(timeout=PATIENCE_MS)
+            assert line.get_attribute("d") != before
+            end(run)
+        seen.page.wait_for_url(f"{served.url}/runs/{GOING}", timeout=PATIENCE_MS)
+        assert "Four corners" in seen.page.title()
+        assert seen.complaints == []
+        assert_stays_here(seen, served)
+
+
+def test_a_live_page_says_when_its_run_was_killed_and_asks_no_more(
+    home: Path, tmp_path: Path, visit: Callable[..., Visit]
+) -> None:
+    with serving(settings_of(tmp_path, "127.0.0.1:0", None)) as served:
+        with going(home / FIRST, tmp_path / GOING):
+            seen = visit(f"{served.url}/runs/{GOING}/live")
+        seen.page.get_by_text("This run was killed").wait_for(timeout=PATIENCE_MS)
+        asked = len(seen.requests)
+        seen.page.wait_for_timeout(4000)
+        assert len(seen.requests) == asked
+        assert seen.page.get_by_text("812.3k IOPS").first.is_visible()

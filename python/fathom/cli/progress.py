@@ -16,6 +16,7 @@ from fathom.method.method import Step
 from fathom.output.terminal import Terminal
 from fathom.output.text import duration, iops_text, latency_text, mbps_text
 from fathom.runs.store import StepOutcome
+from fathom.session.remaining import Remaining, remaining_of
 from fathom.session.stepper import Progress
 from fathom.targets.target import Target
 
@@ -117,7 +118,7 @@ class LiveObserver:
 
 
 #: Columns and their widths; on a narrow terminal the first of `DISPENSABLE` go first.
-WIDTHS = {"target": 22, "step": 26, "bar": 8, "rate": 11, "latency": 8, "left": 12, "state": 20}
+WIDTHS = {"target": 22, "step": 24, "bar": 8, "rate": 11, "latency": 8, "left": 14, "state": 20}
 DISPENSABLE = ("state", "bar", "latency")
 
 
@@ -139,42 +140,27 @@ def _cells(line: _Line) -> dict[str, Text | str | ProgressBar]:
     cells["step"] = f"{line.number}/{line.total} {step.name}"
     if progress is None:
         return cells | {"bar": ProgressBar(total=1, completed=0, width=WIDTHS["bar"])}
-    fraction, left_s = _share_done(step, line.target, progress)
+    remaining = remaining_of(step, line.target, progress)
     return cells | {
-        "bar": ProgressBar(total=1, completed=fraction, width=WIDTHS["bar"]),
+        "bar": ProgressBar(total=1, completed=remaining.share, width=WIDTHS["bar"]),
         "rate": "" if step.kind == "purge" else _rate(step, progress),
         "latency": latency_text(progress.mean_us),
-        "left": "" if left_s is None else _left(step, line.target, left_s),
+        "left": _left(line.target, remaining),
         "state": Text(progress.state, style="dim"),
     }
 
 
-def _left(step: Step, target: Target, left_s: float) -> str:
-    """Returns the time left: at most, for a precondition; in virtual time, for a twin."""
-    at_most = "≤ " if step.steady else ""
-    return f"{at_most}{duration(round(left_s))}{' virt.' if target.kind == 'twin' else ''}"
+def _left(target: Target, remaining: Remaining) -> str:
+    """Returns the time left: at most, where the step may end sooner; in virtual time, for a twin."""
+    if remaining.left_s is None:
+        return ""
+    at_most = "≤ " if remaining.at_most else ""
+    return f"{at_most}{duration(round(remaining.left_s))}{' virt.' if target.kind == 'twin' else ''}"
 
 
 def _rate(step: Step, progress: Progress) -> str:
     large = step.job.largest_block_bytes >= LARGE_BLOCK_BYTES
     return mbps_text(progress.mbps) if large else iops_text(progress.iops)
-
-
-def _share_done(step: Step, target: Target, progress: Progress) -> tuple[float, float | None]:
-    """Returns the share of the step done, 0..1, and the seconds left at the present rate."""
-    if progress.share is not None:
-        left_s = progress.elapsed_s * (1 / progress.share - 1) if progress.share else None
-        return progress.share, left_s
-    job = step.job
-    total_bytes = job.bytes
-    if job.region_multiple is not None:
-        total_bytes = round(job.region_multiple * job.region_on(target.capacity_bytes)[1])
-    if total_bytes:
-        left = max(0, total_bytes - progress.moved_bytes) / (progress.mbps * 1e6) if progress.mbps else None
-        return min(1.0, progress.moved_bytes / total_bytes), left
-    if job.time_s:
-        return min(1.0, progress.elapsed_s / job.time_s), max(0.0, job.time_s - progress.elapsed_s)
-    return 0.0, None
 
 
 def _steadiness(outcome: StepOutcome) -> str:

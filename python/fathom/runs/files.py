@@ -10,17 +10,22 @@ from pathlib import Path
 from fathom.errors import FathomError
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Replaces `path` by `text`, surviving a crash at any moment."""
+def write_atomically(path: Path, text: str, *, durable: bool = True) -> None:
+    """Replaces `path` by `text`, surviving a crash at any moment.
+
+    Without `durable` it does not wait for the disk: a power cut may then leave an empty file.
+    """
     temporary = path.with_name(f".{path.name}.new")
     # In a folder that others may write to, the name may be a link to a file of somebody else.
     temporary.unlink(missing_ok=True)
     with temporary.open("x", encoding="utf-8") as file:
         file.write(text)
         file.flush()
-        os.fsync(file.fileno())
+        if durable:
+            os.fsync(file.fileno())
     temporary.replace(path)
-    sync_directory(path.parent)
+    if durable:
+        sync_directory(path.parent)
 
 
 def write_json(path: Path, document: Mapping[str, object]) -> None:

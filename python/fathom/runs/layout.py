@@ -5,6 +5,8 @@ from pathlib import Path
 RUN = "run.json"
 JOURNAL = "journal.jsonl"
 MANIFEST = "manifest.json"
+LIVE = "live.json"
+"""How far a run is, only while a process writes it. No checksum covers it."""
 STEPS = "steps"
 STEP = "step.json"
 SET_ASIDE = "damaged"

@@ -1,4 +1,4 @@
-"""`fathom serve`: runs, reports and comparisons as pages of a web server on this machine.
+"""`fathom serve`: runs, those that go on too, reports and comparisons as pages of a web server on this machine.
 
 It reads run directories, writes tags and notes beside them, and starts nothing. Read `app` for the pages, `access` for
 who may see them.

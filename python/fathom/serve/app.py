@@ -1,6 +1,6 @@
 """The server's pages and what each is made of. Who may see them is decided in `access`, before anything here runs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -14,11 +14,15 @@ from fathom.errors import FathomError, UsageError
 from fathom.report import style
 from fathom.runs.document import RunDocument
 from fathom.runs.labels import Labels, read_labels, write_labels
+from fathom.runs.live import read_live
 from fathom.serve import renders
 from fathom.serve.access import Access
 from fathom.serve.folder import NoRunError, run_at
 from fathom.serve.forms import read_form
-from fathom.serve.index import AT_ONCE, STATES, Filters, RunIndex, choices
+from fathom.serve.index import AT_ONCE, STATES, Filters, RunIndex, RunRow, choices
+from fathom.serve.live import add_live
+from fathom.serve.live_events import TooManyStreamsError
+from fathom.serve.live_view import progress_of
 from fathom.serve.pages import (
     SCRIPT_TYPE,
     STYLE_TYPE,
@@ -36,6 +40,9 @@ from fathom.serve.settings import Settings
 MOST_RUNS = 12
 """Runs on one page: colours repeat after eight, and a page of many has many MB."""
 
+SCRIPTS = ("serve.js", "live.js")
+STATUS_OF = ((NoRunError, 404), (TooManyStreamsError, 503), (UsageError, 400))
+"""The status of errors; any other is 422."""
 
 Names = Annotated[list[str], Query(alias="run", max_length=MOST_RUNS)]
 
@@ -61,6 +68,7 @@ def make_app(settings: Settings) -> FastAPI:
     _add_assets(app)
     _add_list(app, settings, index)
     _add_runs(app, settings, pages)
+    add_live(app, settings)
     _add_several(app, settings, pages)
     app.add_middleware(Access, settings=settings)
     return app
@@ -71,7 +79,7 @@ def _add_problems(app: FastAPI) -> None:
 
     @app.exception_handler(FathomError)
     def _of_user(request: Request, error: FathomError) -> Response:
-        status = 404 if isinstance(error, NoRunError) else 400 if isinstance(error, UsageError) else 422
+        status = next((number for kind, number in STATUS_OF if isinstance(error, kind)), 422)
         return problem_page(status, f"{error.message}.", _sentence(error.hint))
 
     @app.exception_handler(HTTPException)
@@ -100,9 +108,12 @@ def _add_assets(app: FastAPI) -> None:
     def _style() -> Response:
         return _kept(stylesheet(), STYLE_TYPE)
 
-    @app.get("/assets/serve.js")
-    def _script() -> Response:
-        return _kept(own_asset("serve.js"), SCRIPT_TYPE)
+    for name in SCRIPTS:
+        app.add_api_route(f"/assets/{name}", _script(name))
+
+
+def _script(name: str) -> Callable[[], Response]:
+    return lambda: _kept(own_asset(name), SCRIPT_TYPE)
 
 
 def _kept(text: str, kind: str) -> Response:
@@ -122,10 +133,12 @@ def _add_list(app: FastAPI, settings: Settings, index: RunIndex) -> None:
     ) -> HTMLResponse:
         filters, rows = Filters(q, method, target, state, tag), index.rows()
         kept = [row for row in rows if filters.keeps(row)]
+        shown = kept[(page - 1) * AT_ONCE : page * AT_ONCE]
         return show(
             "list.html.jinja",
             here="/",
-            rows=kept[(page - 1) * AT_ONCE : page * AT_ONCE],
+            rows=shown,
+            far=_far(settings, shown),
             running=sum(row.state == "running" for row in rows),
             count=len(rows),
             kept=len(kept),
@@ -142,6 +155,13 @@ def _add_list(app: FastAPI, settings: Settings, index: RunIndex) -> None:
     @app.get("/phone")
     def _phone() -> HTMLResponse:
         return show("phone.html.jinja", here="/phone", link=phone_link(settings, "/"))
+
+
+def _far(settings: Settings, rows: Iterable[RunRow]) -> dict[str, str]:
+    """Returns how far each run is that goes on, by its name."""
+    going = [row.name for row in rows if row.state == "running"]
+    found = {name: read_live(settings.runs / name) for name in going}
+    return {name: progress_of(live) for name, live in found.items() if live}
 
 
 def _add_runs(app: FastAPI, settings: Settings, pages: Renders) -> None:

@@ -37,7 +37,7 @@ def check_plain(run: Path) -> None:
     for folder, folders, names in os.walk(run):
         for name in (*folders, *names):
             path = Path(folder, name)
-            if stat.S_IFMT(path.lstat().st_mode) not in (stat.S_IFREG, stat.S_IFDIR):
+            if _kind(path) not in (None, stat.S_IFREG, stat.S_IFDIR):
                 raise FathomError(
                     f"run {run.name}: {path.relative_to(run)} is a link or a special file, so it is not opened",
                     "look where it leads; a run of Fathom has neither",
@@ -66,6 +66,14 @@ def stamp_of(path: Path) -> Stamp:
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _kind(path: Path) -> int | None:
+    """Returns the type of a file; None for one that the run's writer has just replaced."""
+    try:
+        return stat.S_IFMT(path.lstat().st_mode)
+    except FileNotFoundError:
+        return None
 
 
 def _is_folder(path: Path) -> bool:

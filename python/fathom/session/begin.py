@@ -20,6 +20,7 @@ from fathom.runs.layout import is_run
 from fathom.runs.reader import Run
 from fathom.runs.store import RunStore
 from fathom.runs.writer import writing_run
+from fathom.session.live import LiveFile
 from fathom.session.options import Options
 from fathom.session.record import new_document
 from fathom.session.session import Session
@@ -39,7 +40,7 @@ def start_run(method: Method, targets: Sequence[Target], options: Options) -> Ru
     path = (options.out or runs_home()) / run_id
     with _run_named(path), _claimed(method, targets, options) as ready, writing_run(path):
         store = RunStore.create(path, new_document(run_id, method, ready, options))
-        return Session(store, method, ready, options, meter).run()
+        return _watched_session(store, method, ready, options, meter)
 
 
 def repeat_run(
@@ -81,7 +82,19 @@ def resume_run(path: Path, options: Options) -> Run:
         options.initiator.go_on(target, _parts_of(document, target))
     meter = _meter(options, targets)
     with writing_run(path), _run_named(path), _claimed(method, targets, options) as ready:
-        return Session(RunStore.reopen(path), method, ready, options, meter).run()
+        return _watched_session(RunStore.reopen(path), method, ready, options, meter)
+
+
+def _watched_session(
+    store: RunStore,
+    method: Method,
+    targets: Sequence[Target],
+    options: Options,
+    meter: PowerMeter | None,
+) -> Run:
+    """Runs a session, with its live.json for other processes to watch."""
+    with LiveFile(store.path, method, targets, options.observer) as observer:
+        return Session(store, method, targets, replace(options, observer=observer), meter).run()
 
 
 def _parts_of(document: RunDocument, target: Target) -> dict[str, Identity]:

@@ -66,8 +66,14 @@ class Progress:
     mean_us: float | None
     rounds: int
     state: str
+    steady: bool | None = None
+    """Whether the target is steady by the rounds of the step; None where the step judges none."""
     share: float | None = None
     """Share done, 0..1, where neither time nor bytes show it: a drive that erases itself."""
+    simulated_bytes: int | None = None
+    """Capacity that a twin simulates; None for what is no twin."""
+    parts: int = 1
+    """Drives or hosts that move the bytes."""
 
 
 class _Rounds:
@@ -140,7 +146,7 @@ def run_step(
                     enough = True
                     if backend.real_time:
                         handle.stop()
-                on_progress(_progress(interval, moved_bytes, rounds))
+                on_progress(_progress(interval, moved_bytes, rounds, backend))
             _answer_hold(handle, enough)
     except KeyboardInterrupt:
         # The second request to end: what hangs is not waited for, what was measured is kept.
@@ -252,7 +258,9 @@ def _answer_hold(handle: Handle, enough: bool) -> None:
         handle.proceed()
 
 
-def _progress(interval: _core.Interval, moved_bytes: int, rounds: _Rounds | None) -> Progress:
+def _progress(
+    interval: _core.Interval, moved_bytes: int, rounds: _Rounds | None, backend: Backend
+) -> Progress:
     ops, seconds = interval.ops, interval.length_s
     n = sum(op.n for op in ops)
     return Progress(
@@ -263,4 +271,7 @@ def _progress(interval: _core.Interval, moved_bytes: int, rounds: _Rounds | None
         mean_us=mean_by_count((op.n, op.mean_us) for op in ops),
         rounds=rounds.count if rounds else 0,
         state=rounds.steady.state if rounds else "",
+        steady=rounds.steady.steady if rounds else None,
+        simulated_bytes=backend.capacity_bytes,
+        parts=max(1, len(backend.parts)),
     )

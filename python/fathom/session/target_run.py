@@ -243,7 +243,7 @@ class TargetRun:
 
         def show(elapsed_s: float, share: float | None) -> None:
             state = who if share is None else f"{who}, {percent(share)} done"
-            progress = Progress(elapsed_s, 0, 0.0, 0.0, None, 0, state, share)
+            progress = Progress(elapsed_s, 0, 0.0, 0.0, None, 0, state, share=share)
             self.options.observer.progressed(self.target, progress)
 
         return show

@@ -1,0 +1,47 @@
+"""The pages of runs that go on: the page itself, and the stream that moves it."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from fastapi import FastAPI, Response
+from fastapi.responses import RedirectResponse, StreamingResponse
+
+from fathom.runs.document import RunDocument
+from fathom.runs.live import life_of, read_live
+from fathom.serve.folder import run_at
+from fathom.serve.live_events import STREAM_TYPE, LiveStreams, has_ended
+from fathom.serve.live_view import view_before, view_of
+from fathom.serve.pages import run_address, show
+from fathom.serve.settings import Settings
+
+KILLED = "This run was killed: no process writes it. `fathom resume` continues it."
+
+
+def add_live(app: FastAPI, settings: Settings) -> None:
+    """Adds the page of a run that goes on, and its events."""
+    streams = LiveStreams()
+
+    @app.get("/runs/{name}/live")
+    def _live(name: str) -> Response:
+        run = run_at(settings.runs, name)
+        if has_ended(run):
+            return RedirectResponse(run_address(name), 303)
+        document, live, now = RunDocument.load(run), read_live(run), datetime.now(UTC)
+        life = life_of(run, live, now) if live else "running"
+        view = view_of(live, life, now) if live else view_before(document)
+        if document.status == "killed":
+            view = replace(view, notice=KILLED)
+        return show(
+            "live.html.jinja",
+            here="/",
+            name=name,
+            document=document,
+            view=view,
+            values=view.fields(),
+            killed=KILLED,
+        )
+
+    @app.get("/runs/{name}/live/events")
+    def _events(name: str) -> Response:
+        run = run_at(settings.runs, name)
+        return StreamingResponse(streams.stream(run), media_type=STREAM_TYPE)
