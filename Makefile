@@ -23,17 +23,21 @@ test: test-rust test-python ## Every test: Rust, then Python (in a real browser 
 test-rust:
 	cargo test --workspace --exclude bindings --quiet
 
-# Fuzzing takes what the other tests leave of the processors.
+# Python in two halves at once, with fuzzing in what they leave of the processors.
+# Tests start `fathom` several hundred times: its compiled modules are kept, whatever the environment says.
+FIRST_HALF := $(addprefix tests/,analysis catalog exports fleet imports power report results serve statistics targets \
+  traces validation)
+KEPT_BYTECODE := unset PYTHONDONTWRITEBYTECODE; export PYTHONPYCACHEPREFIX='$(CURDIR)/target/pycache'
 test-python: $(TOOLS)
-	@mkdir -p target
-	@nice -n 5 $(BIN)/pytest tests/fuzz >target/fuzz.log 2>&1 & fuzz=$$!; status=0; \
-	  $(BIN)/pytest --ignore=tests/fuzz || status=$$?; \
-	  wait $$fuzz || status=$$?; cat target/fuzz.log; exit $$status
+	@$(KEPT_BYTECODE); $(BIN)/python tools/side_by_side.py \
+	  fuzz 'nice -n 5 $(BIN)/pytest tests/fuzz' \
+	  first-half '$(BIN)/pytest $(FIRST_HALF)' \
+	  second-half '$(BIN)/pytest tests --ignore=tests/fuzz $(addprefix --ignore=,$(FIRST_HALF))'
 
 test-full: test ## Also the long tests: ten minutes of fuzzing per parser, hundreds of kills, hours of soak
 	FATHOM_FUZZ_SECONDS=600 FATHOM_FUZZ_SEED=$$(date +%s) cargo test -p trace --test fuzz -- --nocapture
 	FATHOM_FUZZ_SECONDS=600 FATHOM_FUZZ_SEED=$$(date +%s) $(BIN)/pytest tests/fuzz
-	$(BIN)/pytest -m long
+	$(KEPT_BYTECODE); $(BIN)/pytest -m long
 
 test-vm: $(TOOLS) ## Drivers and power cuts of the kernel in throw-away guests; as root on Debian (a quarter of an hour)
 	@tests/vm/run $(ARGS)
