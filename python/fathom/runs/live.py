@@ -1,7 +1,7 @@
 """live.json: how far a run is, for those who watch it from another process.
 
-The writer replaces it once a second and removes it at the end. A run that was killed leaves it; `life_of` recognises that.
-Nothing is made from it, and no checksum covers it.
+The writer replaces it once a second and removes it at the end. A run that was killed leaves it, which `life_of`
+recognises. Nothing is made from it, and no checksum covers it.
 """
 
 import os

@@ -23,6 +23,7 @@ from fathom.serve.index import AT_ONCE, STATES, Filters, RunIndex, RunRow, choic
 from fathom.serve.live import add_live
 from fathom.serve.live_events import TooManyStreamsError
 from fathom.serve.live_view import progress_of
+from fathom.serve.metrics import add_metrics
 from fathom.serve.pages import (
     SCRIPT_TYPE,
     STYLE_TYPE,
@@ -69,6 +70,7 @@ def make_app(settings: Settings) -> FastAPI:
     _add_list(app, settings, index)
     _add_runs(app, settings, pages)
     add_live(app, settings)
+    add_metrics(app, settings, index)
     _add_several(app, settings, pages)
     app.add_middleware(Access, settings=settings)
     return app
