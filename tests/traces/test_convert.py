@@ -13,7 +13,7 @@ from samples import EXPECTED, SAMPLES
 from test_formats import of_text, read
 
 from fathom.errors import RefusedError, UsageError
-from fathom.traces.batch import Batch
+from fathom.traces.batch import NO_NAME, Batch
 from fathom.traces.convert import convert
 from fathom.traces.opening import open_trace
 
@@ -132,3 +132,13 @@ def test_a_damaged_or_foreign_parquet_is_refused_in_one_line(tmp_path: Path):
     pq.write_table(pq.read_table(out).drop_columns(["flags"]), foreign)
     with pytest.raises(UsageError, match="flags"):
         open_trace(foreign)
+
+
+def test_a_parquet_trace_without_threads_and_cpus_is_still_read(tmp_path: Path):
+    out, older = tmp_path / "out.parquet", tmp_path / "older.parquet"
+    convert(of_text(tmp_path, SAMPLES["blkparse"].text), out)
+    pq.write_table(pq.read_table(out).drop_columns(["pid", "cpu"]), older)
+    before, after = read(open_trace(out)), read(open_trace(older))
+    same(before, after, ("issue_ns", "latency_ns", "offset_bytes", "size_bytes", "operation", "process"))
+    assert set(before.cpu.tolist()) == {1}
+    assert set(after.cpu.tolist()) == set(after.pid.tolist()) == {NO_NAME}

@@ -11,7 +11,7 @@ from samples import EXPECTED, SAMPLES, Sample, blktrace_files
 
 from fathom._core import TRACE_FORMATS, TRACE_OPERATIONS
 from fathom.errors import FathomError, UsageError
-from fathom.traces.batch import NO_LATENCY, Batch, Trace
+from fathom.traces.batch import NO_LATENCY, NO_NAME, Batch, Trace
 from fathom.traces.opening import open_trace
 
 LETTERS = {"R": "read", "W": "write"}
@@ -177,12 +177,13 @@ def test_a_line_without_end_needs_no_memory_and_is_one_wrong_line(tmp_path: Path
 def test_a_requeued_and_an_unfinished_request_are_counted(tmp_path: Path):
     text = (
         "8,0 0 1 0.000001000 1 D R 0 + 8 [a]\n8,0 0 2 0.000002000 1 D R 8 + 8 [a]\n"
-        "8,0 0 3 0.000003000 1 D R 0 + 8 [a]\n8,0 0 4 0.000009000 1 C R 0 + 8 [0]\n"
+        "8,0 0 3 0.000002500 1 R R 0 + 8 [0]\n8,0 0 3 0.000003000 1 D R 0 + 8 [a]\n"
+        "8,0 0 4 0.000009000 1 C R 0 + 8 [0]\n"
         "8,0 0 5 0.000010000 1 C W 64 + 8 [0]\n"
     )
     trace = of_text(tmp_path, text)
     ios = read(trace)
-    # The second issue of the first request stands for it.
+    # The device gave the first request back: its second issue stands for it.
     assert ios.latency_ns.tolist() == [int(NO_LATENCY), 6000]
     assert (trace.findings.unfinished, trace.findings.unknown) == (1, 1)
 
@@ -198,3 +199,14 @@ def test_a_folder_or_a_missing_file_is_refused(tmp_path: Path):
     for path in (tmp_path, tmp_path / "none"):
         with pytest.raises(FathomError):
             open_trace(path)
+
+
+def test_thread_and_cpu_of_an_issue_are_read_where_a_format_has_them(tmp_path: Path):
+    for name in ("blkparse", "blktrace"):
+        ios = read(of_text(tmp_path, SAMPLES[name].text))
+        assert set(ios.pid.tolist()) == {1234}
+    assert set(read(of_text(tmp_path, SAMPLES["blkparse"].text)).cpu.tolist()) == {1}
+    assert set(read(of_text(tmp_path, SAMPLES["msr"].text)).cpu.tolist()) == {NO_NAME}
+    lines = "1,R,0,512,7,\n2,R,0,512,,3\n"
+    ios = read(of_text(tmp_path, lines, "time_us,op,offset,size,pid,cpu"))
+    assert (ios.pid.tolist(), ios.cpu.tolist()) == ([7, NO_NAME], [NO_NAME, 3])

@@ -154,6 +154,7 @@ impl TraceProfile {
             flags: flags.to_vec(py)?,
             device: device.to_vec(py)?,
             process: process.to_vec(py)?,
+            ..Batch::default()
         };
         let lengths = [
             batch.latency_ns.len(),
@@ -194,6 +195,8 @@ fn columns_of<'py>(py: Python<'py>, batch: &Batch) -> PyResult<Bound<'py, PyDict
     put("flags", &batch.flags)?;
     put("device", bytemuck::cast_slice(&batch.device))?;
     put("process", bytemuck::cast_slice(&batch.process))?;
+    put("pid", bytemuck::cast_slice(&batch.pid))?;
+    put("cpu", bytemuck::cast_slice(&batch.cpu))?;
     Ok(columns)
 }
 
@@ -223,6 +226,8 @@ pub fn issued_columns(
         batch.flags.push(0);
         batch.device.push(0);
         batch.process.push(Batch::NONE_NAME);
+        batch.pid.push(Batch::NONE_NAME);
+        batch.cpu.push(Batch::NONE_NAME);
     }
     let columns = columns_of(py, &batch)?;
     columns.set_item(

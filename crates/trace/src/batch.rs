@@ -21,12 +21,16 @@ pub struct Batch {
     pub device: Vec<u32>,
     /// Number of the process's name.
     pub process: Vec<u32>,
+    /// Number of the thread that asked.
+    pub pid: Vec<u32>,
+    /// CPU of the issue.
+    pub cpu: Vec<u32>,
 }
 
 impl Batch {
     /// A latency that is not recorded.
     pub const NONE_TIME: u64 = u64::MAX;
-    /// A process that is not recorded.
+    /// A process, thread or CPU that is not recorded.
     pub const NONE_NAME: u32 = u32::MAX;
 
     /// Returns the number of I/Os.
@@ -50,5 +54,9 @@ impl Batch {
         self.flags.push(io.flags.0);
         self.device.push(io.device);
         self.process.push(io.process.unwrap_or(Self::NONE_NAME));
+        // Linux has no greater ones; a damaged record may.
+        let small = |number: Option<u32>| number.filter(|&number| number <= i32::MAX as u32);
+        self.pid.push(small(io.pid).unwrap_or(Self::NONE_NAME));
+        self.cpu.push(small(io.cpu).unwrap_or(Self::NONE_NAME));
     }
 }

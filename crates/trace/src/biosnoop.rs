@@ -96,5 +96,7 @@ fn io(
         flags,
         device: names.devices.number(field(Column::Device)?)?,
         process: Some(names.processes.number(&process.join(&b' '))?),
+        pid: None,
+        cpu: None,
     })
 }

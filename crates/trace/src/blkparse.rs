@@ -6,7 +6,7 @@ use crate::{
     lines::{self, Line, SECTOR_BYTES, bracketed, in_field, words},
     names::Dictionary,
     number,
-    pairing::{Event, Step},
+    pairing::{Asker, Event, Step},
     rwbs,
 };
 
@@ -28,7 +28,7 @@ impl Blkparse {
         }
         let mut words = words(line);
         let head: Vec<&[u8]> = words.by_ref().take(BEFORE_REQUEST - 1).collect();
-        let [device, _, _, time, pid, action] = head[..] else {
+        let [device, cpu, _, time, pid, action] = head[..] else {
             return Err(Fault::Fields {
                 found: head.len(),
                 expected: BEFORE_REQUEST,
@@ -39,6 +39,7 @@ impl Blkparse {
         let step = match action {
             b"Q" => Step::Queue,
             b"D" => Step::Issue,
+            b"R" => Step::Requeue,
             b"C" => Step::Complete,
             // Merges, plugs, messages and the rest.
             _ => return Ok(Line::Other),
@@ -55,7 +56,7 @@ impl Blkparse {
             .filter(|_| step != Step::Complete)
             .unwrap_or(pid);
         let process = match step {
-            Step::Complete => None,
+            Step::Complete | Step::Requeue => None,
             Step::Queue | Step::Issue => Some(names.processes.number(name)?),
         };
         Ok(Line::Event(Event {
@@ -66,9 +67,19 @@ impl Blkparse {
             op,
             flags,
             device,
-            process,
+            asker: Asker {
+                process,
+                pid: small(pid),
+            },
+            cpu: small(cpu),
         }))
     }
+}
+
+/// Returns a number that other programs may also leave blank.
+fn small(digits: &[u8]) -> Option<u32> {
+    let value = number::whole(digits).ok()?;
+    u32::try_from(value).ok()
 }
 
 /// Returns offset and length from `223490 + 8`; a flush has neither.

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use crate::{
     Fault, Flags, Operation,
     names::Dictionary,
-    pairing::{Event, Step},
+    pairing::{Asker, Event, Step},
 };
 
 /// The first four bytes of a record: 0x65617400 and version 7.
@@ -25,7 +25,10 @@ const DISCARD: u32 = 1 << 29;
 const FUA: u32 = 1 << 31;
 const QUEUED: u32 = 1;
 const ISSUED: u32 = 7;
+const REQUEUED: u32 = 6;
 const COMPLETED: u32 = 8;
+/// The payload begins with the number of a control group.
+const WITH_CGROUP: u32 = 1 << 8;
 const PROCESS_NAME: u32 = 0;
 
 /// One file's bytes that are not decoded yet, and its events.
@@ -56,6 +59,7 @@ struct Record {
     action: u32,
     pid: u32,
     device: u32,
+    cpu: u32,
 }
 
 impl Blktrace {
@@ -132,6 +136,7 @@ impl Blktrace {
             action: word(header, 28),
             pid: word(header, 32),
             device: word(header, 36),
+            cpu: word(header, 40),
         };
         match self.event(&record, payload, names) {
             Ok(Some(event)) => own.events.push_back((event, record.pid)),
@@ -147,7 +152,7 @@ impl Blktrace {
         payload: &[u8],
         names: &mut Dictionary,
     ) -> Result<Option<Event>, Fault> {
-        let kind = record.action & 0xffff;
+        let kind = record.action & 0xffff & !WITH_CGROUP;
         if record.action & NOTIFY != 0 {
             if kind == PROCESS_NAME {
                 let end = memchr::memchr(0, payload).unwrap_or(payload.len());
@@ -161,6 +166,7 @@ impl Blktrace {
         let step = match kind {
             QUEUED => Step::Queue,
             ISSUED => Step::Issue,
+            REQUEUED => Step::Requeue,
             COMPLETED => Step::Complete,
             _ => return Ok(None),
         };
@@ -186,7 +192,8 @@ impl Blktrace {
             op,
             flags,
             device: self.device(record.device, names)?,
-            process: None,
+            asker: Asker::default(),
+            cpu: Some(record.cpu),
         }))
     }
 
@@ -215,7 +222,12 @@ impl Blktrace {
         let (mut event, pid) = self.sources[place].events.pop_front()?;
         if event.step != Step::Complete {
             match self.process(pid, names) {
-                Ok(process) => event.process = Some(process),
+                Ok(process) => {
+                    event.asker = Asker {
+                        process: Some(process),
+                        pid: Some(pid),
+                    }
+                }
                 Err(fault) => return Some(Err(fault)),
             }
         }

@@ -21,6 +21,8 @@ enum Column {
     Flags,
     Device,
     Process,
+    Pid,
+    Cpu,
     Ignored,
 }
 
@@ -42,7 +44,7 @@ pub enum ColumnsError {
 }
 
 const KNOWN: &str = "time_s, time_ms, time_us, time_ns, time_filetime, latency_s, latency_ms, latency_us, latency_ns, \
-                     latency_filetime, offset, offset_sectors, size, size_sectors, op, flags, device, process";
+                     latency_filetime, offset, offset_sectors, size, size_sectors, op, flags, device, process, pid, cpu";
 const SECTOR_BYTES: u64 = 512;
 const FILETIME_NS: u64 = 100;
 /// 1970 in 100 ns since 1601.
@@ -68,6 +70,8 @@ impl Column {
             "flags" => Self::Flags,
             "device" => Self::Device,
             "process" => Self::Process,
+            "pid" => Self::Pid,
+            "cpu" => Self::Cpu,
             "_" => Self::Ignored,
             "time" | "time_s" | "time_ms" | "time_us" | "time_ns" | "issue_ns" => {
                 Self::Time(unit_ns(name)?)
@@ -89,6 +93,8 @@ impl Column {
             Self::Op => Some("op"),
             Self::Flags => Some("flags"),
             Self::Process => Some("process"),
+            Self::Pid => Some("pid"),
+            Self::Cpu => Some("cpu"),
             Self::Device | Self::Ignored => None,
         }
     }
@@ -122,7 +128,7 @@ impl Columns {
             return Err(ColumnsError::Missing(missing));
         }
         let once = [
-            "time", "latency", "offset", "size", "op", "flags", "process",
+            "time", "latency", "offset", "size", "op", "flags", "process", "pid", "cpu",
         ];
         if let Some(twice) = once.into_iter().find(|&name| count(name) > 1) {
             return Err(ColumnsError::Twice(twice));
@@ -165,6 +171,8 @@ impl Columns {
             flags: Flags::default(),
             device: 0,
             process: None,
+            pid: None,
+            cpu: None,
         };
         self.device.clear();
         let mut rest = Some(line);
@@ -211,6 +219,8 @@ impl Columns {
                 }
                 Column::Process if field.is_empty() => {}
                 Column::Process => io.process = Some(names.processes.number(field)?),
+                Column::Pid => io.pid = small(field).map_err(in_field("pid"))?,
+                Column::Cpu => io.cpu = small(field).map_err(in_field("cpu"))?,
                 Column::Ignored => {}
             }
         }
@@ -225,6 +235,15 @@ impl Columns {
 
 fn in_field(field: &'static str) -> impl Fn(NumberError) -> Fault {
     move |source| Fault::Number { field, source }
+}
+
+/// Returns the number of a thread or a CPU; `None`: the field is empty.
+fn small(field: &[u8]) -> Result<Option<u32>, NumberError> {
+    if field.is_empty() {
+        return Ok(None);
+    }
+    let found = u32::try_from(number::whole(field)?).map_err(|_| NumberError::TooLarge)?;
+    Ok(Some(found))
 }
 
 fn filetime_ns(text: &[u8]) -> Result<u64, NumberError> {

@@ -76,4 +76,8 @@ pub struct Io {
     pub device: u32,
     /// Number of its process among the trace's names; `None`: not recorded.
     pub process: Option<u32>,
+    /// Number of the thread that asked for it; `None`: not recorded.
+    pub pid: Option<u32>,
+    /// CPU on which it was issued; `None`: not recorded.
+    pub cpu: Option<u32>,
 }

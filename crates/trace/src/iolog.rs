@@ -65,6 +65,8 @@ impl Iolog {
             flags: Flags::default(),
             device: names.devices.number(file)?,
             process: None,
+            pid: None,
+            cpu: None,
         }))
     }
 

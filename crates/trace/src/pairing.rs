@@ -15,8 +15,19 @@ pub(crate) enum Step {
     Queue,
     /// The device got it.
     Issue,
+    /// The device gave it back undone; it is issued again later.
+    Requeue,
     /// It is done.
     Complete,
+}
+
+/// Who asked for a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Asker {
+    /// Number of the process's name.
+    pub(crate) process: Option<u32>,
+    /// Number of the thread.
+    pub(crate) pid: Option<u32>,
 }
 
 /// One event of a request.
@@ -29,11 +40,12 @@ pub(crate) struct Event {
     pub(crate) op: Operation,
     pub(crate) flags: Flags,
     pub(crate) device: u32,
-    pub(crate) process: Option<u32>,
+    pub(crate) asker: Asker,
+    pub(crate) cpu: Option<u32>,
 }
 
 impl Event {
-    /// A request keeps its device, place and operation until it completes.
+    /// A request keeps its device, place and operation until it completes. Its size may grow by merges.
     fn key(&self) -> u64 {
         let own = u64::from(self.device) << 2 | self.op as u64;
         mix(self.offset_bytes) ^ own.rotate_left(40)
@@ -54,10 +66,24 @@ struct Slot {
     io: Io,
     key: u64,
     state: State,
+    /// Number of the next open slot with this key, `NONE` behind the last.
+    next: u64,
+}
+
+/// The open slots of one key, in the order of their first event.
+#[derive(Clone, Copy, Debug)]
+struct Chain {
+    head: u64,
+    tail: u64,
 }
 
 /// Requests that wait for their completion. One whose completion never comes holds up this many others at most.
 const MOST_OPEN: usize = 1 << 20;
+/// Open requests of one place that are looked at for the best match: more than any device has in flight.
+const MOST_TRIED: usize = 1 << 10;
+/// Queued requests whose asker is kept until their issue.
+const MOST_ASKERS: usize = 1 << 16;
+const NONE: u64 = u64::MAX;
 
 /// Requests in the order of their first event.
 #[derive(Clone, Debug, Default)]
@@ -65,9 +91,11 @@ pub(crate) struct Pairing {
     slots: VecDeque<Slot>,
     /// Number of the first slot.
     first: u64,
-    open: Map<u64>,
+    open: Map<Chain>,
     /// Devices whose trace has issues: a queued request without one never reached the device as itself.
     issues: Map<()>,
+    /// Who queued requests that left the slots before their issue: the newer and the older half.
+    askers: [Map<Asker>; 2],
     /// I/Os without a completion, and completions without an I/O.
     pub(crate) unfinished: u64,
     pub(crate) unknown: u64,
@@ -77,22 +105,37 @@ impl Pairing {
     /// Takes an event.
     pub(crate) fn push(&mut self, event: &Event) {
         match event.step {
-            Step::Queue => self.begin(event, State::Queued, event.process),
+            Step::Queue => self.begin(event, State::Queued, event.asker),
             Step::Issue => {
                 self.issues.insert(u64::from(event.device), ());
-                let queued = self.replace(event.key());
-                self.begin(event, State::Issued, queued.or(event.process));
+                let asker = self.queued(event).unwrap_or(event.asker);
+                self.begin(event, State::Issued, asker);
+            }
+            Step::Requeue => {
+                let wanted = [(State::Issued, true), (State::Issued, false)];
+                if let Some(number) = self.find(event, &wanted) {
+                    self.slot(number).state = State::Queued;
+                }
             }
             Step::Complete => self.complete(event),
         }
     }
 
-    fn begin(&mut self, event: &Event, state: State, process: Option<u32>) {
+    fn slot(&mut self, number: u64) -> &mut Slot {
+        &mut self.slots[(number - self.first) as usize]
+    }
+
+    fn begin(&mut self, event: &Event, state: State, asker: Asker) {
         let key = event.key();
-        if state == State::Queued {
-            self.replace(key);
+        let number = self.first + self.slots.len() as u64;
+        let chain = self.open.entry(key).or_insert(Chain {
+            head: number,
+            tail: number,
+        });
+        let last = std::mem::replace(&mut chain.tail, number);
+        if last != number {
+            self.slot(last).next = number;
         }
-        self.open.insert(key, self.first + self.slots.len() as u64);
         let io = Io {
             issue_ns: event.time_ns,
             latency_ns: None,
@@ -101,28 +144,99 @@ impl Pairing {
             op: event.op,
             flags: event.flags,
             device: event.device,
-            process,
+            process: asker.process,
+            pid: asker.pid,
+            cpu: event.cpu,
         };
-        self.slots.push_back(Slot { io, key, state });
+        self.slots.push_back(Slot {
+            io,
+            key,
+            state,
+            next: NONE,
+        });
     }
 
-    /// Lets the open request of a key stand no longer for itself, and returns its process.
-    fn replace(&mut self, key: u64) -> Option<u32> {
-        let number = self.open.remove(&key)?;
-        let slot = &mut self.slots[(number - self.first) as usize];
-        let queued = slot.state == State::Queued;
-        slot.state = State::Replaced;
-        slot.io.process.filter(|_| queued)
+    /// Takes the queued request that an issue stands for, and returns who asked for it.
+    fn queued(&mut self, event: &Event) -> Option<Asker> {
+        let key = event.key();
+        let wanted = [(State::Queued, true), (State::Queued, false)];
+        if let Some(number) = self.take(event, &wanted) {
+            let slot = self.slot(number);
+            slot.state = State::Replaced;
+            let (process, pid) = (slot.io.process, slot.io.pid);
+            return Some(Asker { process, pid });
+        }
+        let [newer, older] = &mut self.askers;
+        newer.remove(&key).or_else(|| older.remove(&key))
     }
 
     fn complete(&mut self, event: &Event) {
-        let Some(number) = self.open.remove(&event.key()) else {
+        let wanted = [
+            (State::Issued, true),
+            (State::Issued, false),
+            (State::Queued, true),
+            (State::Queued, false),
+        ];
+        let Some(number) = self.take(event, &wanted) else {
             self.unknown += 1;
             return;
         };
-        let slot = &mut self.slots[(number - self.first) as usize];
+        let slot = self.slot(number);
         slot.io.latency_ns = event.time_ns.checked_sub(slot.io.issue_ns);
         slot.state = State::Done;
+    }
+
+    /// Returns the open request at an event's place that is wanted most, the oldest of equals. `wanted` names states, and
+    /// whether the size must be the event's.
+    fn find(&mut self, event: &Event, wanted: &[(State, bool)]) -> Option<u64> {
+        let mut number = self.open.get(&event.key())?.head;
+        let mut best = (wanted.len(), NONE);
+        for _ in 0..MOST_TRIED {
+            if number == NONE || best.0 == 0 {
+                break;
+            }
+            let slot = self.slot(number);
+            let own_size = slot.io.size_bytes == event.size_bytes;
+            let fits =
+                |&(state, sized): &(State, bool)| slot.state == state && (own_size || !sized);
+            let rank = wanted.iter().position(fits).unwrap_or(wanted.len());
+            if rank < best.0 {
+                best = (rank, number);
+            }
+            number = slot.next;
+        }
+        (best.1 != NONE).then_some(best.1)
+    }
+
+    /// Like `find`; the request is then open no longer.
+    fn take(&mut self, event: &Event, wanted: &[(State, bool)]) -> Option<u64> {
+        let number = self.find(event, wanted)?;
+        self.close(event.key(), number);
+        Some(number)
+    }
+
+    /// Takes a request out of the chain of its key.
+    fn close(&mut self, key: u64, number: u64) {
+        let Some(&Chain { head, tail }) = self.open.get(&key) else {
+            return;
+        };
+        let next = self.slot(number).next;
+        let mut before = NONE;
+        let mut at = head;
+        while at != number {
+            before = at;
+            at = self.slot(at).next;
+        }
+        if before != NONE {
+            self.slot(before).next = next;
+        }
+        let head = if before == NONE { next } else { head };
+        let tail = if tail == number { before } else { tail };
+        if head == NONE {
+            self.open.remove(&key);
+        } else {
+            self.open.insert(key, Chain { head, tail });
+        }
     }
 
     /// Returns the next I/O, if all before it are complete.
@@ -145,7 +259,10 @@ impl Pairing {
                 return None;
             }
             if waits {
-                self.open.remove(&front.key);
+                self.close(front.key, self.first);
+            }
+            if passed_by {
+                self.keep_asker(&front);
             }
             self.slots.pop_front();
             self.first += 1;
@@ -155,6 +272,16 @@ impl Pairing {
             self.unfinished += u64::from(waits);
             return Some(front.io);
         }
+    }
+
+    /// Keeps who queued a request. Merged ones are never issued, so the oldest are forgotten.
+    fn keep_asker(&mut self, slot: &Slot) {
+        let (process, pid) = (slot.io.process, slot.io.pid);
+        if self.askers[0].len() == MOST_ASKERS {
+            self.askers.swap(0, 1);
+            self.askers[0].clear();
+        }
+        self.askers[0].insert(slot.key, Asker { process, pid });
     }
 }
 
@@ -171,7 +298,11 @@ mod tests {
             op: Operation::Write,
             flags: Flags::default(),
             device: 0,
-            process: (step == Step::Queue).then_some(7),
+            asker: Asker {
+                process: (step == Step::Queue).then_some(7),
+                pid: None,
+            },
+            cpu: None,
         }
     }
 
@@ -228,5 +359,84 @@ mod tests {
             [(1, Some(4), None), (2, None, None), (3, Some(1), None)]
         );
         assert_eq!((pairing.unfinished, pairing.unknown), (1, 1));
+    }
+
+    #[test]
+    fn a_completion_takes_the_issued_request_of_its_own_size() {
+        use Step::{Complete, Issue};
+        let sized = |step, time_ns, size_bytes| Event {
+            size_bytes,
+            ..event(step, time_ns, 0)
+        };
+        let (ios, pairing) = all(&[
+            sized(Issue, 1, 65536),
+            sized(Issue, 2, 4096),
+            sized(Complete, 3, 4096),
+            sized(Complete, 10, 65536),
+        ]);
+        assert_eq!(ios, [(1, Some(9), None), (2, Some(1), None)]);
+        assert_eq!((pairing.unfinished, pairing.unknown), (0, 0));
+    }
+
+    #[test]
+    fn equal_requests_in_flight_together_are_each_an_io() {
+        use Step::{Complete, Issue};
+        let (ios, pairing) = all(&[
+            event(Issue, 1, 0),
+            event(Issue, 2, 0),
+            event(Issue, 3, 0),
+            event(Complete, 4, 0),
+            event(Complete, 6, 0),
+            event(Complete, 8, 0),
+        ]);
+        let expected = [(1, Some(3)), (2, Some(4)), (3, Some(5))];
+        assert_eq!(ios, expected.map(|(issue, latency)| (issue, latency, None)));
+        assert_eq!((pairing.unfinished, pairing.unknown), (0, 0));
+    }
+
+    #[test]
+    fn a_request_that_the_device_gave_back_is_one_io_from_its_last_issue() {
+        use Step::{Complete, Issue, Queue, Requeue};
+        let (ios, pairing) = all(&[
+            event(Queue, 1, 0),
+            event(Issue, 2, 0),
+            event(Requeue, 3, 0),
+            event(Issue, 5, 0),
+            event(Complete, 9, 0),
+        ]);
+        assert_eq!(ios, [(5, Some(4), Some(7))]);
+        assert_eq!((pairing.unfinished, pairing.unknown), (0, 0));
+    }
+
+    #[test]
+    fn who_queued_is_known_for_every_request_of_a_device_with_issues() {
+        use Step::{Complete, Issue, Queue};
+        let (ios, _) = all(&[
+            event(Queue, 1, 0),
+            event(Issue, 2, 0),
+            event(Complete, 3, 0),
+            event(Queue, 4, 4096),
+            event(Issue, 5, 4096),
+            event(Complete, 6, 4096),
+        ]);
+        assert_eq!(ios, [(2, Some(1), Some(7)), (5, Some(1), Some(7))]);
+    }
+
+    #[test]
+    fn more_requests_at_one_place_than_are_tried_are_all_completed() {
+        let mut pairing = Pairing::default();
+        let many = 100_000;
+        for time_ns in 0..many {
+            pairing.push(&event(Step::Issue, time_ns, 0));
+        }
+        let odd = Event {
+            size_bytes: 512,
+            ..event(Step::Complete, many, 0)
+        };
+        for _ in 0..many {
+            pairing.push(&odd);
+        }
+        assert_eq!(std::iter::from_fn(|| pairing.pop()).count() as u64, many);
+        assert_eq!((pairing.unfinished, pairing.unknown), (0, 0));
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     lines::{self, Line, bracketed, in_field, words},
     names::Dictionary,
     number,
-    pairing::{Event, Step},
+    pairing::{Asker, Event, Step},
     rwbs,
 };
 
@@ -52,7 +52,8 @@ pub(crate) fn line(line: &[u8], names: &mut Dictionary) -> Result<Line, Fault> {
         op,
         flags,
         device,
-        process,
+        asker: Asker { process, pid: None },
+        cpu: None,
     }))
 }
 
@@ -68,6 +69,7 @@ fn event(line: &[u8]) -> Option<(usize, Option<Step>, &[u8])> {
         let name = name.strip_prefix(b"block:").unwrap_or(name);
         let step = match name {
             b"block_rq_issue" => Some(Step::Issue),
+            b"block_rq_requeue" => Some(Step::Requeue),
             b"block_rq_complete" => Some(Step::Complete),
             b"block_bio_queue" => Some(Step::Queue),
             _ => None,

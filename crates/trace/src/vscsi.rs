@@ -95,6 +95,8 @@ pub(crate) fn record(
         flags: Flags::default(),
         device: names.devices.number(b"")?,
         process: None,
+        pid: None,
+        cpu: None,
     }))
 }
 

@@ -63,6 +63,8 @@ class Choice:
             flags=batch.flags[kept],
             device=batch.device[kept],
             process=batch.process[kept],
+            pid=batch.pid[kept],
+            cpu=batch.cpu[kept],
         )
 
 

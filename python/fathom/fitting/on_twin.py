@@ -32,6 +32,8 @@ _COLUMNS: Mapping[str, DTypeLike] = {
     "flags": np.uint8,
     "device": np.uint32,
     "process": np.uint32,
+    "pid": np.uint32,
+    "cpu": np.uint32,
     "arrived_ns": np.uint64,
 }
 

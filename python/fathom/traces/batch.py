@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 NO_LATENCY = np.iinfo(np.uint64).max
 """A latency that is not recorded."""
 NO_NAME = np.iinfo(np.uint32).max
-"""A process that is not recorded."""
+"""A process, thread or CPU that is not recorded."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,8 @@ class Batch:
     """Columns of equal length, in the order of issue.
 
     `issue_ns` counts from the trace's first I/O. `operation` is a place in `_core.TRACE_OPERATIONS`. `flags` are bits,
-    see `FLAG_LETTERS`. `device` and `process` are places in the names of the trace.
+    see `FLAG_LETTERS`. `device` and `process` are places in the names of the trace. `pid` is the number of the thread
+    that asked, `cpu` that of the processor that issued.
     """
 
     issue_ns: NDArray[np.uint64]
@@ -29,6 +30,8 @@ class Batch:
     flags: NDArray[np.uint8]
     device: NDArray[np.uint32]
     process: NDArray[np.uint32]
+    pid: NDArray[np.uint32]
+    cpu: NDArray[np.uint32]
 
     def __len__(self) -> int:
         """Returns the number of I/Os."""

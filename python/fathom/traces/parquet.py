@@ -27,9 +27,13 @@ SCHEMA = pa.schema(
         pa.field("flags", _NAME, nullable=False),
         pa.field("device", _NAME, nullable=False),
         pa.field("process", _NAME),
+        pa.field("pid", pa.int32()),
+        pa.field("cpu", pa.int32()),
     ]
 )
 _PACKED = ("issue_ns", "latency_ns")
+_LATER = ("pid", "cpu")
+"""Columns that a file may lack."""
 _NAMED = ("operation", "flags", "device", "process")
 _FLUSH = TRACE_OPERATIONS.index("flush")
 _ROWS = 1 << 20
@@ -56,6 +60,8 @@ def to_arrow(batch: Batch, devices: Sequence[str], processes: Sequence[str]) -> 
         _named(batch.flags.astype(np.int32), flag_texts()),
         _named(batch.device.view(np.int32), devices),
         _named(batch.process.view(np.int32), processes, batch.process == NO_NAME),
+        pa.array(batch.pid.view(np.int32), mask=batch.pid == NO_NAME),
+        pa.array(batch.cpu.view(np.int32), mask=batch.cpu == NO_NAME),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
@@ -75,7 +81,7 @@ class ParquetWriter:
             SCHEMA,
             compression="zstd",
             compression_level=3,
-            use_dictionary=["size_bytes", *_NAMED],  # pyright: ignore[reportArgumentType]
+            use_dictionary=["size_bytes", *_NAMED, *_LATER],  # pyright: ignore[reportArgumentType]
             column_encoding={name: "DELTA_BINARY_PACKED" for name in (*_PACKED, "offset_bytes")},
             write_page_checksum=True,
         )
@@ -135,7 +141,8 @@ class ParquetTrace:
             raise UsageError(f"{path}: cannot be read: {error}", "check the file") from error
         own = {field.name: field.type for field in SCHEMA}
         found = {field.name: field.type for field in self._file.schema_arrow}
-        if missing := [name for name in own if found.get(name) != own[name]]:
+        self._columns = [name for name in own if name in found or name not in _LATER]
+        if missing := [name for name in self._columns if found.get(name) != own[name]]:
             raise UsageError(
                 f"{path}: no trace: column {missing[0]} is missing or of another type",
                 "write it by `fathom trace convert`",
@@ -161,7 +168,7 @@ class ParquetTrace:
 
     def batches(self) -> Iterator[Batch]:
         """Yields the I/Os in the order of issue. Raises UsageError where the file is damaged."""
-        rows = self._file.iter_batches(_READ_ROWS, columns=SCHEMA.names, use_threads=False)
+        rows = self._file.iter_batches(_READ_ROWS, columns=self._columns, use_threads=False)
         try:
             for found in rows:
                 self._read += found.num_rows
@@ -179,7 +186,15 @@ class ParquetTrace:
             flags=_mapped(rows.column("flags"), flag_texts().index).astype(np.uint8),
             device=_mapped(rows.column("device"), self._devices.number),
             process=_mapped(rows.column("process"), self._processes.number),
+            pid=self._number(rows, "pid"),
+            cpu=self._number(rows, "cpu"),
         )
+
+    def _number(self, rows: pa.RecordBatch, name: str) -> NDArray[np.uint32]:
+        """Returns a column that the file may lack."""
+        if name not in self._columns:
+            return np.full(rows.num_rows, NO_NAME, np.uint32)
+        return rows.column(name).fill_null(-1).to_numpy(zero_copy_only=False).view(np.uint32)
 
     def _findings(self) -> Findings:
         stored = (self._file.metadata.metadata or {}).get(_KEY)

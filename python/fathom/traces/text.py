@@ -83,6 +83,8 @@ class RecordedTrace:
                 flags=np.frombuffer(columns["flags"], np.uint8),
                 device=np.frombuffer(columns["device"], np.uint32),
                 process=np.frombuffer(columns["process"], np.uint32),
+                pid=np.frombuffer(columns["pid"], np.uint32),
+                cpu=np.frombuffer(columns["cpu"], np.uint32),
             )
             if len(batch):
                 yield batch
