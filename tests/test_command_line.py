@@ -3,12 +3,13 @@
 import json
 import os
 import re
+import shutil
 import signal
 import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -49,6 +50,21 @@ def needs_root() -> None:
         pytest.skip("needs root for loop devices and mounts")
 
 
+@pytest.fixture(scope="session")
+def home_of_one_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home of runs with one finished run, only to be read."""
+    home = tmp_path_factory.mktemp("home") / "runs"
+    assert fathom("run", SHORT, TWIN, "--json", FATHOM_RUNS=str(home)).returncode == 0
+    return home
+
+
+@pytest.fixture
+def one_run(home_of_one_run: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home of runs is that of one finished run."""
+    monkeypatch.setenv("FATHOM_RUNS", str(home_of_one_run))
+    return home_of_one_run
+
+
 @pytest.fixture
 def small_file_system(tmp_path: Path) -> Iterator[Path]:
     needs_root()
@@ -83,8 +99,7 @@ def test_help_answers_without_loading_the_heavy_parts() -> None:
     assert "review" in fathom("--help").stdout
 
 
-def test_rows_wider_than_the_terminal_are_lists_whose_numbers_stay_whole(runs_home: Path) -> None:
-    assert fathom("run", SHORT, "null:", "--json").returncode == 0
+def test_rows_wider_than_the_terminal_are_lists_whose_numbers_stay_whole(one_run: Path) -> None:
     sql = "select target, step, n, bytes, 123456789012 as big, start_s from intervals limit 1"
     shown = fathom("query", sql, COLUMNS="40").stdout
     assert "row 1" in shown
@@ -382,12 +397,16 @@ def status_of(run: Path) -> str:
     return listed["status"]
 
 
-def wait_for(folder: Path, pattern: str, seconds: float = 60) -> Path:
+def wait_until(reached: Callable[[], bool], what: str, seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
-    while not (found := list(folder.glob(pattern))):
-        assert time.monotonic() < deadline, f"no {pattern} in {folder} within {seconds} s"
+    while not reached():
+        assert time.monotonic() < deadline, f"no {what} within {seconds} s"
         time.sleep(0.05)
-    return found[0]
+
+
+def wait_for(folder: Path, pattern: str) -> Path:
+    wait_until(lambda: any(folder.glob(pattern)), f"{pattern} in {folder}")
+    return next(folder.glob(pattern))
 
 
 def start(runs_home: Path, *arguments: str | Path) -> tuple[subprocess.Popen[bytes], Path]:
@@ -417,8 +436,10 @@ def test_a_killed_run_goes_on_where_it_was(disk: Path, runs_home: Path) -> None:
     assert after[0] == before[0]
 
 
-def test_a_run_that_goes_on_is_told_from_a_killed_one_and_not_resumed(runs_home: Path) -> None:
-    assert fathom("run", SHORT, "null:").returncode == 0
+def test_a_run_that_goes_on_is_told_from_a_killed_one_and_not_resumed(
+    runs_home: Path, home_of_one_run: Path
+) -> None:
+    shutil.copytree(home_of_one_run, runs_home)
     [path] = runs_home.glob("*/run.json")
     run = changed(path.parent, status="running")
     with writing_run(run):
@@ -432,9 +453,11 @@ def test_a_run_that_goes_on_is_told_from_a_killed_one_and_not_resumed(runs_home:
 
 
 def test_seconds_of_a_killed_step_are_kept(disk: Path, runs_home: Path) -> None:
-    process, run = start(runs_home, "run", SHORT, f"file:{disk}/x.bin", "--size", "64MiB")
-    wait_for(run, "steps/00-002-precondition.live.jsonl")
-    time.sleep(1.5)
+    method = disk / "longer.toml"
+    method.write_text(SHORT.read_text().replace('time = "2s"', 'time = "4s"'))
+    process, run = start(runs_home, "run", method, f"file:{disk}/x.bin", "--size", "64MiB")
+    seconds = wait_for(run, "steps/00-002-precondition.live.jsonl")
+    wait_until(lambda: "intervals" in seconds.read_text(), "a second in the log")
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert fathom("resume", run.name).returncode == 0
@@ -480,15 +503,14 @@ def test_a_run_under_nohup_outlives_its_terminal(disk: Path, runs_home: Path) ->
 def test_a_run_goes_on_when_nobody_reads_its_progress_any_more(runs_home: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    command = [sys.executable, "-m", "fathom", "run", SHORT, "null:"]
+    command = [sys.executable, "-m", "fathom", "run", SHORT, TWIN]
     with os.fdopen(writing, "w") as unread:
         done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=unread, check=False)
     assert done.returncode == 0
     assert status_of(next(runs_home.glob("*/run.json")).parent) == "complete"
 
 
-def test_runs_can_be_listed_and_queried(disk: Path) -> None:
-    assert fathom("run", SHORT, "null:", "--json").returncode == 0
+def test_runs_can_be_listed_and_queried(one_run: Path) -> None:
     assert "short" in fathom("runs").stdout
     result = fathom("query", "select count(*) as n from points where iops > 0", "--json")
     assert json.loads(result.stdout)["rows"] == [{"n": 2}]
@@ -510,8 +532,7 @@ def test_where_there_are_no_runs_yet_the_answer_is_how_to_make_one(
     assert "\n" not in said
 
 
-def test_a_query_without_rows_says_where_to_look_for_some(runs_home: Path) -> None:
-    assert fathom("run", SHORT, "null:").returncode == 0
+def test_a_query_without_rows_says_where_to_look_for_some(one_run: Path) -> None:
     done = fathom("query", "select * from points where iops < 0")
     assert done.returncode == 0
     assert done.stdout.startswith("no rows; `fathom runs`")
