@@ -23,6 +23,7 @@ def found(tmp_path: Path, text: str, name: str = "page.md") -> list[str]:
         (f"One.\n\nThis {'word ' * 25}ends.\n", "3: 27 words"),
         ("The page tells which drive leads.", "'tells': write"),
         ("Of each step, the report shows the mean.", "put the subject first"),
+        ("Of one turn.", "put the subject first"),
         ("Minutes, of which none is idle.", "begin a new sentence"),
     ],
 )
@@ -44,6 +45,8 @@ def test_code_tables_and_short_sentences_are_left_alone(tmp_path: Path):
         ('def rate():\n    """Seconds of the window."""\n', "2: a docstring begins with a verb"),
         ('class Rate:\n    """Each of so many drives."""\n', "2: 'so many'"),
         ('raise ValueError(f"{name}: the drive told {what}")\n', "1: 'told'"),
+        ("x = 1\n# Blocks,\n# of which none is lost.\n", "2: 'of which'"),
+        (f"def f():\n    # One {'word ' * 20}\n    # {'word ' * 20}ends.\n    f()\n", "2: 42 words"),
     ],
 )
 def test_docstrings_and_messages_of_python_are_read(tmp_path: Path, text: str, said: str):
@@ -59,6 +62,7 @@ def test_docstrings_and_messages_of_python_are_read(tmp_path: Path, text: str, s
         '@property\ndef rate(self):\n    """The rate."""\n',
         'class Rate:\n    """A rate."""\n',
         'KEY = "so many"\n',
+        "x = 1  # noqa: told\n# pyright: told\n",
     ],
 )
 def test_values_classes_and_private_functions_are_named_by_a_noun(tmp_path: Path, text: str):

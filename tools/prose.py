@@ -4,8 +4,10 @@ Run by `make lint`. `python tools/prose.py [FILE...]` prints each finding as FIL
 """
 
 import ast
+import io
 import re
 import sys
+import tokenize
 from collections.abc import Iterator
 from inspect import cleandoc
 from pathlib import Path
@@ -14,14 +16,12 @@ ROOT = Path(__file__).parent.parent
 MOST_WORDS = 25
 RULES = (
     (re.compile(r"\b(?:tells?|told)\b(?! apart)", re.IGNORECASE), 'write "show", "report" or "print"'),
-    (
-        re.compile(r"(?:^|[.:;] )Of (?:the|each|every|all|what|a|an)\b[^.,]*,"),
-        "put the subject first, not `Of ...,`",
-    ),
+    (re.compile(r"(?:^|[.:;] )Of\b"), "put the subject first, not `Of ...`"),
     (re.compile(r"\bso many\b", re.IGNORECASE), "give the number, or leave it out"),
     (re.compile(r"\bthe same of\b", re.IGNORECASE), "name it again"),
     (re.compile(r"\bof which\b", re.IGNORECASE), "begin a new sentence"),
 )
+_HINT = re.compile(r"(?:pyright|noqa|fmt|type):")
 LEAST_WORDS = 4
 """Shorter strings in code are names, keys and headings."""
 NO_VERBS = frozenset(
@@ -77,7 +77,12 @@ def _in_prose(text: str, first: int = 1) -> Iterator[tuple[int, str]]:
 
 
 def _in_python(text: str, *, strings: bool, verbs: bool) -> Iterator[tuple[int, str]]:
-    """Yields what is wrong in docstrings, with `strings` in messages, and with `verbs` how functions are described."""
+    """Yields what is wrong in docstrings and comments.
+
+    With `strings` messages are read too, and with `verbs` how functions are described.
+    """
+    for first, comment in _comments_of_python(text):
+        yield from _in_prose(comment, first)
     docstrings: set[ast.AST] = set()
     inner: set[ast.AST] = set()
     for node in ast.walk(ast.parse(text)):
@@ -99,6 +104,23 @@ def _in_python(text: str, *, strings: bool, verbs: bool) -> Iterator[tuple[int, 
             for _, what in _in_prose(said):
                 if "words:" not in what:
                     yield getattr(node, "lineno", 1), what
+
+
+def _comments_of_python(text: str) -> Iterator[tuple[int, str]]:
+    """Yields each comment that has lines to itself, with its first line; hints for tools are none."""
+    lines: list[str] = []
+    last, column = 0, 0
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        said = token.string.lstrip("#").strip()
+        if token.type != tokenize.COMMENT or token.line.strip() != token.string.strip() or _HINT.match(said):
+            continue
+        if lines and token.start != (last + 1, column):
+            yield last - len(lines) + 1, "\n".join(lines)
+            lines = []
+        lines.append(said)
+        last, column = token.start
+    if lines:
+        yield last - len(lines) + 1, "\n".join(lines)
 
 
 def _message(node: ast.AST) -> str:

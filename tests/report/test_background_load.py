@@ -34,7 +34,7 @@ def section(run: fathom.Run) -> Section:
 
 
 def rows(section: Section) -> list[Row]:
-    """Of the section's only table, under charts where some percentile is known."""
+    """Rows of the section's only table, under charts where some percentile is known."""
     [block] = section.blocks
     table = block.data if isinstance(block, Figure) else block
     assert isinstance(table, Table)

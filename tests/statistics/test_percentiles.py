@@ -227,7 +227,7 @@ def queue(load: float, seconds: int, rng: np.random.Generator) -> tuple[NDArray[
 
 
 def covered(load: float, seconds: int, series: int) -> dict[str, tuple[int, int]]:
-    """Of how many series of a queue a figure has an interval, and how many of these hold the known value."""
+    """How many series of a queue give the figure an interval, and how many of these hold the known value."""
     rng = np.random.default_rng(11)
     mean_us = 1e3 / (1 - load)
     found = {name: [] for name in ("mean_us", "p50_us", "p99_us")}

@@ -24,7 +24,7 @@ from fathom.targets.target import Target
 
 MIB = 1 << 20
 WHOLE = file_bytes(MIB)
-"""Of a file whose load sees a MiB."""
+"""Bytes of a file whose load sees a MiB."""
 
 
 def make(path: Path, size_bytes: int = MIB, *, writes: bool = True) -> Target:

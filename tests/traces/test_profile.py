@@ -23,7 +23,7 @@ def profile(
     latency_ns: int | None = None,
     size_bytes: int = 4096,
 ) -> Profile:
-    """Of I/Os on one device, taken in two batches."""
+    """The profile of I/Os on one device, taken in two batches."""
     count = len(issue_ns)
     columns = [
         np.asarray(issue_ns, np.uint64),

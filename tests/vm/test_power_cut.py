@@ -38,7 +38,7 @@ FLUSH = (0, 0)
 """Size and number of the record of a flush."""
 SIGNATURE = struct.Struct("<8s5Q")
 FORGETFUL = range(8 * MIB, 9 * MIB, BLOCK)
-"""Of the drive without a cache: blocks that fall back to what they were in the middle of the load."""
+"""Blocks of the drive without a cache that fall back to what they were in the middle of the load."""
 
 
 class Record(NamedTuple):

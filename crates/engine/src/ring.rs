@@ -179,7 +179,7 @@ impl<P: Protocol> Ring<P> {
 /// The number of a file that a table does not hold.
 pub(crate) const NO_FILE: u32 = u32::MAX;
 
-/// The files that a ring holds open, by their numbers. Of use only while the ring is there, and on its thread.
+/// The files that a ring holds open, by their numbers. Usable only while the ring is there, and on its thread.
 #[derive(Debug)]
 pub(crate) struct FileTable {
     ring: RawFd,

@@ -24,11 +24,11 @@ pub(crate) enum Finding {
     Stale(u32),
     /// Right but of a pass that is yet to come.
     Ahead(u32),
-    /// Of this seed, whole, and of another place.
+    /// Whole and of this seed, but of another place.
     Misdirected(u64),
-    /// Of another seed, or no data of this kind at all.
+    /// Data of another seed, or no data of this kind at all.
     Foreign,
-    /// Of this kind, with a wrong checksum.
+    /// Data of this kind, with a wrong checksum.
     Corrupt,
     /// The device gives an error instead.
     Unreadable,

@@ -110,7 +110,7 @@ struct ThreadPart {
 
 /// Threads being set up.
 struct Starter<'o> {
-    /// Of each target.
+    /// One job per target.
     jobs: Vec<Arc<Job>>,
     options: &'o Options,
     clock: Clock,

@@ -57,7 +57,7 @@ pub struct JournalReport {
     pub blocks: u64,
     /// Blocks that are not as they must be, by kind; only those that occur.
     pub wrong: BTreeMap<String, u64>,
-    /// Of those, how many were acknowledged before a flush that was acknowledged too: not even a volatile write
+    /// Wrong blocks that were acknowledged before a flush that was acknowledged too: not even a volatile write
     /// cache excuses them.
     pub wrong_though_flushed: u64,
     /// The first of them by place, one line each.

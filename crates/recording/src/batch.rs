@@ -10,9 +10,9 @@ use crate::Bins;
 /// One of equally long parts of a window.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
-    /// Of each operation.
+    /// Latencies per operation.
     pub ops: BTreeMap<Op, OpBins>,
-    /// Of each operation of each stream of the job; empty for a job of one workload.
+    /// Latencies per stream and operation; empty for a job of one workload.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub streams: BTreeMap<String, BTreeMap<Op, OpBins>>,
 }

@@ -1,5 +1,5 @@
-//! I/O that was in flight when a window ended, for longer than any of its kind that returned within it. Of such an I/O
-//! only a lower bound of its latency is known, its age (right censoring).
+//! I/O that was in flight when a window ended, for longer than any of its kind that returned within it. Only a
+//! lower bound of its latency is known, its age (right censoring).
 //!
 //! Every closed load has I/O in flight at the end. For latencies without memory, its age is distributed as the
 //! latencies themselves. This is the inspection paradox: what is found in flight is long, and the age is a part of it.

@@ -10,9 +10,9 @@ use crate::{OpStats, Recording};
 /// How well the figures of a window are known: halves of their 95 % intervals, as fractions of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HalfWidths {
-    /// Of each operation.
+    /// Half-widths per operation.
     pub ops: BTreeMap<Op, OpHalfWidths>,
-    /// Of each operation of each stream of the job; empty for a job of one workload.
+    /// Half-widths per stream and operation; empty for a job of one workload.
     #[serde(default)]
     pub streams: BTreeMap<String, BTreeMap<Op, OpHalfWidths>>,
     /// Half-width of the write amplification; `None` where nothing was written, the medium's bytes are not counted, or
@@ -24,14 +24,14 @@ pub struct HalfWidths {
     pub joules: Option<f64>,
 }
 
-/// Of one operation, as [`HalfWidths`].
+/// Half-widths of one operation's figures, as in [`HalfWidths`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OpHalfWidths {
-    /// Of the rate.
+    /// Half-width of the rate.
     pub rate: f64,
-    /// Of the mean service latency.
+    /// Half-width of the mean service latency.
     pub mean_latency: f64,
-    /// Of the mean response latency; `None` under closed load.
+    /// Half-width of the mean response latency; `None` under closed load.
     pub mean_response: Option<f64>,
 }
 

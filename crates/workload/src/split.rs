@@ -43,7 +43,7 @@ pub enum SplitError {
         "{in_flight} I/O in flight split over {targets} targets leave none for target {target}: use a higher iodepth or more threads"
     )]
     NothingLeft {
-        /// Of all targets together: threads x iodepth.
+        /// I/O in flight on all targets together: threads x iodepth.
         in_flight: u64,
         /// Targets of the job.
         targets: usize,

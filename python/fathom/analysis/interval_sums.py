@@ -46,7 +46,7 @@ class IntervalSums:
     counts: Mapping[tuple[str, str, str], OpCounts]
     """By target, step and operation, every kind of step."""
     rates: Mapping[Key, SecondRates]
-    """Of measured steps."""
+    """Measured steps only."""
     written: Mapping[Key, tuple[Floats, Floats]]
     """Start (s) and bytes of each interval of an operation that writes, every kind of step."""
 

@@ -63,7 +63,7 @@ RunName = Annotated[str, typer.Argument(help="a run's path, id, part of an id, o
 
 
 def size_bytes(size: str | None) -> int | None:
-    """Of `--size`, None where it is not given. Raises UsageError."""
+    """Returns the value of `--size`, or None where it is not given. Raises UsageError."""
     if size is None:
         return None
     from fathom import _core

@@ -23,7 +23,7 @@ from fathom.exports.units import (
 #: Most processes and threads of one job file.
 MOST_JOBS = 4096
 _ORDER = ("read", "write", "trim")
-#: Patterns of which each thread has its own part of the region.
+#: Patterns that give each thread its own part of the region.
 _DIVIDED = frozenset(("sequential", "sequential-streams", "backwards", "strided", "random-once"))
 
 

@@ -6,7 +6,7 @@ from fathom._core import Extent
 
 _NEAR = 1e-6
 
-#: What lets a part of the target be told in bytes.
+#: How a user gets parts of the target in bytes.
 NAME_IT = "name the target or give its --size, and bytes are written"
 
 

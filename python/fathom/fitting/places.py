@@ -159,7 +159,7 @@ class PlaceCounts:
     def _bands(self) -> list[Segment]:
         if self.places < 4 * _SLOTS:
             return [Segment(_SLOTS, self.accesses)]
-        # Of the sample alone: the likelihood of zipf does not see hot places outside it either.
+        # From the sample alone: the likelihood of zipf does not see hot places outside it either.
         found = segments(self._in_slots(self._keys, self._counts).tolist(), _MOST_BANDS, _BOUNDARY_GAIN)
         least, most = min(one.density for one in found), max(one.density for one in found)
         return found if most > _LEAST_RATIO * least else [Segment(_SLOTS, self.accesses)]

@@ -28,7 +28,7 @@ class Totals:
         """Takes the next second of part `interval.target`, counted from 1."""
         part = interval.target - 1
         self.sums[part] = self.sums[part].plus(interval)
-        # A second of which the total is told already comes too late for it.
+        # The total has been reported for seconds before `_made`: this one comes too late for it.
         if self._received[part] >= self._made:
             self._waiting[part].append(interval)
         self._received[part] += 1

@@ -67,7 +67,7 @@ def energy(
         (place * length_s, length_s, float(part)) for place, part in enumerate(np.diff(at_edges).tolist())
     ]
     spread = mean_interval(watts[inside])
-    # Of power that drifts no interval is known; its mean still lies between the lowest and the highest sample.
+    # No interval is known for power that drifts; its mean still lies between the lowest and the highest sample.
     spread_w = (spread.high - spread.low) / 2 if spread else float(np.ptp(watts[inside]))
     spread_j = spread_w * (end_s - start_s)
     return Energy(joules, hypot(spread_j, (accuracy or 0.0) * joules), n, interval_s, cells)

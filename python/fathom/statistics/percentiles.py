@@ -216,7 +216,7 @@ def intervals_us(
     not be given, or a window of too few seconds or of too few independent I/Os, has none.
     """
     edges = {key: {name: own.edge_ns(q) for name, q in QUANTILES.items()} for key, own in whole.items()}
-    # Of each the I/Os per part: beyond each percentile, and (`None`) all; and the sum of their latencies.
+    # I/Os per part: those beyond each percentile, and (`None`) all; and the sum of their latencies.
     per_part: dict[OpLatency, dict[str | None, NDArray[np.float64]]] = {key: {} for key in whole}
     sums_us: dict[OpLatency, NDArray[np.float64]] = {key: np.zeros(0) for key in whole}
     for portion in parts:

@@ -363,8 +363,8 @@ def _long_run(y: Floats) -> _LongRun:
     if power <= 1e-24 * float(y @ y):
         return _LongRun(0.0, 0.0, np.zeros(n), 1)
     phi = float(centred[1:] @ centred[:-1]) / power
-    # Kendall's bias of a fitted AR(1) with unknown mean is -(1 + 3 phi) / n. The width goes with 1 / (1 - phi), which a
-    # phi too small hurts more than one too large: 0.4 standard errors make up for it (measured, see statistics.md).
+    # Kendall's bias of a fitted AR(1) with unknown mean is -(1 + 3 phi) / n. The width goes with 1 / (1 - phi). A
+    # phi too small hurts it more than one too large: 0.4 standard errors make up for it (measured, see statistics.md).
     phi = phi + (1 + 3 * phi) / n + 0.4 * sqrt(max(1 - phi * phi, 0.0) / n)
     phi = float(np.clip(phi, 0.0, _MOST_PHI))
     residuals = centred[1:] - phi * centred[:-1]

@@ -96,7 +96,7 @@ def erase_of(
             raise RefusedError(
                 f"{name}: the controller has no Sanitize by {way.words} ({way.named})", _INSTEAD
             )
-        # Unrestricted exit (AUSE): a Sanitize that fails leaves a drive that can be told to take I/O again.
+        # Unrestricted exit (AUSE): a Sanitize that fails leaves a drive that can be made to take I/O again.
         cdw10 = way.action | 1 << 3
         return Erase(SANITIZE, 0, cdw10, f"NVMe Sanitize ({way.words}, CDW10 {cdw10:#06x})")
     return _format_of(name, namespace, _FORMATS[purge], controller, own)

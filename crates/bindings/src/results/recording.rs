@@ -30,7 +30,7 @@ impl From<recording::Recording> for Recording {
 
 #[pymethods]
 impl Recording {
-    /// Of nothing yet.
+    /// A recording of nothing yet.
     #[new]
     fn new() -> Self {
         recording::Recording::default().into()

@@ -51,7 +51,7 @@ pub(crate) struct Namespace {
 /// Most bytes of one command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Limits {
-    /// Of one that moves data.
+    /// For commands that move data.
     transfer_bytes: u64,
     zeroes_bytes: u64,
     trim_bytes: u64,

@@ -113,7 +113,7 @@ impl Mounted {
 }
 
 impl Drop for Mounted {
-    /// Of a test that failed, load threads may have files open for a while: the mount goes when they end.
+    /// Load threads of a failed test may have files open for a while: the mount goes when they end.
     fn drop(&mut self) {
         let at = self.at.to_str().unwrap();
         let _ = Command::new("fsfreeze").args(["--unfreeze", at]).output();

@@ -64,7 +64,7 @@ pub struct Layout {
     /// The zone of the first byte in each `1 << slot_bits` bytes: a search begins there.
     slots: Vec<u32>,
     slot_bits: u32,
-    /// Of one turn.
+    /// Duration of one turn.
     pub turn_ns: u64,
     /// From the outermost to the innermost.
     pub cylinders: u32,

@@ -11,7 +11,7 @@ use super::DiskParams;
 /// What the media cache holds.
 pub struct MediaCache {
     band_bytes: u64,
-    /// Of the user; the log lies behind.
+    /// What the user sees; the log lies behind.
     capacity_bytes: u64,
     log_bytes: u64,
     /// Behind the last write to the log.

@@ -9,9 +9,9 @@ use crate::{Op, OperationPositions, Pattern, Position};
 /// One position for each operation; operations that follow each other use the same one.
 #[derive(Clone, Debug)]
 pub(super) enum Cursors {
-    /// Of one thread.
+    /// One thread has them to itself.
     Own([u64; Op::COUNT]),
-    /// Of all threads of a job or stream.
+    /// All threads of a job or stream share them.
     Shared(SharedCursors),
 }
 

@@ -159,7 +159,7 @@ impl Greedy {
 
 /// Random draws (Van Houdt, SIGMETRICS 2013).
 pub struct DChoices {
-    /// Of each reclaim group.
+    /// Closed superblocks per reclaim group.
     closed: Box<[Vec<u32>]>,
     group_superblocks: u32,
     choices: u32,

@@ -19,11 +19,11 @@ pub struct Wear {
 /// Program/erase cycles over all superblocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EraseCounts {
-    /// Of the least worn superblock.
+    /// Cycles of the least worn superblock.
     pub min: u32,
     /// Mean.
     pub mean: f64,
-    /// Of the most worn superblock.
+    /// Cycles of the most worn superblock.
     pub max: u32,
 }
 

@@ -35,7 +35,7 @@ const JOB_KEYS: [&str; 19] = [
     "until",
     "streams",
 ];
-/// Of one of several workloads; the job says when all end, a stream when it ends sooner.
+/// Keys of one of several workloads; the job says when all end, a stream when it ends sooner.
 const STREAM_KEYS: [&str; 14] = [
     "name",
     "mix",

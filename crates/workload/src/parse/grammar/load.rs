@@ -94,7 +94,7 @@ fn rates(fields: &Fields) -> Result<Vec<RatePhase>> {
     node.list("rate")?.iter().map(phase).collect()
 }
 
-/// Of one pass through a schedule.
+/// Returns the mean rate of one pass through a schedule.
 fn mean_rate_iops(phases: &[RatePhase]) -> f64 {
     let (mut arrivals, mut time_ns) = (0.0, 0.0);
     for phase in phases {

@@ -216,7 +216,7 @@ fn offered(node: &Node) -> Result<Offered> {
     })
 }
 
-/// Of open load: exponential where none is given.
+/// Returns how an open load arrives: exponential where the method does not say.
 fn arrival(fields: &Fields<'_>) -> Result<Arrival> {
     fields
         .get("arrival")
