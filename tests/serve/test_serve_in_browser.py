@@ -1,5 +1,6 @@
 """The server's pages in a browser: wide and narrow, light and dark, by keyboard, with the rules of axe-core."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from synthetic import Visit
 FIRST, SECOND = "20261120-231500-four-corners-aaaa", "20261121-231500-four-corners-bbbb"
 GOING = "20261125-151500-four-corners-live"
 PATIENCE_MS = 120_000
-OWN = ("/", f"/runs/{FIRST}/about", "/phone", "/nothing")
+OWN = ("/", "/start", f"/runs/{FIRST}/about", "/phone", "/nothing")
 
 
 def assert_stays_here(seen: Visit, served: Served) -> None:
@@ -120,3 +121,22 @@ def test_a_live_page_says_when_its_run_was_killed_and_asks_no_more(
         seen.page.wait_for_timeout(4000)
         assert len(seen.requests) == asked
         assert seen.page.get_by_text("812.3k IOPS").first.is_visible()
+
+
+def test_a_run_is_started_by_keyboard_watched_and_stopped(
+    tmp_path: Path, visit: Callable[..., Visit]
+) -> None:
+    with serving(settings_of(tmp_path / "runs", "127.0.0.1:0", None)) as served:
+        seen = visit(f"{served.url}/start")
+        seen.page.get_by_label("Samsung PM9A3 7.68TB").focus()
+        seen.page.keyboard.press("Space")
+        seen.page.get_by_label("Shortened").uncheck()
+        seen.page.get_by_label("Method", exact=True).select_option("enterprise-steady-state")
+        seen.page.get_by_role("button", name="Start").focus()
+        seen.page.keyboard.press("Enter")
+        seen.page.wait_for_url("**/live", timeout=PATIENCE_MS)
+        seen.page.locator('[data-text="0.step"]').filter(has_text="Step").wait_for(timeout=PATIENCE_MS)
+        seen.page.get_by_role("button", name="Stop it").click()
+        seen.page.wait_for_url(re.compile(r"/runs/[^/]+$"), timeout=PATIENCE_MS)
+        assert "interrupted" in seen.page.content()
+        assert_stays_here(seen, served)

@@ -27,7 +27,7 @@ def serve(
 ) -> None:
     """Show runs, reports and comparisons as web pages.
 
-    It starts no run and opens no device.
+    Its pages start runs of twins only. It opens no device.
     """
     from fathom.errors import UsageError
     from fathom.runs.home import runs_home

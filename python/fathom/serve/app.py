@@ -1,6 +1,8 @@
 """The server's pages and what each is made of. Who may see them is decided in `access`, before anything here runs."""
 
-from collections.abc import Callable, Iterable, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -37,12 +39,14 @@ from fathom.serve.pages import (
 from fathom.serve.phone import phone_link
 from fathom.serve.renders import Renders
 from fathom.serve.settings import Settings
+from fathom.serve.start import add_start
+from fathom.serve.starts import BusyError, Starts
 
 MOST_RUNS = 12
 """Runs on one page: colours repeat after eight, and a page of many has many MB."""
 
 SCRIPTS = ("serve.js", "live.js")
-STATUS_OF = ((NoRunError, 404), (TooManyStreamsError, 503), (UsageError, 400))
+STATUS_OF = ((NoRunError, 404), (TooManyStreamsError, 503), (BusyError, 503), (UsageError, 400))
 """The status of errors; any other is 422."""
 
 Names = Annotated[list[str], Query(alias="run", max_length=MOST_RUNS)]
@@ -62,14 +66,21 @@ class LabelsForm(BaseModel):
 
 def make_app(settings: Settings) -> FastAPI:
     """Returns the application. It keeps the list of runs and the last pages in memory, and nothing else."""
-    app = FastAPI(title="Fathom", docs_url=None, redoc_url=None, openapi_url=None)
-    index, pages = RunIndex(settings.runs), Renders()
+    index, pages, starts = RunIndex(settings.runs), Renders(), Starts(settings.runs)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        await asyncio.to_thread(starts.end)
+
+    app = FastAPI(title="Fathom", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     app.state.index = index
     _add_problems(app)
     _add_assets(app)
     _add_list(app, settings, index)
     _add_runs(app, settings, pages)
-    add_live(app, settings)
+    add_live(app, settings, starts)
+    add_start(app, settings, starts)
     add_metrics(app, settings, index)
     _add_several(app, settings, pages)
     app.add_middleware(Access, settings=settings)

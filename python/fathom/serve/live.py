@@ -13,11 +13,12 @@ from fathom.serve.live_events import STREAM_TYPE, LiveStreams, has_ended
 from fathom.serve.live_view import view_before, view_of
 from fathom.serve.pages import run_address, show
 from fathom.serve.settings import Settings
+from fathom.serve.starts import Starts
 
 KILLED = "This run was killed: no process writes it. `fathom resume` continues it."
 
 
-def add_live(app: FastAPI, settings: Settings) -> None:
+def add_live(app: FastAPI, settings: Settings, starts: Starts) -> None:
     """Adds the page of a run that goes on, and its events."""
     streams = LiveStreams()
 
@@ -39,6 +40,7 @@ def add_live(app: FastAPI, settings: Settings) -> None:
             view=view,
             values=view.fields(),
             killed=KILLED,
+            stoppable=starts.of_run(name) is not None,
         )
 
     @app.get("/runs/{name}/live/events")

@@ -39,7 +39,7 @@ def line_of(
     shown = [
         (at, step, value)
         for at, step, value in zip(recent.at_s, recent.step, values, strict=True)
-        if value is not None and 0 <= now_s - at <= span
+        if value is not None and now_s - at <= span
     ]
     if not shown:
         return NO_LINE
@@ -47,7 +47,8 @@ def line_of(
     path: list[str] = []
     before: tuple[float, int] | None = None
     for at, step, value in shown:
-        x = WIDTH * (1 - (now_s - at) / span)
+        # Times are rounded, the last one perhaps beyond now.
+        x = min(WIDTH, WIDTH * (1 - (now_s - at) / span))
         y = HEIGHT - MARGIN - (HEIGHT - 2 * MARGIN) * (value / highest if highest else 0)
         starts = before is None or before[1] != step or at - before[0] > GAP_S
         # A value without neighbours is a dot: a line of no length with round ends.

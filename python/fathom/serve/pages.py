@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 SITE = (
     ("Runs", "/"),
+    ("Start", "/start"),
     ("Phone", "/phone"),
 )
 """The pages that each page leads to."""
@@ -68,5 +69,10 @@ def own_asset(name: str) -> str:
 @cache
 def _templates() -> "Environment":
     environment = templates_of("fathom.serve", unbroken)
-    environment.filters |= {"when": style.when, "plain": style.plain, "run_address": run_address}
+    environment.filters |= {
+        "when": style.when,
+        "plain": style.plain,
+        "printed": lambda text: "\n".join(map(style.plain, text.splitlines())),
+        "run_address": run_address,
+    }
     return environment

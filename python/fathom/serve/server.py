@@ -17,6 +17,10 @@ MOST_CONNECTIONS = 512
 END_S = 2
 """Time for answers under way to end when the server does."""
 MOST_HEADER_BYTES = 1 << 15
+OPEN = (
+    "fathom: every user of this machine can read them, change tags and start twins; "
+    "--token new asks for a secret"
+)
 
 
 def serve(settings: Settings) -> None:
@@ -29,8 +33,7 @@ def serve(settings: Settings) -> None:
         print(f"http://{own.address}/" + (f"?{PARAMETER}={own.token}" if own.token else ""), flush=True)
         print(f"fathom: runs of {own.runs}; Ctrl-C ends the server", file=sys.stderr, flush=True)
         if own.token is None:
-            open_to = "fathom: every user of this machine can read them and change tags; --token new asks for a secret"
-            print(open_to, file=sys.stderr, flush=True)
+            print(OPEN, file=sys.stderr, flush=True)
         uvicorn.Server(config_of(app)).run(sockets=[listener])
 
 
