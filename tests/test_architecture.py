@@ -15,6 +15,7 @@ LAYERS = (
     "columns",
     "traces",
     "catalog",
+    "prediction",
     "targets",
     "method",
     "runs",

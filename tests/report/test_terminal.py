@@ -9,7 +9,13 @@ import pytest
 from rich.console import Console
 
 import fathom
+from fathom.prediction.interval import predicted_spread
+from fathom.prediction.words import range_words
 from fathom.report import print_table
+from fathom.report.blocks import Table
+from fathom.report.comparison import compare
+from fathom.report.data import load
+from fathom.report.sections import corners
 from fathom.runs.reader import Run
 from fathom.statistics.limits import limit_in
 
@@ -88,3 +94,38 @@ def test_repeats_have_their_interval_on_the_line_of_the_workload(tmp_path: Path)
     assert lines[0] == "Samsung PM9A3, twin, 3 repeats"
     assert "± 95 %" in lines[1]
     assert all("±" in line for line in lines if line.startswith("4 KiB random read"))
+
+
+def test_twins_have_the_range_that_measurements_are_expected_in_and_measured_targets_have_none(
+    runs: list[Run],
+) -> None:
+    spread = predicted_spread(PM9A3.removeprefix("twin:"), 4096)
+    assert spread is not None
+    text = " ".join(" ".join(printed([runs[0].path], 200)).split())
+    assert f"Expect 80 % of measurements of Samsung PM9A3 within {range_words(spread)}" in text
+    nothing = fathom.run("four-corners", targets=["null:"], out=runs[0].path.parent, quick=True)
+    assert "Expect 80 %" not in " ".join(printed([nothing.path], 200))
+
+
+def test_the_results_table_shows_the_range_of_each_settled_rate_of_a_twin(
+    runs: list[Run], tmp_path: Path
+) -> None:
+    settled = fathom.run("four-corners", targets=[PM9A3], out=tmp_path)
+    comparison = compare([load(settled.path)])
+    section = corners.build(comparison)
+    assert section is not None
+    [table] = [block for block in section.blocks if isinstance(block, Table)]
+    place = [head.text for head in table.head].index(corners.PREDICTED)
+    shown = [row.cells[place] for row in table.groups[0].rows]
+    assert [one.text for one in shown] == [
+        "5,910 to 7,720",
+        "3,530 to 4,610",
+        "960k to 1.19M",
+        "185k to 229k",
+    ]
+    assert all("published rates" in one.title for one in shown)
+    assert any(corners.PREDICTED in note for note in table.footnotes)
+    unsettled = corners.build(compare([load(runs[0].path)]))
+    assert unsettled is not None
+    [bare] = [block for block in unsettled.blocks if isinstance(block, Table)]
+    assert corners.PREDICTED not in [head.text for head in bare.head]

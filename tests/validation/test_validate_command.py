@@ -4,10 +4,16 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 from tiny_drive import NAME, RANDOM_READ, Catalogue
+
+from fathom.load.workers import local_workers
+from fathom.prediction.misses import Misses, shipped_misses
+from fathom.validation import misses
+from fathom.validation.validate import devices_to_validate, validate
 
 KEYS = {"device", "workload", "metric", "role", "published", "simulated", "error_pct", "reason"}
 
@@ -117,3 +123,33 @@ def test_a_row_that_relates_two_drives_shares_the_trials_of_both(catalogue: Cata
     assert result.returncode == 0, result.stderr
     assert "1/1" in result.stderr
     assert [row["simulated"] for row in json.loads(result.stdout)["rows"][1:]] == [1, 1]
+
+
+def test_a_rate_outside_its_range_is_marked_and_the_share_inside_is_printed(rows: Catalogue) -> None:
+    assert rows
+    document = json.loads(fathom("validate", NAME, "--json").stdout)
+    far = document["rows"][1]
+    assert far["predicted_low"] < far["simulated"] < far["predicted_high"]
+    assert far["predicted_low"] > far["published"]
+    assert document["coverage"] is None
+    [line] = [line for line in fathom("validate", NAME).stdout.splitlines() if line.strip().startswith("far")]
+    assert " far " in line.split("%")[-1] or " out " in line.split("%")[-1]
+
+
+def test_kept_misses_replace_those_of_the_same_device_and_leave_the_others(
+    rows: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert rows
+    file = tmp_path / "misses.toml"
+    file.write_text("")
+    monkeypatch.setattr(misses, "FILE", str(file))
+    with local_workers(1) as workers:
+        compared = validate(devices_to_validate([NAME]), workers)
+    assert misses.keep_misses(compared) == file
+    kept = {one.name: one for one in Misses.model_validate(tomllib.loads(file.read_text())).device}
+    assert set(kept) == {one.name for one in shipped_misses()} | {NAME}
+    assert [(row.workload, row.role) for row in kept[NAME].rows] == [
+        ("near", "calibration"),
+        ("far", "validation"),
+    ]
+    assert kept[NAME].rows[1].ratio == pytest.approx((compared[1].simulated or 0) / 20000, rel=1e-3)

@@ -27,6 +27,9 @@ def validate(
     gate: Annotated[
         bool, typer.Option("--gate", help="exit 4 if a device's median error exceeds 3 % / 10 %")
     ] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="write the misses into the catalogue, for the intervals of twins")
+    ] = False,
     seed: Seed = 1,
     *,
     hosts: HostOptions,
@@ -37,6 +40,7 @@ def validate(
     Errors of what was fitted and of what was predicted stand apart.
     """
     from fathom.validation.comparison import check_gate, medians
+    from fathom.validation.misses import keep_misses
     from fathom.validation.terminal import (
         TrialProgress,
         print_validation,
@@ -54,6 +58,8 @@ def validate(
         print_validation(stdout(), rows)
         if not devices:
             print_without_twin(stdout(), chosen)
+    if keep:
+        stderr().print(f"written to {keep_misses(rows)}", markup=False, highlight=False)
     if gate:
         check_gate(medians(rows))
 

@@ -19,6 +19,7 @@ from fathom.columns.schema import Point
 from fathom.method.curve import is_point
 from fathom.method.method import AGAINST_ITS_DRIVE
 from fathom.output.text import many_of
+from fathom.prediction.interval import Spread, predicted_spread
 from fathom.report import published
 from fathom.report.data import RunData
 from fathom.report.published import Lookup, Metric, Published
@@ -128,6 +129,13 @@ class Cell:
         """The 95 % interval of the IOPS, the unit of `repeats`."""
         low, high = self.point.iops_low, self.point.iops_high
         return None if low is None or high is None else (low, high)
+
+    @cached_property
+    def spread(self) -> Spread | None:
+        """How far a measurement may lie from the headline rate of a twin; None of what was measured."""
+        if not self.column.is_twin or self.value is None:
+            return None
+        return predicted_spread(self.column.target.catalog, self.point.block_bytes)
 
     @property
     def margin(self) -> str:

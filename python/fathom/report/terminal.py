@@ -16,6 +16,8 @@ from fathom.analysis.finding import joined
 from fathom.method.rounds import UNITS
 from fathom.output.table import flush_table
 from fathom.output.text import signed_pct
+from fathom.prediction.interval import COVERAGE
+from fathom.prediction.words import about_words, range_words
 from fathom.report.comparison import Cell, Column, Comparison, Corner, compare, margin_of
 from fathom.report.data import load
 from fathom.report.published import Lookup, catalogue
@@ -53,6 +55,7 @@ def print_table(
         else:
             console.print(_workloads_down(comparison))
             _print_beneath(console, comparison)
+        _print_spreads(console, comparison)
         console.print()
     for members in rounds_of(comparison).values():
         for rounds in members:
@@ -96,6 +99,24 @@ def _print_beneath(console: Console, comparison: Comparison) -> None:
             counted = [f"{first} in {times} workload{'s' if times > 1 else ''}"]
             counted += [f"{name} in {count}" for name, count in others]
             console.print(Text(f"{column.short} is limited by {joined(counted)}.", style="dim"))
+
+
+def _print_spreads(console: Console, comparison: Comparison) -> None:
+    """Prints how far measurements may lie from the rates of twins, with the twins that it is so for."""
+    found: dict[str, list[str]] = {}
+    for column in comparison.columns:
+        cells = (corner.cell(column) for corner in comparison.corners)
+        spreads = dict.fromkeys(cell.spread for cell in cells if cell and cell.spread)
+        if spreads:
+            text = ", ".join(f"{range_words(one)} for {about_words(one)}" for one in spreads)
+            found.setdefault(text, []).append(column.short)
+    for text, names in found.items():
+        console.print(
+            Text(
+                f"Expect {100 * COVERAGE:.0f} % of measurements of {joined(names)} within {text}.",
+                style="dim",
+            )
+        )
 
 
 def _limit(cell: Cell) -> str:

@@ -16,9 +16,13 @@ from fathom.catalog import entries, load_published
 from fathom.catalog.models import UNEXPLAINED_PCT, Device
 from fathom.output.table import flush_table
 from fathom.output.text import signed_pct
+from fathom.prediction.interval import COVERAGE, FAR, Coverage, Spread, coverage, spread_of
+from fathom.prediction.misses import RATES, DeviceMisses
+from fathom.prediction.words import spread_words
 from fathom.report.style import grouped, plain
 from fathom.validation.calibrate import Calibration, toml_values
 from fathom.validation.comparison import GATE_PCT, Compared, Median, medians
+from fathom.validation.misses import block_of, misses_of
 
 DOCUMENT_SCHEMA = "fathom-validate/1"
 UNITS = {
@@ -82,11 +86,25 @@ def validation_json(rows: Sequence[Compared]) -> dict[str, object]:
             {"device": one.device, "role": one.role, "median_abs_error_pct": one.median_pct, "n": one.n}
             for one in medians(rows)
         ],
+        "coverage": _coverage_json(coverage(misses_of(rows))),
+    }
+
+
+def _coverage_json(found: Coverage | None) -> dict[str, object] | None:
+    if found is None:
+        return None
+    return {
+        "stated": COVERAGE,
+        "held": found.held,
+        "rows": found.rows,
+        "median_factor": found.median_factor,
     }
 
 
 def _row_json(row: Compared) -> dict[str, object]:
     case, measured = row.case, row.measured
+    spread = _spread(row)
+    low, high = spread.around(row.simulated or 0.0) if spread else (None, None)
     return {
         "device": case.device.name,
         "workload": case.row.workload,
@@ -95,6 +113,8 @@ def _row_json(row: Compared) -> dict[str, object]:
         "published": row.published,
         "simulated": row.simulated,
         "error_pct": row.error_pct,
+        "predicted_low": low,
+        "predicted_high": high,
         "reason": row.reason,
         "op": case.row.op,
         "load": case.load,
@@ -113,13 +133,28 @@ def print_validation(console: Console, rows: Sequence[Compared]) -> None:
     for device in dict.fromkeys(row.case.device.name for row in rows):
         _print_device(console, [row for row in rows if row.case.device.name == device])
     console.print(_medians_table(medians(rows)))
+    _print_coverage(console, misses_of(rows))
     console.print(
         Text(
             "Medians of absolute errors over counted figures. Calibration rows may be fitted: their errors show "
-            "the fit. Validation rows never are: theirs show the prediction.",
+            "the fit. Validation rows never are: theirs show the prediction. "
+            f"{100 * COVERAGE:.0f} %: whether the published rate lies in the interval around the simulated one; "
+            f"far: outside the {100 * FAR:.0f} % interval, so the twin lacks a mechanism.",
             style="dim",
         )
     )
+
+
+def _print_coverage(console: Console, known: Sequence[DeviceMisses]) -> None:
+    """Prints how often intervals hold, each learnt from the other devices among these."""
+    found = coverage(known)
+    if found:
+        _print_dim(
+            console,
+            f"{100 * COVERAGE:.0f} % intervals hold {found.held} of {found.rows} predicted rates "
+            f"({100 * found.share:.0f} %), each learnt from other devices; "
+            f"half of them are within a factor of {found.median_factor:.2f}",
+        )
 
 
 def print_without_twin(console: Console, devices: Sequence[Device]) -> None:
@@ -188,10 +223,20 @@ def _points(change: float) -> str:
 
 def _print_device(console: Console, rows: Sequence[Compared]) -> None:
     """One section per role, then notes, then what was not simulated."""
-    console.print(Text(rows[0].case.device.identity.label, style="bold"))
+    device = rows[0].case.device
+    console.print(Text(device.identity.label, style="bold"))
+    for text in dict.fromkeys(spread_words(found) for row in rows if (found := _spread(row))):
+        _print_dim(console, text)
     notes: dict[str, int] = {}
     table = _table(
-        "workload", "load", "published", "simulated", "error", "", right=("published", "simulated", "error")
+        "workload",
+        "load",
+        "published",
+        "simulated",
+        "error",
+        f"{100 * COVERAGE:.0f} %",
+        "",
+        right=("published", "simulated", "error"),
     )
     for role, style in _ROLE_STYLE.items():
         shown = [row for row in rows if row.simulated is not None and row.case.row.role == role]
@@ -223,8 +268,27 @@ def _cells(row: Compared, notes: dict[str, int]) -> tuple[Text, ...]:
         Text.assemble((grouped(row.published), faint), (f" {UNITS.get(row.metric, row.metric)}", "dim")),
         Text(grouped(row.simulated or 0.0), style=faint),
         _error(row),
+        _place(row),
         Text(f"[{number}]" if number else "", style="dim"),
     )
+
+
+def _spread(row: Compared) -> Spread | None:
+    """Returns the spread of a figure that counts and is a rate; None of others, or where it is not known."""
+    if row.metric not in RATES or not row.counted or not row.simulated:
+        return None
+    return spread_of(row.case.device, block_of(row))
+
+
+def _place(row: Compared) -> Text:
+    """Returns where the published rate lies: in the interval around the simulated one, out of it, or far out."""
+    spread = _spread(row)
+    if spread is None or not row.simulated:
+        return Text("")
+    ratio = row.simulated / row.published
+    if spread.holds(ratio):
+        return Text("in", style="green")
+    return Text("far", style="red") if spread.is_far(ratio) else Text("out", style="yellow")
 
 
 def _error(row: Compared) -> Text:

@@ -7,6 +7,8 @@ from fathom.analysis.settled import Unsettled
 from fathom.catalog.models import UNEXPLAINED_PCT
 from fathom.columns.schema import Point
 from fathom.output.text import signed_pct
+from fathom.prediction.interval import COVERAGE
+from fathom.prediction.words import spread_words
 from fathom.report import power
 from fathom.report.blocks import Group, Item, Row, Section, Table
 from fathom.report.comparison import Cell, Column, Comparison, Corner
@@ -23,6 +25,11 @@ ORDER = 20
 SHOWN = 12
 WAF = "Write amplification"
 POWER = "Power, mean"
+PREDICTED = f"Measured, {100 * COVERAGE:.0f} % expected"
+PREDICTED_NOTE = (
+    f"{PREDICTED}: the range around a twin's rate that holds {100 * COVERAGE:.0f} % of measurements of such drives. "
+    "It is learnt from the published results of other devices, never from the drive's own."
+)
 NONE = Item("–", tone="quiet", title="does not apply, or was not recorded")
 
 
@@ -40,7 +47,7 @@ def build(comparison: Comparison) -> Section | None:
         f"“n too small”: percentile p is given only if {MIN_TAIL} I/Os or more lie above it: n (1 − p) ≥ {MIN_TAIL}.",
         *(
             note
-            for label, note in ((WAF, NOTE), (POWER, power.NOTE))
+            for label, note in ((PREDICTED, PREDICTED_NOTE), (WAF, NOTE), (POWER, power.NOTE))
             if any(metric.name == label for metric in names)
         ),
         *(f"[{number}] {source}" for number, source in enumerate(sources, 1)),
@@ -74,6 +81,7 @@ class Metric:
 
 METRICS = (
     Metric("Result"),
+    Metric(PREDICTED),
     Metric("Published"),
     Metric("Difference"),
     Metric("Latency, mean", "us"),
@@ -154,7 +162,8 @@ def _lines(
     five_nines = any(cell.point.p99999_us is not None or _resolves_five_nines(cell) for cell in corner.cells)
     ranked = ranked_of(corner, comparison, out)
     makers: dict[str, Callable[[Cell], Item]] = {
-        "Result": lambda cell: _headline(cell, ranked, out.get((cell.column.short, cell.step.name))),
+        "Result": lambda cell: _headline(cell, ranked, _unsettled(cell, out)),
+        PREDICTED: lambda cell: NONE if _unsettled(cell, out) else _predicted(cell),
         "Published": lambda cell: _published(cell, sources),
         "Difference": _difference,
         "Latency, mean": lambda cell: latency(cell.point, "mean_us") or NONE,
@@ -185,6 +194,10 @@ def _lines(
     return found
 
 
+def _unsettled(cell: Cell, out: Mapping[tuple[str, str], Unsettled]) -> Unsettled | None:
+    return out.get((cell.column.short, cell.step.name))
+
+
 def _resolves_five_nines(cell: Cell) -> bool:
     """Returns whether the step was made to resolve p99.999, as the steps of the standard's histograms are."""
     told = cell.column.run.percentile(cell.step.name)
@@ -211,6 +224,19 @@ def _headline(cell: Cell, corner: Corner, why: Unsettled | None) -> Item:
         tone="strong",
         title=f"95 % interval {grouped(low)} to {grouped(high)} {corner.unit}",
     )
+
+
+def _predicted(cell: Cell) -> Item:
+    """Returns the interval around a twin's rate that a measurement of the drive is expected in."""
+    if cell.spread is None or cell.value is None:
+        return NONE
+    low, high = cell.spread.around(cell.value)
+    return Item(f"{_about(low)} to {_about(high)}", title=spread_words(cell.spread))
+
+
+def _about(value: float) -> str:
+    """Returns a bound in three significant digits: `5,910`, `1.19M`."""
+    return compact(value) if value >= 1e5 else grouped(float(f"{value:.3g}"))
 
 
 def _published(cell: Cell, sources: list[str]) -> Item:

@@ -1,0 +1,165 @@
+"""The interval around a twin's rate that a measurement would lie in, and how often it held.
+
+A twin's own published figures say nothing of its interval: it comes from the validation rows of the other devices of
+its family. So a drive that nobody has published gets its interval by the rule that is tested on those that somebody
+has. The bound is relative, and the same both ways on a logarithmic scale.
+
+Twins miss I/O of 16 KiB by far more than I/O of 4 KiB. So each class of block sizes learns from its own rows where it
+has enough of them. This is Mondrian conformal prediction (Vovk, Gammerman & Shafer 2005, 4.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import exp, log
+from statistics import median
+from typing import TYPE_CHECKING, Literal
+
+from fathom.prediction.misses import DeviceMisses, Family, Miss, family_of, shipped_misses
+from fathom.statistics.conformal import bound
+
+if TYPE_CHECKING:
+    from fathom.catalog.models import Device
+
+COVERAGE = 0.8
+"""Of the intervals that are printed."""
+FAR = 0.95
+"""A published figure outside the interval of this coverage shows that the twin lacks a mechanism."""
+KIB = 1024
+Blocks = Literal["up to 8 KiB", "above 8 KiB, below 128 KiB", "from 128 KiB", "several sizes"]
+
+
+def blocks_of(block_bytes: int | None) -> Blocks:
+    """Returns the class of a block size, in bytes; None is several sizes at once."""
+    if block_bytes is None:
+        return "several sizes"
+    if block_bytes <= 8 * KIB:
+        return "up to 8 KiB"
+    return "above 8 KiB, below 128 KiB" if block_bytes < 128 * KIB else "from 128 KiB"
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How far measurements lie from what twins of a family predict, learnt from `rows` figures of `devices` devices."""
+
+    factor: float
+    """The interval is from value / factor to value x factor, with coverage `COVERAGE`."""
+    far_factor: float | None
+    """As `factor`, with coverage `FAR`; None with too few rows."""
+    blocks: Blocks
+    """The class of the I/O that it is about."""
+    of_class: bool
+    """Whether it is learnt from that class; else from all, because the class has too few rows."""
+    rows: int
+    devices: int
+
+    def around(self, value: float) -> tuple[float, float]:
+        """Returns the interval around a simulated rate, in its unit."""
+        return value / self.factor, value * self.factor
+
+    def holds(self, ratio: float) -> bool:
+        """Returns whether a published figure lies in the interval; `ratio` is simulated over published."""
+        return 1 / self.factor <= ratio <= self.factor
+
+    def is_far(self, ratio: float) -> bool:
+        """Returns whether a published figure lies outside the wide interval."""
+        return self.far_factor is not None and not 1 / self.far_factor <= ratio <= self.far_factor
+
+
+def spread_of(
+    device: Device, block_bytes: int | None, known: Sequence[DeviceMisses] | None = None
+) -> Spread | None:
+    """Returns the spread of a device's twin; None without a twin, or where too little of its family is published.
+
+    Args:
+        device: the device.
+        block_bytes: of the I/O; None for several sizes.
+        known: misses to learn from; those of the catalogue if absent.
+
+    Raises:
+        CatalogError: the file of misses is wrong.
+    """
+    family = family_of(device)
+    if family is None:
+        return None
+    name = device.name.partition("?")[0]
+    return spread_without(name, family, block_bytes, shipped_misses() if known is None else known)
+
+
+def predicted_spread(catalog_name: str | None, block_bytes: int | None) -> Spread | None:
+    """Returns the spread of a twin by its name in a run; None where this version's catalogue does not know it."""
+    from fathom.catalog import load_device
+    from fathom.errors import FathomError
+
+    try:
+        return spread_of(load_device(catalog_name), block_bytes) if catalog_name else None
+    except FathomError:
+        return None
+
+
+def spread_without(
+    name: str, family: Family, block_bytes: int | None, known: Sequence[DeviceMisses]
+) -> Spread | None:
+    """Returns the spread that the other devices of a family show; None where they have too few validation rows."""
+    blocks = blocks_of(block_bytes)
+    others = [
+        (one.name, row) for one in known if one.family == family and one.name != name for row in _taught(one)
+    ]
+    of_class = [(name, row) for name, row in others if blocks_of(row.block_bytes) == blocks]
+    return _learnt(of_class, blocks, of_class=True) or _learnt(others, blocks, of_class=False)
+
+
+def _learnt(rows: Sequence[tuple[str, Miss]], blocks: Blocks, *, of_class: bool) -> Spread | None:
+    logs = [log(row.ratio) for _, row in rows]
+    half, far = bound(logs, COVERAGE), bound(logs, FAR)
+    if half is None:
+        return None
+    wide = None if far is None else exp(far)
+    return Spread(exp(half), wide, blocks, of_class, len(rows), len({name for name, _ in rows}))
+
+
+def _taught(device: DeviceMisses) -> Iterator[Miss]:
+    """Yields the rows that an interval is learnt from and tested on."""
+    return (row for row in device.rows if row.role == "validation" and row.is_rate)
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How often intervals held, each learnt without the device that it is tested on."""
+
+    held: int
+    rows: int
+    median_factor: float
+    """Of the intervals; 1.1 means that half of them are from /1.1 to x1.1 or narrower."""
+
+    @property
+    def share(self) -> float:
+        """The share of figures inside their interval."""
+        return self.held / self.rows
+
+
+def coverage(
+    known: Sequence[DeviceMisses],
+    families: Sequence[Family] | None = None,
+    blocks: Blocks | None = None,
+) -> Coverage | None:
+    """Returns how often the intervals of `COVERAGE` hold over validation rates; None where there is none.
+
+    Args:
+        known: the misses to learn from and to test on.
+        families: the families to test; all if absent.
+        blocks: the class of block sizes to test; all if absent.
+    """
+    tested = [
+        (spread, row.ratio)
+        for one in known
+        if families is None or one.family in families
+        for row in _taught(one)
+        if blocks is None or blocks_of(row.block_bytes) == blocks
+        if (spread := spread_without(one.name, one.family, row.block_bytes, known))
+    ]
+    if not tested:
+        return None
+    held = sum(spread.holds(ratio) for spread, ratio in tested)
+    return Coverage(held, len(tested), median(spread.factor for spread, _ in tested))

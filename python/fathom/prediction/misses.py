@@ -1,0 +1,110 @@
+"""The misses of the catalogue's twins: simulated over published for every figure that counts, kept in one file.
+
+`fathom validate --keep` writes the file. It is read wherever a twin's figure is shown with an interval.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field, ValidationError
+
+from fathom.catalog.models.base import Count, Many, Name, Positive, Strict, Text
+from fathom.catalog.store import CatalogError
+
+if TYPE_CHECKING:
+    from fathom.catalog.models import Device
+
+FILE = "misses.toml"
+Family = Literal["ssd", "disk", "system"]
+"""Twins of one family miss for like reasons. A family learns from its own misses alone."""
+RATES = ("iops", "mbps", "mibps", "floor_iops")
+"""The metrics of rows that are rates."""
+
+
+class Miss(Strict):
+    """A published figure and how its twin misses it."""
+
+    workload: Name
+    op: Literal["read", "write"] | None = None
+    metric: Text
+    role: Literal["calibration", "validation"]
+    block_bytes: Count | None = None
+    """Block size of its I/O; None where it has several."""
+    ratio: Positive
+    """Simulated over published."""
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether it is about I/Os or bytes a second."""
+        return self.metric in RATES
+
+
+class DeviceMisses(Strict):
+    """The misses of one device's twin."""
+
+    name: Name
+    family: Family
+    digest: Text
+    """Of the twin's parameters (`digest_of`) when the rows were simulated."""
+    rows: Many[Miss]
+
+
+class Misses(Strict):
+    """`misses.toml`, schema `fathom-misses/1`."""
+
+    schema_: Literal["fathom-misses/1"] = Field(alias="schema")
+    device: Many[DeviceMisses]
+
+
+def family_of(device: Device) -> Family | None:
+    """Returns the family of a device's twin; None without a twin."""
+    if device.twin is None:
+        return None
+    return {"ssd": "ssd", "disk": "disk"}.get(device.twin.kind, "system")  # pyright: ignore[reportReturnType]
+
+
+def digest_of(device: Device) -> str:
+    """Returns a digest of all parameters of a device's twin, its bench among them."""
+    return hashlib.sha256(device.twin_params_json().encode()).hexdigest()[:16]
+
+
+@cache
+def shipped_misses() -> tuple[DeviceMisses, ...]:
+    """Returns the misses that come with the catalogue.
+
+    Raises CatalogError where the file is wrong.
+    """
+    file = files("fathom.catalog").joinpath(FILE)
+    try:
+        return Misses.model_validate(tomllib.loads(file.read_text(encoding="utf-8"))).device
+    except (OSError, ValueError, ValidationError) as error:
+        raise CatalogError(f"{file}: {error}") from error
+
+
+def misses_toml(devices: Iterable[DeviceMisses]) -> str:
+    """Returns the file's text."""
+    lines = [
+        "# Simulated over published, for every figure that counts. `fathom validate --keep` writes this file anew.",
+        'schema = "fathom-misses/1"',
+    ]
+    for device in devices:
+        lines += ["", "[[device]]", f'name = "{device.name}"', f'family = "{device.family}"']
+        lines += [f'digest = "{device.digest}"', "rows = ["]
+        lines += [f"  {_row(row)}," for row in device.rows]
+        lines.append("]")
+    return "\n".join(lines) + "\n"
+
+
+def _row(row: Miss) -> str:
+    op = f', op = "{row.op}"' if row.op else ""
+    block = f", block_bytes = {row.block_bytes}" if row.block_bytes else ""
+    return (
+        f'{{ workload = "{row.workload}"{op}, metric = "{row.metric}", role = "{row.role}"{block}, '
+        f"ratio = {row.ratio:.4g} }}"
+    )

@@ -1,0 +1,23 @@
+"""The sentences on what a twin's figure is worth."""
+
+from fathom.prediction.interval import COVERAGE, Spread
+
+
+def range_words(spread: Spread) -> str:
+    """Returns the interval as changes of a simulated rate: `−9 % to +10 %`."""
+    return f"−{100 * (1 - 1 / spread.factor):.0f} % to +{100 * (spread.factor - 1):.0f} %"
+
+
+def about_words(spread: Spread) -> str:
+    """Returns which I/O a spread is about."""
+    return f"blocks {spread.blocks}" if "KiB" in spread.blocks else f"blocks of {spread.blocks}"
+
+
+def spread_words(spread: Spread) -> str:
+    """Returns how far measurements lie from such twins, and where that is known from."""
+    devices = f"{spread.devices} other device{'s' if spread.devices > 1 else ''}"
+    rates = "published rates" if spread.of_class else "published rates with blocks of any size"
+    return (
+        f"{about_words(spread)}: {100 * COVERAGE:.0f} % of measured rates lie within {range_words(spread)} of the "
+        f"twin's, as {spread.rows} {rates} of {devices} show"
+    )

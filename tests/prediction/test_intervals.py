@@ -1,0 +1,143 @@
+from dataclasses import replace
+from math import isclose
+from typing import get_args
+
+import pytest
+
+from fathom.catalog import device_names, load_device
+from fathom.prediction.interval import COVERAGE, Blocks, coverage, predicted_spread, spread_of
+from fathom.prediction.misses import DeviceMisses, Miss, digest_of, misses_toml, shipped_misses
+from fathom.prediction.words import spread_words
+from fathom.statistics.conformal import two_sided_p
+from fathom.validation.systems import every_case
+
+SMALL, MIDDLE, LARGE = 4096, 16384, 262144
+
+
+def device(name: str, ratios: list[float], block: int | None = SMALL) -> DeviceMisses:
+    rows = tuple(
+        Miss(workload="w", metric="iops", role="validation", block_bytes=block, ratio=ratio)
+        for ratio in ratios
+    )
+    return DeviceMisses(name=name, family="ssd", digest="0", rows=rows)
+
+
+def test_intervals_of_80_percent_hold_75_to_85_percent_of_all_predicted_rates():
+    found = coverage(shipped_misses())
+    assert found is not None
+    assert found.rows >= 80
+    assert 0.75 <= found.share <= 0.85
+    assert two_sided_p(found.held, found.rows, COVERAGE) > 0.05
+
+
+@pytest.mark.parametrize("blocks", get_args(Blocks))
+def test_no_class_of_blocks_holds_so_little_that_chance_cannot_explain_it(blocks: Blocks):
+    found = coverage(shipped_misses(), blocks=blocks)
+    assert found is not None
+    assert found.share >= COVERAGE or two_sided_p(found.held, found.rows, COVERAGE) > 0.05
+
+
+def test_intervals_are_narrower_than_a_fixed_30_percent():
+    found = coverage(shipped_misses())
+    assert found is not None
+    assert found.median_factor < 1.3
+
+
+def test_a_drive_s_own_published_figures_do_not_move_its_interval():
+    own = load_device("samsung-pm9a3-7.68tb")
+    known = shipped_misses()
+    perfect = [
+        one.model_copy(update={"rows": tuple(row.model_copy(update={"ratio": 1.0}) for row in one.rows)})
+        if one.name == own.name
+        else one
+        for one in known
+    ]
+    assert spread_of(own, SMALL, perfect) == spread_of(own, SMALL, known)
+    assert coverage(perfect) != coverage(known)
+
+
+def test_calibration_rows_and_figures_that_are_no_rates_teach_nothing():
+    own = load_device("samsung-pm9a3-7.68tb")
+    taught = device("a", [1.1] * 5)
+    others = [
+        row.model_copy(update=change)
+        for row in taught.rows
+        for change in ({"role": "calibration", "ratio": 9.0}, {"metric": "above_pct", "ratio": 9.0})
+    ]
+    more = taught.model_copy(update={"rows": (*taught.rows, *others)})
+    spread = spread_of(own, SMALL, [more])
+    assert spread is not None
+    assert isclose(spread.factor, 1.1)
+    assert spread.rows == 5
+
+
+def test_a_class_of_blocks_learns_from_itself_and_from_all_where_it_has_too_few_rows():
+    own = load_device("samsung-pm9a3-7.68tb")
+    known = [device("a", [1.1] * 5), device("b", [1.9] * 4, MIDDLE), device("c", [1.2] * 2, LARGE)]
+    small, middle, large = (spread_of(own, block, known) for block in (SMALL, MIDDLE, LARGE))
+    assert small
+    assert middle
+    assert large
+    assert (round(small.factor, 3), small.rows, small.of_class) == (1.1, 5, True)
+    assert (round(middle.factor, 3), middle.rows, middle.of_class) == (1.9, 4, True)
+    assert (large.rows, large.of_class) == (11, False)
+    assert "any size" in spread_words(large)
+
+
+def test_a_family_of_which_too_little_is_published_has_no_interval():
+    assert predicted_spread("wd-ultrastar-dc-hc560-20tb", SMALL) is None
+    assert predicted_spread("no-such-drive", SMALL) is None
+    assert predicted_spread(None, SMALL) is None
+
+
+def test_the_interval_holds_the_rates_between_its_bounds():
+    spread = spread_of(load_device("samsung-pm9a3-7.68tb"), SMALL, [device("a", [1.25] * 30)])
+    assert spread is not None
+    assert spread.around(100.0) == pytest.approx((80.0, 125.0))
+    assert [spread.holds(ratio) for ratio in (0.75, 0.85, 1.2, 1.3)] == [False, True, True, False]
+    assert [spread.is_far(ratio) for ratio in (0.75, 1.2, 1.3)] == [True, False, True]
+    assert not replace(spread, far_factor=None).is_far(9.0)
+
+
+@pytest.mark.parametrize("one", shipped_misses(), ids=lambda one: one.name)
+def test_the_kept_misses_are_those_of_the_catalogue_s_present_twins(one: DeviceMisses):
+    assert one.digest == digest_of(load_device(one.name)), "run `fathom validate --keep` again"
+    names = {(case.row.workload, case.row.op, case.row.role) for case in every_case(load_device(one.name))}
+    assert {(row.workload, row.op, row.role) for row in one.rows} <= names
+
+
+def test_every_device_with_counted_rows_is_kept():
+    kept = {one.name for one in shipped_misses()}
+    for name in device_names():
+        found = load_device(name)
+        counted = [case for case in every_case(found) if case.trial and case.excluded is None]
+        if found.twin and any(case.row.bound is None and case.row.role == "calibration" for case in counted):
+            assert name in kept
+
+
+def test_the_file_reads_back_as_it_was_written():
+    import tomllib
+
+    from fathom.prediction.misses import Misses
+
+    assert Misses.model_validate(tomllib.loads(misses_toml(shipped_misses()))).device == shipped_misses()
+
+
+def test_the_picture_in_the_documentation_shows_the_present_misses():
+    import runpy
+    from pathlib import Path
+
+    tool = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "intervals_picture.py"))
+    assert tool["PICTURE"].read_text() == tool["picture"]()
+
+
+def test_the_page_on_predictions_has_the_present_counts():
+    from pathlib import Path
+
+    page = (Path(__file__).parents[2] / "docs/explanation/uncertainty.md").read_text()
+    whole = coverage(shipped_misses())
+    assert whole is not None
+    assert (
+        f"| all | {whole.rows} | {whole.held} | {100 * whole.share:.0f} % | {whole.median_factor:.2f} |"
+        in page
+    )
