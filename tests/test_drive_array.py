@@ -13,7 +13,7 @@ from fathom.report.comparison import Comparison, compare
 from fathom.report.data import load
 from fathom.report.drive_array import called, called_together, disks, ratio
 from fathom.report.sections import block_sizes, disk_verdict
-from fathom.report.sections.disk_verdict import DiskVerdict, WorkloadVerdict
+from fathom.report.sections.disk_verdict import DiskVerdict, Speed, WorkloadVerdict
 from fathom.runs.document import TargetRecord
 from fathom.runs.reader import Run
 from fathom.sizing.files import read_prices
@@ -151,10 +151,10 @@ def test_a_use_is_answered_by_its_slowest_workload_and_five_percent_decide_nothi
     ]
     judged = {step: WorkloadVerdict(step, found) for step, found in zip("abcd", ratios, strict=True)}
     judgement = DiskVerdict(smr, cmr, judged, [])
-    assert judgement.answer(["b", "c"]) == "as fast"
-    assert judgement.answer(["a", "b"]) == "as fast or faster"
-    assert judgement.answer(["b", "d"]) == "slower"
-    assert judgement.answer(["a", "d"]) == "faster in part, slower in part"
+    assert judgement.answer(["b", "c"]) is Speed.AS_FAST
+    assert judgement.answer(["a", "b"]) is Speed.AS_FAST_OR_FASTER
+    assert judgement.answer(["b", "d"]) is Speed.SLOWER
+    assert judgement.answer(["a", "d"]) is Speed.MIXED
     assert judgement.answer(["never measured"]) is None
 
 

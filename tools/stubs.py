@@ -53,9 +53,7 @@ def _members(node: ast.ClassDef, kind: type) -> list[str]:
     found += [f"{node.name}.{name}: the extension lacks it" for name in sorted(names - there)]
     for name in sorted(there & names):
         one, thing = stated[name], vars(kind)[name]
-        called = isinstance(one, ast.FunctionDef) and not any(
-            isinstance(by, ast.Name) and by.id == "property" for by in one.decorator_list
-        )
+        called = isinstance(one, ast.FunctionDef)
         if called != (callable(thing) or isinstance(thing, staticmethod)):
             found.append(f"{node.name}.{name}: a method on one side, a value on the other")
         elif isinstance(one, ast.FunctionDef) and called:

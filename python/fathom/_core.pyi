@@ -34,12 +34,9 @@ def parse_method(text: str, file: str, quick: bool = False) -> str: ...
 class Extent:
     """A length or position: in bytes, as a fraction of the target, or in bytes up to its end. One of them is set."""
 
-    @property
-    def bytes(self) -> int | None: ...
-    @property
-    def fraction(self) -> float | None: ...
-    @property
-    def up_to(self) -> int | None: ...
+    bytes: int | None
+    fraction: float | None
+    up_to: int | None
     def on(self, capacity_bytes: int) -> int:
         """Returns the bytes that requests can reach in a region of this size on a target of that capacity."""
 
@@ -47,12 +44,9 @@ class Extent:
 class JobOp:
     """An operation of a mix, with its weight and its block sizes: (bytes, weight) each."""
 
-    @property
-    def op(self) -> str: ...
-    @property
-    def weight(self) -> float: ...
-    @property
-    def sizes(self) -> list[tuple[int, float]]: ...
+    op: str
+    weight: float
+    sizes: list[tuple[int, float]]
 
 @final
 class FileSet:
@@ -61,33 +55,22 @@ class FileSet:
     def __new__(cls, json: str) -> FileSet:
         """Reads what `json` gives. Raises `ParseError`."""
     def __hash__(self) -> int: ...
-    @property
-    def json(self) -> str:
-        """The normal form."""
-    @property
-    def count(self) -> int: ...
-    @property
-    def total_bytes(self) -> int: ...
-    @property
-    def sizes(self) -> list[tuple[int, float]]:
-        """Sizes in bytes, each with its weight."""
-    @property
-    def depth(self) -> int: ...
-    @property
-    def width(self) -> int: ...
-    @property
-    def open(self) -> int | None:
-        """Most files that a thread has open at once; None: all."""
-    @property
-    def select(self) -> Literal["roundrobin", "random", "zipf", "pareto"]: ...
-    @property
-    def visit(self) -> int | None:
-        """Requests to a file before the next; None: as many bytes as it has."""
-    @property
-    def threads(self) -> Literal["apart", "together"]: ...
-    @property
-    def present(self) -> float | None:
-        """Share of the files that are there when operations on names begin; None: by the operations."""
+    json: str
+    """The normal form."""
+    count: int
+    total_bytes: int
+    sizes: list[tuple[int, float]]
+    """Sizes in bytes, each with its weight."""
+    depth: int
+    width: int
+    open: int | None
+    """Most files that a thread has open at once; None: all."""
+    select: Literal["roundrobin", "random", "zipf", "pareto"]
+    visit: int | None
+    """Requests to a file before the next; None: as many bytes as it has."""
+    threads: Literal["apart", "together"]
+    present: float | None
+    """Share of the files that are there when operations on names begin; None: by the operations."""
     def other_paths(self) -> list[str]:
         """Returns the other path of each file, which it has after a `rename`."""
     def made_directories(self) -> list[str]:
@@ -103,30 +86,19 @@ class FileSet:
 class Pattern:
     """Where requests go. `kind` is the name in TOML; parameters that the kind lacks are None."""
 
-    @property
-    def kind(self) -> str: ...
-    @property
-    def streams(self) -> int | None: ...
-    @property
-    def stride_bytes(self) -> int | None: ...
-    @property
-    def theta(self) -> float | None: ...
-    @property
-    def share(self) -> float | None: ...
-    @property
-    def read(self) -> float | None: ...
-    @property
-    def write(self) -> float | None: ...
-    @property
-    def bands(self) -> list[tuple[float, float]]:
-        """Hot spots: (area, access) each, relative weights."""
-    @property
-    def open(self) -> int | None: ...
-    @property
-    def file(self) -> str | None:
-        """Replay: the prepared trace."""
-    @property
-    def offsets(self) -> Literal["as-is", "wrap", "scale"] | None: ...
+    kind: str
+    streams: int | None
+    stride_bytes: int | None
+    theta: float | None
+    share: float | None
+    read: float | None
+    write: float | None
+    bands: list[tuple[float, float]]
+    """Hot spots: (area, access) each, relative weights."""
+    open: int | None
+    file: str | None
+    """Replay: the prepared trace."""
+    offsets: Literal["as-is", "wrap", "scale"] | None
 
 @final
 class Job:
@@ -138,119 +110,75 @@ class Job:
     def __new__(cls, text: str, file: str = "job.json") -> Job:
         """Reads JSON, or TOML where `file` does not end in `.json`. Raises `ParseError`."""
     def __hash__(self) -> int: ...
-    @property
-    def json(self) -> str:
-        """The normal form: sizes in bytes, times in ns, every default written out."""
-    @property
-    def ops(self) -> list[JobOp]: ...
-    @property
-    def weights(self) -> dict[str, float]:
-        """Weight of each operation, in the order of the mix."""
-    @property
-    def block_sizes(self) -> dict[str, tuple[int, ...]]:
-        """Block sizes of each operation, in bytes."""
+    json: str
+    """The normal form: sizes in bytes, times in ns, every default written out."""
+    ops: list[JobOp]
+    weights: dict[str, float]
+    """Weight of each operation, in the order of the mix."""
+    block_sizes: dict[str, tuple[int, ...]]
+    """Block sizes of each operation, in bytes."""
     def block_bytes(self, op: str) -> int | None:
         """Returns the operation's block size, None where it has several or none."""
-    @property
-    def largest_block_bytes(self) -> int:
-        """0 where there are only flushes."""
-    @property
-    def read_pct(self) -> float | None:
-        """Share of reads among all operations, in percent; None for streams, whose shares a run shows."""
-    @property
-    def destructive(self) -> bool:
-        """Whether any operation changes data."""
-    @property
-    def writes(self) -> bool:
-        """Whether any operation carries data to the target (`WRITES`)."""
-    @property
-    def flush_every(self) -> int: ...
-    @property
-    def pattern(self) -> Pattern: ...
-    @property
-    def thread_positions(self) -> Literal["part", "start", "shared"]: ...
-    @property
-    def operation_positions(self) -> Literal["together", "apart"] | None: ...
-    @property
-    def region_start(self) -> Extent: ...
-    @property
-    def region_size(self) -> Extent: ...
+    largest_block_bytes: int
+    """0 where there are only flushes."""
+    read_pct: float | None
+    """Share of reads among all operations, in percent; None for streams, whose shares a run shows."""
+    destructive: bool
+    """Whether any operation changes data."""
+    writes: bool
+    """Whether any operation carries data to the target (`WRITES`)."""
+    flush_every: int
+    pattern: Pattern
+    thread_positions: Literal["part", "start", "shared"]
+    operation_positions: Literal["together", "apart"] | None
+    region_start: Extent
+    region_size: Extent
     def region_on(self, capacity_bytes: int, block_bytes: int = 512) -> tuple[int, int]:
         """Returns first byte and length of the region on a target, also where it ends beyond it.
 
         100 % is the capacity. Other fractions are rounded down to whole MiB where they are that long, bytes to whole
         blocks. Requests stay in whole MiB at 100 % too: at most 1 MiB at the end is left.
         """
-    @property
-    def files(self) -> FileSet | None:
-        """The set of files that the job works on; None: a device or one file."""
-    @property
-    def align_bytes(self) -> int | None: ...
-    @property
-    def compressible(self) -> float: ...
-    @property
-    def dedup(self) -> float: ...
-    @property
-    def verifies(self) -> bool: ...
-    @property
-    def placement(self) -> list[int]: ...
-    @property
-    def direct(self) -> bool: ...
-    @property
-    def sqpoll(self) -> bool: ...
-    @property
-    def huge_pages(self) -> bool: ...
-    @property
-    def gpu(self) -> bool: ...
-    @property
-    def threads(self) -> int: ...
-    @property
-    def iodepth(self) -> int:
-        """I/Os in flight per thread."""
-    @property
-    def rate_iops(self) -> float | None:
-        """Arrivals per second of all threads; None for a closed load."""
-    @property
-    def arrival(self) -> Literal["exponential", "uniform", "deterministic"] | None: ...
-    @property
-    def rate_changes(self) -> bool:
-        """Whether the rate follows a schedule."""
-    @property
-    def think_ns(self) -> int: ...
-    @property
-    def thinks(self) -> bool:
-        """Whether it pauses between a completion and the next request; streams answer for themselves."""
-    @property
-    def reap(self) -> int: ...
-    @property
-    def split(self) -> bool:
-        """Whether its load is for all targets together, not for each."""
-    @property
-    def uneven(self) -> bool:
-        """Whether the load is split by given shares."""
-    @property
-    def errors_most(self) -> int | None: ...
-    @property
-    def journal(self) -> str | None: ...
-    @property
-    def time_ns(self) -> int | None: ...
-    @property
-    def time_s(self) -> float | None: ...
-    @property
-    def bytes(self) -> int | None: ...
-    @property
-    def region_multiple(self) -> float | None: ...
-    @property
-    def count(self) -> int | None: ...
-    @property
-    def ends_by_time(self) -> bool:
-        """Whether its time alone ends it."""
-    @property
-    def streams(self) -> dict[str, Job]:
-        """Several workloads at once by name; the other fields then say what they come to together."""
-    @property
-    def stream_targets(self) -> dict[str, list[int]]:
-        """Targets of the streams that do not run on all, counted from 1."""
+    files: FileSet | None
+    """The set of files that the job works on; None: a device or one file."""
+    align_bytes: int | None
+    compressible: float
+    dedup: float
+    verifies: bool
+    placement: list[int]
+    direct: bool
+    sqpoll: bool
+    huge_pages: bool
+    gpu: bool
+    threads: int
+    iodepth: int
+    """I/Os in flight per thread."""
+    rate_iops: float | None
+    """Arrivals per second of all threads; None for a closed load."""
+    arrival: Literal["exponential", "uniform", "deterministic"] | None
+    rate_changes: bool
+    """Whether the rate follows a schedule."""
+    think_ns: int
+    thinks: bool
+    """Whether it pauses between a completion and the next request; streams answer for themselves."""
+    reap: int
+    split: bool
+    """Whether its load is for all targets together, not for each."""
+    uneven: bool
+    """Whether the load is split by given shares."""
+    errors_most: int | None
+    journal: str | None
+    time_ns: int | None
+    time_s: float | None
+    bytes: int | None
+    region_multiple: float | None
+    count: int | None
+    ends_by_time: bool
+    """Whether its time alone ends it."""
+    streams: dict[str, Job]
+    """Several workloads at once by name; the other fields then say what they come to together."""
+    stream_targets: dict[str, list[int]]
+    """Targets of the streams that do not run on all, counted from 1."""
     def with_load(self, threads: int | None = None, iodepth: int | None = None) -> Job: ...
     def with_rate(self, rate_iops: float, arrival: str, stream: str | None = None) -> Job:
         """Returns the job, or one of its streams, as an open load with at most as many I/Os in flight."""
@@ -483,28 +411,19 @@ class TraceReader:
 
         Times, offsets and sizes are `uint64`, names `uint32`, operation and flags `uint8`, in the machine's order.
         """
-    @property
-    def devices(self) -> list[str]: ...
-    @property
-    def processes(self) -> list[str]: ...
-    @property
-    def device_count(self) -> int: ...
-    @property
-    def process_count(self) -> int: ...
-    @property
-    def wrong(self) -> int:
-        """Lines or records that are no I/O."""
-    @property
-    def first_wrong(self) -> list[tuple[int, str]]:
-        """The first few of them: number from 1, and what is wrong."""
-    @property
-    def late(self) -> int:
-        """I/Os that are out of order."""
-    @property
-    def unpaired(self) -> tuple[int, int]:
-        """I/Os without a completion, and completions without an I/O."""
-    @property
-    def start_unix_ns(self) -> int | None: ...
+    devices: list[str]
+    processes: list[str]
+    device_count: int
+    process_count: int
+    wrong: int
+    """Lines or records that are no I/O."""
+    first_wrong: list[tuple[int, str]]
+    """The first few of them: number from 1, and what is wrong."""
+    late: int
+    """I/Os that are out of order."""
+    unpaired: tuple[int, int]
+    """I/Os without a completion, and completions without an I/O."""
+    start_unix_ns: int | None
 
 @final
 class TraceProfile:

@@ -4,6 +4,7 @@ sentence follows from the run's ratios and the price list. The method's source n
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from fathom.analysis.findings import joined
 from fathom.output.text import span, without_document
@@ -31,9 +32,23 @@ USES = {
     "Changed at random: data bases, virtual machines": tuple(f"{block}-rand-write" for block in BLOCKS),
     "Changed at random, then read in order": ("64k-seq-read-scattered", "1m-seq-read-scattered"),
 }
-AT_LEAST_AS_FAST = ("as fast", "as fast or faster")
 STEPS = [f"{block}-{kind}" for kind in KINDS for block in BLOCKS]
 NONE = Item("–", tone="quiet", title="not known")
+
+
+class Speed(Enum):
+    """How fast a disk is beside another, in one workload or several; the values are the words on the page."""
+
+    SLOWER = "slower"
+    MIXED = "faster in part, slower in part"
+    AS_FAST = "as fast"
+    AS_FAST_OR_FASTER = "as fast or faster"
+    FASTER = "faster"
+
+    @property
+    def keeps_up(self) -> bool:
+        """Whether it is slower in no workload."""
+        return self not in (Speed.SLOWER, Speed.MIXED)
 
 
 @dataclass(frozen=True)
@@ -44,11 +59,11 @@ class WorkloadVerdict:
     ratio: Ratio
 
     @property
-    def word(self) -> str:
-        """The verdict in a word or two; `as fast` includes ratios whose interval includes 1."""
+    def speed(self) -> Speed:
+        """The verdict; `AS_FAST` includes ratios whose interval includes 1."""
         if self.ratio.verdict == "level" or abs(self.ratio.ratio - 1) < AS_FAST:
-            return "as fast"
-        return "faster" if self.ratio.ratio > 1 else "slower"
+            return Speed.AS_FAST
+        return Speed.FASTER if self.ratio.ratio > 1 else Speed.SLOWER
 
 
 @dataclass(frozen=True)
@@ -60,18 +75,18 @@ class DiskVerdict:
     judged: dict[str, WorkloadVerdict]
     in_memory: Sequence[str]
 
-    def of(self, word: str, steps: Sequence[str]) -> list[WorkloadVerdict]:
+    def of(self, speed: Speed, steps: Sequence[str]) -> list[WorkloadVerdict]:
         """Returns the steps with that outcome."""
-        return [one for step in steps if (one := self.judged.get(step)) and one.word == word]
+        return [one for step in steps if (one := self.judged.get(step)) and one.speed is speed]
 
-    def answer(self, steps: Sequence[str]) -> str | None:
-        """Returns one word for a use; None where none of its workloads was judged."""
-        words = {one.word for step in steps if (one := self.judged.get(step))}
-        if not words:
+    def answer(self, steps: Sequence[str]) -> Speed | None:
+        """Returns the speed for a use; None where none of its workloads was judged."""
+        speeds = {one.speed for step in steps if (one := self.judged.get(step))}
+        if not speeds:
             return None
-        if "slower" not in words:
-            return AT_LEAST_AS_FAST["faster" in words]
-        return "slower" if words <= {"slower", "as fast"} else "faster in part, slower in part"
+        if Speed.SLOWER not in speeds:
+            return Speed.AS_FAST_OR_FASTER if Speed.FASTER in speeds else Speed.AS_FAST
+        return Speed.MIXED if Speed.FASTER in speeds else Speed.SLOWER
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -99,7 +114,7 @@ def _key_figure(found: Sequence[Disk], reference: Disk) -> KeyFigure:
     others = [disk for disk in found if disk is not reference]
     judgement = _judge(others[0], reference)
     judged = [one for step in STEPS if (one := judgement.judged.get(step))]
-    fast = [one for one in judged if one.word != "slower"]
+    fast = [one for one in judged if one.speed.keeps_up]
     own, other = others[0].name, reference.name
     fewer, slow = _uses_by_answer(judgement)
     reasons = [f"It keeps up where data are {'; '.join(_lower(use) for use in fewer)}."] if fewer else []
@@ -137,18 +152,12 @@ def _sentences(judgement: DiskVerdict, prices: Prices) -> list[str]:
         f"{own} against {other}, by what reached the medium after the first seconds, which caches take: {len(judged)} "
         f"of {len(STEPS)} workloads can be judged;"
     ]
-    for word, extra in (
-        ("as fast", f" (level, or within {100 * AS_FAST:.0f} %)"),
-        ("faster", ""),
-        ("slower", ""),
-    ):
-        ones = judgement.of(word, STEPS)
-        if ones:
-            names = [
-                called(one.step) + ("" if word == "as fast" else f" {one.ratio.ratio:.2f} times")
-                for one in ones
-            ]
-            said[0] += f" {word} in {len(ones)}{extra}{'' if word == 'as fast' else ': ' + joined(names)};"
+    if level := judgement.of(Speed.AS_FAST, STEPS):
+        said[0] += f" {Speed.AS_FAST.value} in {len(level)} (level, or within {100 * AS_FAST:.0f} %);"
+    for speed in (Speed.FASTER, Speed.SLOWER):
+        if ones := judgement.of(speed, STEPS):
+            names = [f"{called(one.step)} {one.ratio.ratio:.2f} times" for one in ones]
+            said[0] += f" {speed.value} in {len(ones)}: {joined(names)};"
     said[0] = said[0].rstrip(";:") + "."
     if judgement.in_memory:
         names = called_together(judgement.in_memory)
@@ -187,8 +196,8 @@ def _uses_by_answer(judgement: DiskVerdict) -> tuple[list[str], list[str]]:
     """Returns the uses for which the disk is at least as fast in all workloads, and those with a slower one."""
     answers = {use: judgement.answer(steps) for use, steps in USES.items()}
     whole = [use for use, steps in USES.items() if judgement.judged.keys() >= set(steps)]
-    fast = [use for use in whole if answers[use] in AT_LEAST_AS_FAST]
-    return fast, [use for use, answer in answers.items() if answer and answer not in AT_LEAST_AS_FAST]
+    fast = [use for use in whole if (answer := answers[use]) and answer.keeps_up]
+    return fast, [use for use, answer in answers.items() if answer and not answer.keeps_up]
 
 
 def _lower(use: str) -> str:
@@ -270,10 +279,15 @@ def _uses(judgement: DiskVerdict) -> Table:
             rows.append(Row(Item(use), [NONE, NONE, Item(f"not judged: {why}", tone="quiet")]))
             continue
         least, most = (pick(ratios, key=lambda one: one.ratio) for pick in (min, max))
-        answer = judgement.answer(steps) or ""
-        tone = "good" if answer in AT_LEAST_AS_FAST else "bad" if answer == "slower" else ""
+        answer = judgement.answer(steps)
+        tone = "good" if answer and answer.keeps_up else "bad" if answer is Speed.SLOWER else ""
         part = "" if len(ratios) == len(steps) else f"{len(ratios)} of {len(steps)} workloads judged"
-        rows.append(Row(Item(use), [_bound(least), _bound(most), Item(answer, part, tone=tone)]))
+        rows.append(
+            Row(
+                Item(use),
+                [_bound(least), _bound(most), Item(answer.value if answer else "", part, tone=tone)],
+            )
+        )
     head = [Item("Least ratio"), Item("Greatest ratio"), Item(f"{judgement.disk.name} is")]
     names = f"{judgement.disk.name} to {judgement.reference.name}"
     notes = [
