@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 
 from fathom.catalog import device_names, load_device
-from fathom.prediction.interval import COVERAGE, Blocks, coverage, predicted_spread, spread_of
+from fathom.prediction.interval import COVERAGE, Blocks, coverage, order_chance, predicted_spread, spread_of
 from fathom.prediction.misses import DeviceMisses, Miss, digest_of, misses_toml, shipped_misses
 from fathom.prediction.words import spread_words
 from fathom.statistics.conformal import two_sided_p
@@ -82,6 +82,17 @@ def test_a_class_of_blocks_learns_from_itself_and_from_all_where_it_has_too_few_
     assert (round(middle.factor, 3), middle.rows, middle.of_class) == (1.9, 4, True)
     assert (large.rows, large.of_class) == (11, False)
     assert "any size" in spread_words(large)
+
+
+def test_the_order_of_two_rates_is_as_likely_as_pairs_of_misses_leave_it():
+    own = load_device("samsung-pm9a3-7.68tb")
+    one = spread_of(own, SMALL, [device("a", [0.8, 1.0, 1.0, 1.25])])
+    assert one is not None
+    assert order_chance(2.0, one, one) == 1.0
+    assert order_chance(1.2, one, None) == pytest.approx(3 / 4)
+    assert order_chance(1.2, None, one) == pytest.approx(3 / 4)
+    assert order_chance(1.2, one, one) == pytest.approx(11 / 16)
+    assert order_chance(2.0, None, None) is None
 
 
 def test_a_family_of_which_too_little_is_published_has_no_interval():

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fathom.catalog.models import Device
 
 COVERAGE = 0.8
-"""Of the intervals that are printed."""
+"""The probability that printed intervals hold with."""
 FAR = 0.95
 """A published figure outside the interval of this coverage shows that the twin lacks a mechanism."""
 KIB = 1024
@@ -41,7 +41,7 @@ def blocks_of(block_bytes: int | None) -> Blocks:
 
 @dataclass(frozen=True)
 class Spread:
-    """How far measurements lie from what twins of a family predict, learnt from `rows` figures of `devices` devices."""
+    """How far measurements lie from what twins of a family predict, learnt from other devices."""
 
     factor: float
     """The interval is from value / factor to value x factor, with coverage `COVERAGE`."""
@@ -51,8 +51,14 @@ class Spread:
     """The class of the I/O that it is about."""
     of_class: bool
     """Whether it is learnt from that class; else from all, because the class has too few rows."""
-    rows: int
+    misses: tuple[float, ...]
+    """What it is learnt from: logarithms of simulated over published."""
     devices: int
+
+    @property
+    def rows(self) -> int:
+        """Number of published figures that it is learnt from."""
+        return len(self.misses)
 
     def around(self, value: float) -> tuple[float, float]:
         """Returns the interval around a simulated rate, in its unit."""
@@ -116,7 +122,25 @@ def _learnt(rows: Sequence[tuple[str, Miss]], blocks: Blocks, *, of_class: bool)
     if half is None:
         return None
     wide = None if far is None else exp(far)
-    return Spread(exp(half), wide, blocks, of_class, len(rows), len({name for name, _ in rows}))
+    return Spread(exp(half), wide, blocks, of_class, tuple(logs), len({name for name, _ in rows}))
+
+
+def order_chance(lead: float, ahead: Spread | None, behind: Spread | None) -> float | None:
+    """Returns how likely a measurement shows the order of two rates, 0..1; None where neither is a twin's.
+
+    It is the share of all pairs of past misses that leave the first ahead. A measured rate has no miss.
+
+    Args:
+        lead: the first rate over the second, at least 1.
+        ahead: the spread of the first; None if it was measured.
+        behind: the spread of the second; None if it was measured.
+    """
+    if ahead is None and behind is None:
+        return None
+    # A miss is simulated over published: the higher it is, the lower a measurement would be.
+    first, second = (one.misses if one else (0.0,) for one in (ahead, behind))
+    kept = sum(log(lead) - one + other > 0 for one in first for other in second)
+    return kept / (len(first) * len(second))
 
 
 def _taught(device: DeviceMisses) -> Iterator[Miss]:
@@ -131,7 +155,7 @@ class Coverage:
     held: int
     rows: int
     median_factor: float
-    """Of the intervals; 1.1 means that half of them are from /1.1 to x1.1 or narrower."""
+    """The intervals' own: 1.1 means that half of them are from /1.1 to x1.1 or narrower."""
 
     @property
     def share(self) -> float:

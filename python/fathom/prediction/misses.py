@@ -51,7 +51,7 @@ class DeviceMisses(Strict):
     name: Name
     family: Family
     digest: Text
-    """Of the twin's parameters (`digest_of`) when the rows were simulated."""
+    """Digest of the twin's parameters (`digest_of`) when the rows were simulated."""
     rows: Many[Miss]
 
 

@@ -137,6 +137,8 @@ class Bar:
     high: float | None
     published: float | None = None
     error: Item | None = None
+    expected: tuple[float, float] | None = None
+    """Where measurements of a twin's drive are expected, as fractions of the scale."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +169,11 @@ class Cards:
     template: ClassVar[str] = "cards"
     cards: Sequence[Card]
     shown: int = 12
+
+    @property
+    def predicted(self) -> bool:
+        """Whether any bar has a range that measurements are expected in."""
+        return any(bar.expected for card in self.cards for bar in card.bars)
 
     @property
     def ticked(self) -> bool:

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from fathom.analysis.findings import joined
 from fathom.analysis.settled import Unsettled
+from fathom.catalog.settings import split
+from fathom.prediction.interval import order_chance
 from fathom.report.blocks import Bar, Block, Card, Cards, KeyFigure, NoBar, Points, Prose, Section
 from fathom.report.comparison import Cell, Comparison, Corner
 from fathom.report.findings import FindingTexts, finding_texts, gate, ranked_of
@@ -15,6 +17,8 @@ from fathom.report.style import compact, grouped, plain
 ORDER = 10
 MANY = {"read": "reads", "write": "writes"}
 CALIBRATION = "calibration"
+MOST_SURE_PCT = 99
+"""No order is called likelier than this: past misses are too few."""
 SHOWN = 6
 """Sentences and cards that are shown before the rest is folded away."""
 
@@ -139,17 +143,47 @@ def _unranked(corner: Corner, out: Mapping[tuple[str, str], Unsettled]) -> list[
 
 def _card(corner: Corner, unranked: Sequence[NoBar]) -> Card:
     best = corner.ranking[0]
-    tops = [(cell.interval or (0, cell.value or 0))[1] for cell in corner.ranking]
+    tops = [(_expected(cell) or cell.interval or (0, cell.value or 0))[1] for cell in corner.ranking]
     scale = max([*tops, *(cell.published.value for cell in corner.ranking if cell.published)])
     return Card(
         title=corner.label,
         value=grouped(best.value or 0),
         unit=corner.unit,
         verdict=_verdict(corner),
-        detail=f"Limited by {plain(best.point.limit.name)}" if best.point.limit else "",
+        detail=" · ".join(part for part in (_limit(best), _order(corner)) if part),
         bars=[_bar(cell, scale) for cell in corner.ranking],
         unranked=unranked,
     )
+
+
+def _limit(cell: Cell) -> str:
+    return f"Limited by {plain(cell.point.limit.name)}" if cell.point.limit else ""
+
+
+def _order(corner: Corner) -> str:
+    """Returns how likely real drives have the order of the first two, if a twin is among them and one is ahead."""
+    if len(corner.ranking) < 2 or corner.level_with_best:
+        return ""
+    first, second = corner.ranking[:2]
+    if any(cell.column.is_twin and not cell.spread for cell in (first, second)) or _same_twin(first, second):
+        return ""
+    chance = order_chance((first.value or 0) / (second.value or 1), first.spread, second.spread)
+    return f"real drives: this order with {_percent(chance)}" if chance is not None else ""
+
+
+def _same_twin(one: Cell, other: Cell) -> bool:
+    """Returns whether both are one device's twin, with whatever parameters: they miss alike, so misses say nothing."""
+    names = [split(cell.column.target.catalog or "")[0] for cell in (one, other)]
+    return names[0] == names[1]
+
+
+def _percent(chance: float) -> str:
+    return f"> {MOST_SURE_PCT} %" if 100 * chance > MOST_SURE_PCT else f"{100 * chance:.0f} %"
+
+
+def _expected(cell: Cell) -> tuple[float, float] | None:
+    """Returns where measurements are expected, in the unit of the figure; None of what was measured."""
+    return cell.spread.around(cell.value) if cell.spread and cell.value else None
 
 
 def _verdict(corner: Corner) -> str:
@@ -169,6 +203,7 @@ def _ahead(lead_pct: float) -> str:
 
 def _bar(cell: Cell, scale: float) -> Bar:
     low, high = cell.interval or (None, None)
+    expected = _expected(cell)
     return Bar(
         label=cell.column.short,
         tag="twin" if cell.column.is_twin else cell.column.target.kind,
@@ -179,4 +214,5 @@ def _bar(cell: Cell, scale: float) -> Bar:
         high=None if high is None else high / scale,
         published=cell.published.value / scale if cell.published else None,
         error=None if cell.error_pct is None else error_item(cell.error_pct),
+        expected=(expected[0] / scale, expected[1] / scale) if expected else None,
     )
