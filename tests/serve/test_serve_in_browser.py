@@ -16,7 +16,15 @@ from synthetic import Visit
 FIRST, SECOND = "20261120-231500-four-corners-aaaa", "20261121-231500-four-corners-bbbb"
 GOING = "20261125-151500-four-corners-live"
 PATIENCE_MS = 120_000
-OWN = ("/", "/start", f"/runs/{FIRST}/about", "/phone", "/nothing")
+OWN = (
+    "/",
+    "/start",
+    "/catalog",
+    "/catalog/devices/wd-ultrastar-dc-sn861-7.68tb",
+    f"/runs/{FIRST}/about",
+    "/phone",
+    "/nothing",
+)
 
 
 def assert_stays_here(seen: Visit, served: Served) -> None:

@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
+from fathom.catalog import UnknownEntryError
 from fathom.errors import FathomError, UsageError
 from fathom.report import style
 from fathom.runs.document import RunDocument
@@ -19,6 +20,7 @@ from fathom.runs.labels import Labels, read_labels, write_labels
 from fathom.runs.live import read_live
 from fathom.serve import renders
 from fathom.serve.access import Access
+from fathom.serve.catalog import add_catalog
 from fathom.serve.folder import NoRunError, run_at
 from fathom.serve.forms import read_form
 from fathom.serve.index import AT_ONCE, STATES, Filters, RunIndex, RunRow, choices
@@ -46,7 +48,13 @@ MOST_RUNS = 12
 """Runs on one page: colours repeat after eight, and a page of many has many MB."""
 
 SCRIPTS = ("serve.js", "live.js")
-STATUS_OF = ((NoRunError, 404), (TooManyStreamsError, 503), (BusyError, 503), (UsageError, 400))
+STATUS_OF = (
+    (NoRunError, 404),
+    (UnknownEntryError, 404),
+    (TooManyStreamsError, 503),
+    (BusyError, 503),
+    (UsageError, 400),
+)
 """The status of errors; any other is 422."""
 
 Names = Annotated[list[str], Query(alias="run", max_length=MOST_RUNS)]
@@ -81,6 +89,7 @@ def make_app(settings: Settings) -> FastAPI:
     _add_runs(app, settings, pages)
     add_live(app, settings, starts)
     add_start(app, settings, starts)
+    add_catalog(app)
     add_metrics(app, settings, index)
     _add_several(app, settings, pages)
     app.add_middleware(Access, settings=settings)

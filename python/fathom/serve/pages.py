@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 SITE = (
     ("Runs", "/"),
     ("Start", "/start"),
+    ("Catalogue", "/catalog"),
     ("Phone", "/phone"),
 )
 """The pages that each page leads to."""

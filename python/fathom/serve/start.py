@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from fathom.catalog import CatalogError, device_names, load_device, method_names
 from fathom.errors import FathomError, UsageError
 from fathom.method.method import load_method
+from fathom.serve.catalog_view import GROUPS
 from fathom.serve.folder import NoRunError, run_at
 from fathom.serve.forms import read_form
 from fathom.serve.pages import run_address, show
@@ -18,8 +19,6 @@ from fathom.serve.settings import Settings
 from fathom.serve.starts import MOST_AT_ONCE, MOST_TWINS, Asked, Starts
 
 FIRST_METHOD = "four-corners"
-KINDS = (("Drives", ("ssd", "drive")), ("Disks", ("disk",)), ("Systems", ("fabric", "cluster")))
-"""Headings, and the kinds of twins below each."""
 
 
 class StartForm(BaseModel):
@@ -97,7 +96,7 @@ def _methods() -> list[Choice]:
 
 def _twins() -> list[tuple[str, list[Choice]]]:
     """Returns the twins of the catalogue below their headings. Damaged entries of the user's are left out."""
-    groups: dict[str, list[Choice]] = {heading: [] for heading, _ in KINDS}
+    groups: dict[str, list[Choice]] = {heading: [] for heading, _ in GROUPS}
     for name in device_names():
         try:
             device = load_device(name)
@@ -105,6 +104,6 @@ def _twins() -> list[tuple[str, list[Choice]]]:
             continue
         if device.twin is None:
             continue
-        heading = next((heading for heading, kinds in KINDS if device.twin.kind in kinds), "Systems")
+        heading = next((heading for heading, kinds in GROUPS if device.twin.kind in kinds), "Systems")
         groups[heading].append(Choice(name, device.identity.label, device.identity.interface or ""))
     return [(heading, choices) for heading, choices in groups.items() if choices]

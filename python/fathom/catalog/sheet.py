@@ -1,0 +1,154 @@
+"""What there is to say about an entry of the catalogue: facts, columns of figures, notes. Others print it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from fathom.catalog.data_sheet import STATED_KEYS, data_sheet, reliability
+from fathom.catalog.models import DeviceIdentity, Parameter, ProductIdentity, PublishedRow, SpecRow
+from fathom.output.text import without_document
+
+_Row = TypeVar("_Row", SpecRow, PublishedRow)
+NOT_LISTED = ("label", "vendor", "model", "uncertain", *STATED_KEYS)
+"""Keys that a table of an identity leaves to its heading, or to the data sheet below it."""
+
+
+@dataclass(frozen=True)
+class Column(Generic[_Row]):
+    """A column: what it counts, in which unit, and its value in a row. Texts are aligned left, numbers right."""
+
+    name: str
+    unit: str
+    value_of: Callable[[_Row], float | str | None]
+    numeric: bool = True
+
+    def present(self, rows: Iterable[_Row]) -> bool:
+        """Returns whether any row has a value."""
+        return any(self.value_of(row) not in (None, "") for row in rows)
+
+
+RATINGS: tuple[Column[SpecRow], ...] = (
+    Column("", "TB", lambda row: _thousandth(row.capacity_gb)),
+    Column("form", "factor", lambda row: row.form_factor, numeric=False),
+    Column("", "DWPD", lambda row: row.endurance_dwpd),
+    Column("read", "MB/s", lambda row: row.seq_read_mbps),
+    Column("write", "MB/s", lambda row: row.seq_write_mbps),
+    Column("read", "kIOPS", lambda row: _thousandth(row.rand_read_iops)),
+    Column("write", "kIOPS", lambda row: _thousandth(row.rand_write_iops)),
+    Column("mixed", "kIOPS", lambda row: _thousandth(row.mixed_iops)),
+    Column("read", "us", lambda row: row.read_latency_us),
+    Column("write", "us", lambda row: row.write_latency_us),
+    Column("active", "W", lambda row: row.power_active_w or row.power_write_w),
+    Column("idle", "W", lambda row: row.power_idle_w),
+    Column("", "TBW", lambda row: row.tbw_tb),
+)
+"""A data sheet's columns."""
+RESULTS: tuple[Column[PublishedRow], ...] = (
+    Column("load", "", lambda row: _load(row), numeric=False),
+    Column("", "IOPS", lambda row: _figure(row, row.iops)),
+    Column("", "MB/s", lambda row: _figure(row, row.mbps)),
+    Column("", "MiB/s", lambda row: _figure(row, row.mibps)),
+    Column("latency", "us", lambda row: _latency(row)),
+    Column("value", "", lambda row: _figure(row, row.value)),
+)
+"""The columns of published results, between workload and role."""
+
+
+def columns_of(columns: Sequence[Column[_Row]], rows: Sequence[_Row]) -> list[Column[_Row]]:
+    """Returns the columns in which a row has a value."""
+    return [column for column in columns if column.present(rows)]
+
+
+def number_text(value: object) -> str:
+    """Returns a number as people read it: thousands apart, no trailing zeros; text as it is; nothing for None."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return f"{value:,.0f}" if float(value).is_integer() and abs(value) < 1e15 else f"{value:,.6g}"
+    return str(value)
+
+
+def capacity_text(size_bytes: int) -> str:
+    """Returns a capacity to four digits: `7.682 TB`."""
+    return f"{size_bytes / 1e12:.4g} TB" if size_bytes >= 1e12 else f"{size_bytes / 1e9:.4g} GB"
+
+
+def identity_facts(identity: DeviceIdentity | ProductIdentity) -> dict[str, str]:
+    """Returns what an identity states, by name; what no good source confirms with `(?)` behind it."""
+    doubtful = getattr(identity, "uncertain", ())
+    found: dict[str, str] = {}
+    for key in type(identity).model_fields:
+        value = getattr(identity, key)
+        if value in (None, ()) or key in NOT_LISTED:
+            continue
+        text = ", ".join(map(number_text, value)) if isinstance(value, tuple) else number_text(value)
+        text = without_document(text) if key == "source" else text
+        found[key.replace("_", " ")] = text + (" (?)" if key in doubtful else "")
+    return found
+
+
+def stated_facts(identity: ProductIdentity, rows: Sequence[SpecRow]) -> dict[str, str]:
+    """Returns what the data sheet says of the product beside its speed, by name."""
+    return reliability(rows) | data_sheet(identity)
+
+
+def parameter_source(parameter: Parameter) -> str:
+    """Returns where a parameter is from, with its note."""
+    return without_document(parameter.source) + (f"; {parameter.note}" if parameter.note else "")
+
+
+def role_text(row: PublishedRow) -> str:
+    """Returns what a result is used for."""
+    return "calibrates mix" if row.calibrates == "workload" else row.role
+
+
+def workload_text(row: PublishedRow) -> str:
+    """Returns the workload of a result, with the half of a mixed run that it is about."""
+    return row.workload + (f", {row.op}s" if row.op else "")
+
+
+@dataclass
+class Notes:
+    """Numbered notes and sources below tables, each text once."""
+
+    texts: list[str] = field(default_factory=list)
+    _sources: dict[str, None] = field(default_factory=dict)
+
+    def number(self, row: SpecRow | PublishedRow) -> int | None:
+        """Returns the number of a row's note, from 1; None where it has none. Its source is kept too."""
+        if row.source:
+            self._sources[row.source] = None
+        if not row.note:
+            return None
+        if row.note not in self.texts:
+            self.texts.append(row.note)
+        return self.texts.index(row.note) + 1
+
+    @property
+    def sources(self) -> list[str]:
+        """The sources of all rows."""
+        return [without_document(source) for source in self._sources]
+
+
+def _thousandth(value: float | None) -> float | None:
+    return None if value is None else value / 1000
+
+
+def _load(row: PublishedRow) -> str:
+    counts = ((row.hosts, "H"), (row.jobs, "J"), (row.threads, "T"), (row.iodepth, "Q"))
+    return "/".join(f"{count}{letter}" for count, letter in counts if count is not None)
+
+
+def _figure(row: PublishedRow, value: float | None) -> str:
+    sign = {"at-least": "≥ ", "at-most": "≤ "}.get(row.bound or "", "")
+    return "" if value is None else sign + number_text(value)
+
+
+def _latency(row: PublishedRow) -> str:
+    if row.latency_kind == "added":
+        return f"+{number_text(row.latency_us)}"
+    return _figure(row, row.latency_us) + (" limit" if row.latency_kind == "threshold" else "")
