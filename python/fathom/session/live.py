@@ -6,13 +6,14 @@ none. Whatever goes wrong with the file, the run goes on.
 
 import os
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Lock, Thread
 from time import monotonic
+from typing import NamedTuple
 
 from fathom._core import LARGE_BLOCK_BYTES
 from fathom.method.method import Method, Step
@@ -30,16 +31,21 @@ END_S = 2.0
 """Time for a write under way to end when the run does."""
 
 
-@dataclass(frozen=True)
-class _Sample:
+class _Sample(NamedTuple):
+    """What a target did at a time, in the order of the lists of `LiveSeries`. Rounded once: it is written often."""
+
     at_s: float
     step: int
-    progress: Progress
+    iops: float
+    bytes_per_s: float
+    mean_latency_us: float | None
 
 
 @dataclass
 class _Seen:
-    """What was seen of one target. `verdicts` are those of the workloads' preconditions."""
+    """What was seen of one target. `verdicts` are those of the workloads' preconditions; `sampled` is the progress that
+    the last sample is of.
+    """
 
     target: Target
     step: Step | None = None
@@ -47,6 +53,7 @@ class _Seen:
     total: int = 0
     began_s: float = 0.0
     progress: Progress | None = None
+    sampled: Progress | None = None
     ended: bool = False
     error: str | None = None
     verdicts: dict[str, bool | None] = field(default_factory=dict)
@@ -140,10 +147,13 @@ class LiveFile:
 
 def _sample(seen: _Seen, at_s: float) -> None:
     """Adds what the target did last, once."""
-    if seen.progress is None or seen.ended:
+    progress = seen.progress
+    if progress is None or progress is seen.sampled or seen.ended:
         return
-    if not seen.samples or seen.samples[-1].progress is not seen.progress:
-        seen.samples.append(_Sample(at_s, seen.number, seen.progress))
+    seen.sampled = progress
+    mean_us = None if progress.mean_us is None else round(progress.mean_us, 2)
+    rates = round(progress.iops, 1), round(progress.mbps * 1e6)
+    seen.samples.append(_Sample(round(at_s, 1), seen.number, *rates, mean_us))
 
 
 def _target(seen: _Seen, now_s: float) -> LiveTarget:
@@ -155,14 +165,13 @@ def _target(seen: _Seen, now_s: float) -> LiveTarget:
         state=state,
         error=seen.error,
         step=_step(seen, seen.step, now_s) if state == "running" and seen.step else None,
-        recent=LiveSeries(
-            at_s=tuple(round(one.at_s, 1) for one in seen.samples),
-            step=tuple(one.step for one in seen.samples),
-            iops=tuple(round(one.progress.iops, 1) for one in seen.samples),
-            bytes_per_s=tuple(round(one.progress.mbps * 1e6) for one in seen.samples),
-            mean_latency_us=tuple(_rounded(one.progress.mean_us) for one in seen.samples),
-        ),
+        recent=_series(seen.samples),
     )
+
+
+def _series(samples: Collection[_Sample]) -> LiveSeries:
+    lists = zip(*samples, strict=True) if samples else ((),) * len(_Sample._fields)
+    return LiveSeries(**dict(zip(_Sample._fields, lists, strict=True)))
 
 
 def _step(seen: _Seen, step: Step, now_s: float) -> LiveStep:
@@ -204,7 +213,3 @@ def _step(seen: _Seen, step: Step, now_s: float) -> LiveStep:
 def _by_pace(took_s: float, share: float) -> tuple[float | None, Basis | None]:
     """Returns the real time that a twin needs for the rest of its virtual time, at its pace so far."""
     return (took_s * (1 / share - 1), "pace") if share else (None, None)
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 2)
