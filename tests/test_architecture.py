@@ -17,6 +17,7 @@ LAYERS = (
     "catalog",
     "prediction",
     "targets",
+    "capture",
     "method",
     "runs",
     "load",

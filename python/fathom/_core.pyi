@@ -1,5 +1,6 @@
 """The Rust core: parsing, load generation on real targets and on twins."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, final
 
@@ -424,6 +425,36 @@ class TraceReader:
     unpaired: tuple[int, int]
     """I/Os without a completion, and completions without an I/O."""
     start_unix_ns: int | None
+
+@final
+class Recorded:
+    """A disk after its capture: a file for each CPU, and the records for which the kernel had no room."""
+
+    @property
+    def path(self) -> Path: ...
+    @property
+    def files(self) -> list[Path]: ...
+    @property
+    def lost(self) -> int: ...
+
+@final
+class Capture:
+    """A capture of the kernel's block trace that goes on, into files `NAME.blktrace.CPU` in a folder.
+
+    Raises OSError where the kernel refuses, with the number and the file. Dropped, it ends.
+    """
+
+    def __new__(cls, disks: Sequence[Path], folder: Path, debugfs: Path, buffer_bytes: int) -> Capture: ...
+    @property
+    def copied_bytes(self) -> int: ...
+    @property
+    def failed(self) -> bool:
+        """Whether copying has ended early; `stop` raises the reason."""
+    def stop(self) -> list[Recorded]:
+        """Stops it and writes the rest."""
+
+def end_capture(disk: Path) -> None:
+    """Ends a trace that another process has left behind. Raises OSError."""
 
 @final
 class TraceProfile:

@@ -4,6 +4,7 @@
 // The macros of PyO3 generate undocumented items; what Python users read is `_core.pyi`.
 #![allow(missing_docs)]
 
+mod capture;
 mod error;
 mod handle;
 mod job;
@@ -20,6 +21,8 @@ use pyo3::prelude::*;
 mod _core {
     use super::*;
 
+    #[pymodule_export]
+    use super::capture::{Capture, Recorded, end_capture};
     #[pymodule_export]
     use super::error::BackendError;
     #[pymodule_export]

@@ -7,6 +7,7 @@ from typing import Annotated, TextIO
 
 import typer
 
+from fathom.cli.capture import capture
 from fathom.cli.command import Command
 from fathom.cli.compare import compare
 from fathom.cli.fit import fit
@@ -71,6 +72,7 @@ for function in (
     size,
     sweep,
     choose,
+    capture,
     characterise,
     fit,
     recommend,

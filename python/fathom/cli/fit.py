@@ -56,7 +56,7 @@ def fit(
     ios = sum(len(batch) for batch in opened.batches())
     if strict:
         refuse_wrong(opened)
-    for text in complaints(opened, ios):
+    for text in complaints(opened.name, opened.findings, ios):
         print(f"fathom: {text}", file=sys.stderr)
     fitted = fit_job(choice, opened.name)
     method = method_toml(fitted, notes(fitted))

@@ -61,7 +61,7 @@ def convert(
     opened = open_trace(trace, format, columns)
     with TraceProgress() as progress:
         done = write(opened, out, to, strict=strict, progress=progress.show)
-    for text in complaints(opened, done.ios):
+    for text in complaints(opened.name, opened.findings, done.ios):
         print(f"fathom: {text}", file=sys.stderr)
     if as_json:
         print_json(
@@ -112,7 +112,7 @@ def characterise(
         profile = sum_up(opened, progress.show)
     if strict:
         refuse_wrong(opened)
-    for text in complaints(opened, profile.ios):
+    for text in complaints(opened.name, opened.findings, profile.ios):
         print(f"fathom: {text}", file=sys.stderr)
     write_page(profile, path)
     if as_json:

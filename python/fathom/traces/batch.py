@@ -54,6 +54,8 @@ class Findings:
     """I/Os too late in the trace to be sorted."""
     unfinished: int = 0
     """I/Os without a completion."""
+    lost: int = 0
+    """Records of events that the kernel had no room for."""
     unknown: int = 0
     """Completions without an I/O: requests that were in flight when the trace began."""
     start_unix_ns: int | None = None

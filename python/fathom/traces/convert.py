@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fathom.errors import UsageError
 from fathom.output.output_file import new_output
-from fathom.traces.batch import Trace
+from fathom.traces.batch import Findings, Trace
 from fathom.traces.writers import SUFFIXES, WRITERS
 
 Progress = Callable[[float | None, int], None]
@@ -40,9 +40,16 @@ def output_format(path: Path, asked: str | None = None) -> str:
 
 
 def convert(
-    trace: Trace, out: Path, to: str | None = None, *, strict: bool = False, progress: Progress | None = None
+    trace: Trace,
+    out: Path,
+    to: str | None = None,
+    *,
+    strict: bool = False,
+    progress: Progress | None = None,
+    lost: int = 0,
+    empty_hint: str = "check --format and --columns",
 ) -> Converted:
-    """Writes a trace to a new file, which appears whole or not at all.
+    """Writes a trace to a new file, which appears whole or not at all. `lost` records are known to be missing.
 
     Raises UsageError where the trace cannot be read, holds no I/O or, when `strict`, has a wrong line; RefusedError
     where something is at `out`.
@@ -62,24 +69,26 @@ def convert(
             if strict:
                 refuse_wrong(trace)
             if not ios:
-                raise UsageError(f"{trace.name}: no I/O in it{_first(trace)}", "check --format and --columns")
+                raise UsageError(f"{trace.name}: no I/O in it{_first(trace)}", empty_hint)
+            trace.findings.lost += lost
             writer.finish(trace.name, trace.format, trace.findings)
         size_bytes = temporary.stat().st_size
     return Converted(out, ios, list(trace.devices), last_ns, size_bytes)
 
 
-def complaints(trace: Trace, ios: int) -> list[str]:
-    """Returns a sentence per kind of fault in a trace that has been read."""
-    found = trace.findings
-    texts = [f"{trace.name}, line {number}: {text}" for number, text in found.first_wrong]
+def complaints(name: str, found: Findings, ios: int) -> list[str]:
+    """Returns a sentence per kind of fault in the trace of a name, once it has been read."""
+    texts = [f"{name}, line {number}: {text}" for number, text in found.first_wrong]
     if found.wrong:
-        texts.append(f"{trace.name}: {found.wrong:,} lines or records left out, {ios:,} I/Os read")
+        texts.append(f"{name}: {found.wrong:,} lines or records left out, {ios:,} I/Os read")
+    if found.lost:
+        texts.append(f"{name}: {found.lost:,} records of events were lost: the kernel had no room for them")
     if found.late:
-        texts.append(f"{trace.name}: {found.late:,} I/Os stand too late in the file to be put in order")
+        texts.append(f"{name}: {found.late:,} I/Os stand too late in the file to be put in order")
     if found.unfinished:
-        texts.append(f"{trace.name}: {found.unfinished:,} I/Os have no completion, and no latency")
+        texts.append(f"{name}: {found.unfinished:,} I/Os have no completion, and no latency")
     if found.unknown:
-        texts.append(f"{trace.name}: {found.unknown:,} completions belong to no I/O of the trace")
+        texts.append(f"{name}: {found.unknown:,} completions belong to no I/O of the trace")
     return texts
 
 

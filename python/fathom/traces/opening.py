@@ -47,6 +47,12 @@ def open_trace(path: Path, format: str | None = None, columns: str | None = None
     return RecordedTrace(path.name, format, reader, sources)
 
 
+def open_blktrace(name: str, files: Sequence[Path]) -> Trace:
+    """Returns the trace in files of `blktrace`, one per CPU and device. Raises UsageError for what cannot be opened."""
+    reader = _core.TraceReader("blktrace", None, len(files))
+    return RecordedTrace(name, "blktrace", reader, [_open(file) for file in files])
+
+
 def _files(path: Path) -> Sequence[Path]:
     """Returns the files of a trace: blktrace writes one per CPU, `NAME.blktrace.0` and on."""
     if path == Path("-"):

@@ -117,6 +117,7 @@ class ParquetWriter:
             "late": findings.late,
             "unfinished": findings.unfinished,
             "unknown": findings.unknown,
+            "lost": findings.lost,
         }
         self._writer.add_key_value_metadata({_KEY.decode(): json.dumps(about)})
 
@@ -207,7 +208,11 @@ class ParquetTrace:
         if not isinstance(about, dict) or about.get("schema") != VERSION:
             raise UsageError(f"{self._path}: a trace of another version of Fathom", "convert the trace again")
         start = about.get("start_unix_ns")
-        return Findings(start_unix_ns=start if isinstance(start, int) else None)
+        lost = about.get("lost", 0)
+        return Findings(
+            start_unix_ns=start if isinstance(start, int) else None,
+            lost=lost if isinstance(lost, int) and lost > 0 else 0,
+        )
 
 
 def _whole(column: pa.Array, none: int) -> NDArray[np.uint64]:

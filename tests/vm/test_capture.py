@@ -1,0 +1,182 @@
+"""Captures of the kernel's own devices are what fio says that it did: every request once, none damaged or lost."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+
+import numpy as np
+import pytest
+from vm_guest import sh
+
+from fathom._core import TRACE_OPERATIONS
+from fathom.capture.session import Asked, Done, end_left_behind, record
+from fathom.errors import RefusedError
+from fathom.traces.batch import NO_LATENCY
+from fathom.traces.opening import open_trace
+
+Seen = Counter[tuple[str, int, int]]
+COUNT = 3000
+MIX = "--rw=randrw --bssplit=4k/50:8k/30:64k/20 --ba=4k --direct=1 --ioengine=libaio --iodepth=8 --size=64m"
+
+
+def null_disk() -> Path:
+    sh("modprobe", "null_blk", "nr_devices=0")
+    folder = Path("/sys/kernel/config/nullb/nullb7")
+    if not folder.exists():
+        folder.mkdir()
+        for name, value in (("size", "1024"), ("blocksize", "512"), ("power", "1")):
+            (folder / name).write_text(value)
+    return (
+        Path("/dev/nullb7")
+        if Path("/dev/nullb7").exists()
+        else Path(f"/dev/nullb{(folder / 'index').read_text().strip()}")
+    )
+
+
+def loop_disk() -> Path:
+    sh("modprobe", "loop")
+    image = Path("/dev/shm/image")
+    image.touch()
+    with image.open("r+b") as file:
+        file.truncate(256 << 20)
+    return Path(sh("losetup", "--show", "--find", "--direct-io=off", str(image)).strip())
+
+
+@pytest.fixture(scope="module")
+def disks() -> dict[str, Path]:
+    found = {"nvme": Path("/dev/nvme2n1"), "null_blk": null_disk(), "loop": loop_disk()}
+    for disk in found.values():
+        # A request that is merged into another is one request, where fio counts two.
+        Path(f"/sys/block/{disk.name}/queue/nomerges").write_text("2")
+    return found
+
+
+@contextmanager
+def capturing(out: Path, *devices: Path) -> Iterator[list[Done]]:
+    """Captures what fio does while the block runs; the list then has the result."""
+    found: list[Done] = []
+    ended, begun = Event(), Event()
+    # Debian's fio of another release is started by its loader, whose name the kernel keeps.
+    asked = Asked(devices, out, processes=("fio", "ld.so"))
+
+    def work() -> None:
+        found.append(record(asked, ended, lambda waited_s, copied_bytes: begun.set()))
+
+    thread = Thread(target=work)
+    thread.start()
+    try:
+        assert begun.wait(60)
+        yield found
+    finally:
+        ended.set()
+        thread.join(120)
+
+
+@contextmanager
+def capturing_process(out: Path, *words: str | Path) -> Iterator[subprocess.Popen[str]]:
+    """A capture in a process of its own, from when it has begun until Ctrl-C."""
+    command = [sys.executable, "-m", "fathom", "capture", *map(str, words), "--out", str(out), "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 100
+    records = out.with_name(f"{out.name}.records")
+    try:
+        while not (records.exists() and list(records.iterdir())):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        time.sleep(0.5)
+        yield process
+    finally:
+        process.send_signal(signal.SIGINT)
+
+
+def ended_document(process: subprocess.Popen[str]) -> dict[str, int]:
+    stdout, stderr = process.communicate(timeout=120)
+    assert process.returncode == 0, stderr
+    return json.loads(stdout)
+
+
+def fio(disk: Path, log: Path, *more: str, count: int = COUNT) -> None:
+    command = ["fio", "--name=a", f"--filename={disk}", *MIX.split(), f"--number_ios={count}", *more]
+    sh(*command, f"--write_iolog={log}", "--output=/dev/null")
+
+
+def seen(path: Path) -> Seen:
+    found: Seen = Counter()
+    for batch in open_trace(path).batches():
+        names = [TRACE_OPERATIONS[one] for one in batch.operation]
+        found.update(zip(names, batch.offset_bytes.tolist(), batch.size_bytes.tolist(), strict=True))
+    return found
+
+
+@pytest.mark.parametrize("kind", ["nvme", "null_blk", "loop"])
+def test_a_capture_equals_the_log_of_fio_per_operation_size_and_offset(
+    kind: str, disks: dict[str, Path], tmp_path: Path
+) -> None:
+    for number in range(int(os.environ.get("FATHOM_VM_CAPTURES", "2"))):
+        out, log = tmp_path / f"{number}.parquet", tmp_path / f"{number}.log"
+        with capturing(out, disks[kind]) as found:
+            fio(disks[kind], log, f"--randseed={number}")
+        [done] = found
+        assert seen(out) == seen(log)
+        faults = done.findings
+        assert (done.converted.ios, done.lost, faults.wrong, faults.unfinished) == (COUNT, 0, 0, 0)
+        ios = next(iter(open_trace(out).batches()))
+        assert not (ios.latency_ns == NO_LATENCY).any()
+        assert set(np.unique(ios.cpu).tolist()) <= {0, 1}
+
+
+def test_partitions_are_captured_as_devices_of_their_own(disks: dict[str, Path], tmp_path: Path) -> None:
+    disk = disks["nvme"]
+    subprocess.run(
+        ["sfdisk", "--quiet", str(disk)],
+        input="size=512MiB\nsize=512MiB\n",
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    parts = [Path(f"{disk}p1"), Path(f"{disk}p2")]
+    out = tmp_path / "out.parquet"
+    with capturing(out, *parts) as found:
+        for part in parts:
+            fio(part, tmp_path / f"{part.name}.log", count=500)
+    assert found
+    trace = open_trace(out)
+    assert sum(map(len, trace.batches())) == 1000
+    assert sorted(trace.devices) == [part.name for part in parts]
+    assert seen(out) == seen(tmp_path / f"{parts[0].name}.log") + seen(tmp_path / f"{parts[1].name}.log")
+    sh("sfdisk", "--quiet", "--delete", str(disk))
+
+
+def test_what_finds_no_room_in_the_buffers_is_counted(disks: dict[str, Path], tmp_path: Path) -> None:
+    out = tmp_path / "out.parquet"
+    with capturing_process(out, disks["null_blk"], "--buffer", "512KiB") as process:
+        # A reader that does not come for a while: the kernel goes on until its buffers are full.
+        process.send_signal(signal.SIGSTOP)
+        fio(disks["null_blk"], tmp_path / "log", count=20_000)
+        process.send_signal(signal.SIGCONT)
+    done = ended_document(process)
+    assert done["lost"] > 0
+    assert done["wrong"] == 0
+    assert open_trace(out).findings.lost == done["lost"]
+
+
+def test_a_trace_that_a_killed_capture_left_can_be_ended(disks: dict[str, Path], tmp_path: Path) -> None:
+    disk = disks["loop"]
+    with capturing_process(tmp_path / "a.parquet", disk) as process:
+        process.kill()
+        process.wait()
+    with pytest.raises(RefusedError, match=f"`fathom capture {disk} --end`"):
+        record(Asked([disk], tmp_path / "b.parquet", 1.0), Event())
+    end_left_behind(disk)
+    with capturing(tmp_path / "c.parquet", disk) as found:
+        fio(disk, tmp_path / "log", count=100)
+    assert found[0].converted.ios == 100
