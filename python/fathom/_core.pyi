@@ -430,12 +430,9 @@ class TraceReader:
 class Recorded:
     """A disk after its capture: a file for each CPU, and the records for which the kernel had no room."""
 
-    @property
-    def path(self) -> Path: ...
-    @property
-    def files(self) -> list[Path]: ...
-    @property
-    def lost(self) -> int: ...
+    path: Path
+    files: list[Path]
+    lost: int
 
 @final
 class Capture:
@@ -445,11 +442,11 @@ class Capture:
     """
 
     def __new__(cls, disks: Sequence[Path], folder: Path, debugfs: Path, buffer_bytes: int) -> Capture: ...
-    @property
-    def copied_bytes(self) -> int: ...
-    @property
-    def failed(self) -> bool:
-        """Whether copying has ended early; `stop` raises the reason."""
+
+    copied_bytes: int
+    failed: bool
+    """Whether copying has ended early; `stop` raises the reason."""
+
     def stop(self) -> list[Recorded]:
         """Stops it and writes the rest."""
 
