@@ -234,6 +234,23 @@ def test_a_third_run_is_refused_while_two_go_on(server: Served) -> None:
         sleep(0.2)
 
 
+def test_what_runs_of_long_ago_printed_is_dropped_and_their_names_are_kept(
+    server: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(starts, "MOST_KEPT", 1)
+    kept = starts.Starts(server.settings.runs)
+    first = kept.start(Asked("brief", (PM9A3,), quick=False, seed=1))
+    assert first.process.wait(PATIENCE_S) == 0
+    second = kept.start(Asked("misfit", (PM9A3,), quick=False, seed=1))
+    assert second.process.wait(PATIENCE_S) != 0
+    assert "fathom: " in second.last_lines()
+    assert first.out.closed
+    found = kept.numbered(1)
+    assert found is not None
+    assert found.run is not None
+    assert (server.settings.runs / found.run / "report.html").is_file()
+
+
 def test_what_a_run_says_of_its_failure_is_shown(server: Served) -> None:
     answer = server.send("/start", form("misfit", PM9A3))
     page = settled(server, answer.headers["location"])

@@ -28,6 +28,8 @@ MOST_AT_ONCE = 2
 MOST_TWINS = 8
 END_S = 20.0
 """Time for runs to save what was measured when the server ends."""
+MOST_KEPT = 20
+"""Ended runs whose output is kept."""
 SHOWN_BYTES = 4000
 SHOWN_LINES = 6
 FROM_A_TERMINAL = "what is real is measured from a terminal: `fathom run METHOD TARGET`"
@@ -108,10 +110,17 @@ class Started:
         return self.process.poll() not in (None, 0)
 
     def last_lines(self) -> str:
-        """Returns the last lines that it printed, an error's among them."""
+        """Returns the last lines that it printed, an error's among them; nothing of a run long ago."""
+        if self.log.closed:
+            return ""
         self.log.seek(0, os.SEEK_END)
         self.log.seek(max(0, self.log.tell() - SHOWN_BYTES))
         return "\n".join(self.log.read().decode("utf-8", "replace").splitlines()[-SHOWN_LINES:])
+
+    def forget(self) -> None:
+        """Drops what it printed."""
+        self.out.close()
+        self.log.close()
 
     def stop(self) -> None:
         """Asks it once to end, with what was measured saved: a second request would end it at once."""
@@ -137,7 +146,14 @@ class Starts:
                 )
             started = self._begin(asked)
             self._all.append(started)
+            self._forget_old()
             return started
+
+    def _forget_old(self) -> None:
+        for one in self._all[:-MOST_KEPT]:
+            if not one.goes_on and not one.out.closed:
+                one.run = one.run or self._name_of(one)
+                one.forget()
 
     def _begin(self, asked: Asked) -> Started:
         out, log = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 (read as long as the server runs)
@@ -189,6 +205,8 @@ class Starts:
         """Returns the name of the run: from its live.json, or from what it printed at its end."""
         if started.goes_on:
             return _written_by(started, self._home, run_names(self._home))
+        if started.out.closed:
+            return None
         started.out.seek(0)
         try:
             return _Result.model_validate_json(started.out.read()).run.id
