@@ -153,3 +153,18 @@ def test_kept_misses_replace_those_of_the_same_device_and_leave_the_others(
         ("far", "validation"),
     ]
     assert kept[NAME].rows[1].ratio == pytest.approx((compared[1].simulated or 0) / 20000, rel=1e-3)
+
+
+def test_an_ensemble_is_printed_and_written_where_members_are_found(rows: Catalogue, tmp_path: Path) -> None:
+    assert rows
+    result = fathom("calibrate", NAME, "--ensemble", "--members", "10", "--write")
+    assert result.returncode == 0, result.stderr
+    assert "10 parameter sets of acme-tiny-256mib" in result.stdout
+    assert "read_sense_us" in result.stdout
+    written = tmp_path / "catalog" / "ensembles" / f"{NAME}.toml"
+    assert f"written to {written}" in result.stdout.replace("\n", "")
+    shown = fathom("plan", "four-corners", f"twin:{NAME}?member=10")
+    assert shown.returncode == 0, shown.stderr
+    refused = fathom("plan", "four-corners", f"twin:{NAME}?member=11")
+    assert refused.returncode == 2
+    assert "members 1 to 10" in refused.stderr

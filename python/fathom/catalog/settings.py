@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 MARK = "?"
 ALL_MEMBERS = "drives"
+MEMBER = "member"
+"""The setting that takes a whole parameter set of the device's ensemble (`fathom.catalog.ensemble`)."""
 SHORT = {"op": "over_provisioning"}
 """Field words for parameters."""
 _SETTING = re.compile(r"(?:(?P<member>[a-z0-9.-]+)\.)?(?P<key>[a-z][a-z0-9_]*)=(?P<value>[^,]+)")
@@ -42,11 +44,30 @@ def altered(device: Device, settings: str) -> Device:
         if form is None:
             raise CatalogError(f'"{text}" sets nothing; write {device.name}{MARK}PARAMETER=VALUE')
         key = SHORT.get(form["key"], form["key"])
-        if form["member"]:
+        if key == MEMBER and not form["member"]:
+            twin = _of_ensemble(device, twin, form["value"])
+        elif form["member"]:
             twin = _with_members(device.name, twin, form["member"], f"{key}={form['value']}")
         else:
             twin = _with_parameter(device, twin, key, form["value"])
     return device.model_copy(update={"twin": twin, "published": None})
+
+
+def _of_ensemble(device: Device, twin: TwinModel, text: str) -> TwinModel:
+    """Returns the twin with the parameters of a member of its ensemble."""
+    from fathom.catalog.ensemble import load_ensemble
+
+    if not text.isdigit():
+        raise CatalogError(f"{device.name}: {MEMBER}={text}: expected a whole number, such as 1")
+    known = dict(twin.parameters)
+    for name, value in load_ensemble(device.name).member(int(text)).items():
+        if name not in known:
+            raise CatalogError(f"{device.name}: its ensemble sets {name}, which its twin no longer has")
+        whole = isinstance(known[name].value, int)
+        known[name] = known[name].model_copy(
+            update={"value": int(value) if whole else value, "basis": "assumed", "source": f"member {text}"}
+        )
+    return twin.model_copy(update={"parameters": known})
 
 
 def _with_parameter(device: Device, twin: TwinModel, key: str, text: str) -> TwinModel:

@@ -69,6 +69,10 @@ def calibrate(
         str, typer.Argument(help="a device of the catalogue that has a twin", metavar="DEVICE")
     ],
     write: Annotated[bool, typer.Option("--write", help="write the values into the device's file")] = False,
+    ensemble: Annotated[
+        bool, typer.Option("--ensemble", help="find many parameter sets that agree with the rows")
+    ] = False,
+    members: Annotated[int, typer.Option(help="parameter sets of the ensemble", min=10)] = 100,
     seed: Seed = 1,
     *,
     hosts: HostOptions,
@@ -78,12 +82,29 @@ def calibrate(
     from fathom.validation.calibrate import calibrate, write_values
     from fathom.validation.terminal import TrialProgress, print_calibration
 
+    if ensemble:
+        _find_ensemble(device, members, seed, hosts, write=write)
+        return
     fitting = load_device(device)
     with workers_of(*hosts) as workers, TrialProgress(stderr()) as watch:
         fitted = calibrate(fitting, workers, seed, watch=watch)
     print_calibration(stdout(), fitted)
     if write:
         print(f"written to {write_values(fitted)}")
+
+
+def _find_ensemble(name: str, members: int, seed: int, hosts: HostOptions, *, write: bool) -> None:
+    from fathom.catalog import load_device
+    from fathom.catalog.ensemble import write_ensemble
+    from fathom.validation.ensemble import sample_ensemble
+    from fathom.validation.ensemble_terminal import print_ensemble
+    from fathom.validation.terminal import TrialProgress
+
+    with workers_of(*hosts) as workers, TrialProgress(stderr()) as watch:
+        sampled = sample_ensemble(load_device(name), workers, seed, members, watch)
+    print_ensemble(stdout(), sampled)
+    if write:
+        print(f"written to {write_ensemble(sampled.ensemble)}")
 
 
 def size(

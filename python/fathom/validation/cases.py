@@ -60,7 +60,8 @@ class Trial:
     `depth_s` at each.
 
     A system is loaded from its `hosts`. `settled` is given where it is at rest from the start. It is half the 95 %
-    interval of a figure, over its mean, at which the trial may end early.
+    interval of a figure, over its mean, at which the trial may end early. `covered` is the same for a drive that is
+    filled and then covers its region once with its writes. No criterion judges it steady.
     """
 
     bench: str | None
@@ -73,6 +74,7 @@ class Trial:
     depth_s: float = 0.0
     hosts: int = 1
     settled: float | None = None
+    covered: float | None = None
     label: str = ""
 
 

@@ -23,8 +23,8 @@ from fathom.errors import FathomError, InterruptedRunError
 from fathom.load.backend import TwinBackend, sync_twins
 from fathom.method.job import NS_PER_S
 from fathom.report.sections.added_latency import CONTROLLER
-from fathom.session.filled import FILL, settled
-from fathom.session.stepper import POINT_COUNT, WITHOUT_LIMIT
+from fathom.session.filled import FILL, FILLED_TURNOVER, settled
+from fathom.session.stepper import POINT_COUNT, ROUND_COUNT, WITHOUT_LIMIT
 from fathom.statistics.limits import limit_of
 from fathom.statistics.means import mean_by_count
 from fathom.statistics.steady import SteadyState, Verdict
@@ -32,6 +32,8 @@ from fathom.statistics.uncertainty import mean_interval
 from fathom.validation.cases import Metric, Trial
 
 ROUND_S = 1.0
+NO_MATTER = 1e9
+"""A precision that any window has: it ends by what it has written."""
 POLL_S = 0.25
 
 
@@ -166,6 +168,8 @@ def _run(parameters_json: str, trial: Trial, seed: int, limits: Limits, interrup
     if trial.window_s is not None:
         return _after_prior(backend, trial, trial.window_s, seed, interrupt)
     job = trial.job.lasting(round(limits.most_s * NS_PER_S))
+    if trial.covered is not None:
+        return _once_covered(backend, trial, job, trial.covered, seed, interrupt)
     _fill(backend, trial, seed, interrupt)
     handle = backend.start(job, seed + 1, ROUND_S)
     judged = _Judged(_criterion(job, backend.capacity_bytes), backend.capacity_bytes, limits)
@@ -225,7 +229,28 @@ def _after_prior(
 def _at_rest(backend: TwinBackend, trial: Trial, precision: float, seed: int, interrupt: Event) -> Measured:
     """Runs the workload on a system that has no state to bring to rest, until its figures are known."""
     known = _core.Precision(precision, POINT_COUNT, 0, WITHOUT_LIMIT)
-    intervals, recording = _drain(backend, trial.job, seed, interrupt, known)
+    return _until_known(backend, trial.job, known, seed, interrupt, "a system is at rest from the start")
+
+
+def _once_covered(
+    backend: TwinBackend, trial: Trial, job: Job, precision: float, seed: int, interrupt: Event
+) -> Measured:
+    """Fills the twin, lets the job's writes cover their region once, and measures until the figures are known."""
+    _fill(backend, trial, seed, interrupt)
+    turnover_bytes = 0
+    if job.writes:
+        _, region_bytes = job.region_on(backend.capacity_bytes)
+        once = _core.Precision(NO_MATTER, 0, region_bytes, WITHOUT_LIMIT)
+        _drain(backend, job, seed + 1, interrupt, once)
+        turnover_bytes = round(FILLED_TURNOVER * region_bytes)
+    known = _core.Precision(precision, ROUND_COUNT, turnover_bytes, WITHOUT_LIMIT)
+    return _until_known(backend, job, known, seed + 2, interrupt, "its region is covered once")
+
+
+def _until_known(
+    backend: TwinBackend, job: Job, known: _core.Precision, seed: int, interrupt: Event, grounds: str
+) -> Measured:
+    intervals, recording = _drain(backend, job, seed, interrupt, known)
     counts = [sum(op.n for op in interval.ops) for interval in intervals]
     added = [interval.residence_us.get(CONTROLLER, 0.0) for interval in intervals]
     names = sorted({op.op for interval in intervals for op in interval.ops})
@@ -234,7 +259,7 @@ def _at_rest(backend: TwinBackend, trial: Trial, precision: float, seed: int, in
         window_s=recording.window_s,
         interval_pct=None,
         steady=True,
-        grounds="a system is at rest from the start",
+        grounds=grounds,
         limited_by=_limited_by(recording),
         rates=tuple(_rate(interval) for interval in intervals),
         added_us=sum(map(mul, added, counts)) / sum(counts) if sum(counts) else 0.0,
