@@ -145,10 +145,12 @@ def test_the_picture_in_the_documentation_shows_the_present_misses():
 def test_the_page_on_predictions_has_the_present_counts():
     from pathlib import Path
 
-    page = (Path(__file__).parents[2] / "docs/explanation/uncertainty.md").read_text()
+    tree = Path(__file__).parents[2]
+    page = (tree / "docs/explanation/uncertainty.md").read_text()
     whole = coverage(shipped_misses())
     assert whole is not None
     assert (
         f"| all | {whole.rows} | {whole.held} | {100 * whole.share:.0f} % | {whole.median_factor:.2f} |"
         in page
     )
+    assert f"it held {whole.held} of {whole.rows} published figures" in (tree / "README.md").read_text()

@@ -168,7 +168,7 @@ def test_a_twin_whose_name_parses_as_something_real_is_refused_by_its_kind(
 def test_the_command_is_a_list_whose_names_are_behind_two_hyphens() -> None:
     asked = Asked("four-corners", (PM9A3,), quick=True, seed=7)
     assert asked.command(Path("/runs")) == [
-        *(sys.executable, "-m", "fathom", "run", "--out", "/runs", "--seed", "7", "--json", "--quick"),
+        *(sys.executable, "-P", "-m", "fathom", "run", "--out", "/runs", "--seed", "7", "--json", "--quick"),
         *("--", "four-corners", f"twin:{PM9A3}"),
     ]
 

@@ -74,7 +74,8 @@ class Asked:
         quick = ["--quick"] if self.quick else []
         options = ["--out", str(home), "--seed", str(self.seed), "--json", *quick]
         targets = [f"twin:{name}" for name in self.twins]
-        return [sys.executable, "-m", "fathom", "run", *options, "--", self.method, *targets]
+        # -P: a folder `fathom` where the server was started is not the program.
+        return [sys.executable, "-P", "-m", "fathom", "run", *options, "--", self.method, *targets]
 
 
 def _check_virtual(name: str) -> None:
