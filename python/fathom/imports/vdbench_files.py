@@ -14,7 +14,7 @@ from fathom.errors import UsageError
 from fathom.imports.draft import Draft, DraftStep, name_of
 from fathom.imports.vdbench_file import Definition, GivenKey
 from fathom.imports.vdbench_loops import Loops
-from fathom.imports.vdbench_run import matching
+from fathom.imports.vdbench_run import arrival_of, matching
 from fathom.imports.vdbench_workload import Chosen, Sizes, sizes_of
 from fathom.method.toml_text import Value, duration_text, size_text
 
@@ -366,7 +366,7 @@ class FileRun(Loops):
             )
         load: dict[str, Value] = {"threads": threads}
         if rate is not None:
-            load |= {"rate": f"{rate * (1 + closes):.6g}/s", "arrival": self._arrival(), "iodepth": 1}
+            load |= {"rate": f"{rate * (1 + closes):.6g}/s", "arrival": arrival_of(self.run), "iodepth": 1}
         present: dict[str, Value] = {"present": "0%" if "create" in mix and not formatted else "100%"}
         return {
             "mix": next(iter(mix)) if len(mix) == 1 else {op: round(share, 6) for op, share in mix.items()},
@@ -435,7 +435,7 @@ class FileRun(Loops):
             )
         load: dict[str, Value] = {"threads": one.threads, "iodepth": 1}
         if rate is not None:
-            load |= {"rate": f"{rate:g}/s", "arrival": self._arrival()}
+            load |= {"rate": f"{rate:g}/s", "arrival": arrival_of(self.run)}
         return {
             "mix": mix,
             "block": _block(sizes),
@@ -444,15 +444,6 @@ class FileRun(Loops):
             **self.content(chosen),
             "load": load,
         }
-
-    def _arrival(self) -> str:
-        given = self.run.get("distribution")
-        if given is None:
-            return "exponential"
-        for known in ("exponential", "uniform", "deterministic"):
-            if known.startswith(given.text.lower()) and len(given.values) == 1:
-                return known
-        raise given.error("arrivals that have no counterpart", "use exponential, uniform or deterministic")
 
     def _is_direct(self, workload: Definition) -> bool:
         """By the run's flags, else the workload's, else the files'. Raises UsageError for flags that change the I/O."""

@@ -265,19 +265,10 @@ class Combination:
             threads = total
         load: dict[str, Value] = {"threads": threads, "iodepth": total // threads}
         if rate is not None:
-            load |= {"rate": f"{rate:g}/s", "arrival": self._arrival()}
+            load |= {"rate": f"{rate:g}/s", "arrival": arrival_of(self._run.run)}
         if len(each) > 1:
             load["split"] = "even" if len(set(each)) == 1 else [float(one) for one in each]
         return load
-
-    def _arrival(self) -> str:
-        given = self._run.run.get("distribution")
-        if given is None:
-            return "exponential"
-        for known in ("exponential", "uniform", "deterministic"):
-            if known.startswith(given.text.lower()) and len(given.values) == 1:
-                return known
-        raise given.error("arrivals that have no counterpart", "use exponential, uniform or deterministic")
 
     def _shares(self) -> list[tuple[Workload, float]]:
         """Returns each workload's percent of the I/O: its skew, else an equal part of what is left. Raises
@@ -363,3 +354,14 @@ def matching(named: GivenKey, among: Mapping[str, _Named]) -> list[_Named]:
             raise named.error(f"there is no {name}", f"define it above, with {named.word}={name}")
         found |= matching
     return list(found.values())
+
+
+def arrival_of(run: Definition) -> str:
+    """Returns how a run's requests arrive at a rate. Raises UsageError for arrivals that have no counterpart."""
+    given = run.get("distribution")
+    if given is None:
+        return "exponential"
+    for known in ("exponential", "uniform", "deterministic"):
+        if known.startswith(given.text.lower()) and len(given.values) == 1:
+            return known
+    raise given.error("arrivals that have no counterpart", "use exponential, uniform or deterministic")
