@@ -162,11 +162,6 @@ impl Protocol for InSet {
     }
 
     #[inline(always)]
-    fn outcome(completion: &cqueue::Entry) -> (u64, i32) {
-        Encoder::outcome(completion)
-    }
-
-    #[inline(always)]
     fn settle(&mut self, slot: u16, succeeded: bool, _buffers: &Buffers) -> bool {
         let file = self.of_slot[usize::from(slot)];
         self.in_flight[file as usize] -= 1;

@@ -20,7 +20,7 @@ pub(crate) use self::command::{NVME_STATUS, describe_status};
 pub(crate) use self::namespace::Namespace;
 use crate::{
     buffers::Buffers,
-    protocol::{Protocol, push},
+    protocol::{Outcome, Protocol, push},
     submission::{BUFFER, FILE},
 };
 
@@ -167,15 +167,17 @@ impl Protocol for Commands {
     fn success(&self, _request: &Request) -> i32 {
         0
     }
+}
 
+impl Outcome for Entry32 {
     /// A positive result is the status the device gave.
     #[inline(always)]
-    fn outcome(completion: &Entry32) -> (u64, i32) {
-        let result = match completion.result() {
+    fn outcome(&self) -> (u64, i32) {
+        let result = match self.result() {
             status @ 1.. => -(NVME_STATUS | status & STATUS_MASK),
             result => result,
         };
-        (completion.user_data(), result)
+        (self.user_data(), result)
     }
 }
 

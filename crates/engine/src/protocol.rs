@@ -21,12 +21,25 @@ pub(crate) fn push<E: squeue::EntryMarker>(
     unsafe { into.push(entry) }
 }
 
+/// A completion entry, of either size.
+pub(crate) trait Outcome: cqueue::EntryMarker {
+    /// Returns tag and result: bytes or 0, or a negative errno (see [`crate::load_thread::describe_errno`]).
+    fn outcome(&self) -> (u64, i32);
+}
+
+impl Outcome for cqueue::Entry {
+    #[inline(always)]
+    fn outcome(&self) -> (u64, i32) {
+        (self.user_data(), self.result())
+    }
+}
+
 /// Requests to entries, completions to results.
 pub(crate) trait Protocol {
     /// Submission entry: 64 bytes, or 128 for NVMe passthrough.
     type Entry: squeue::EntryMarker;
     /// Completion entry: 16 bytes, or 32 for NVMe passthrough.
-    type Completion: cqueue::EntryMarker;
+    type Completion: Outcome;
 
     /// Queues the entry for `request` in `slot`, tagged with the slot. May move the request to where the target takes
     /// it. Fails only where the queue is full.
@@ -51,9 +64,6 @@ pub(crate) trait Protocol {
     /// Returns the result of a request when all went well: the bytes that it moves where the target reports them, else
     /// 0.
     fn success(&self, request: &Request) -> i32;
-
-    /// Returns tag and result: bytes or 0, or a negative errno (see [`crate::load_thread::describe_errno`]).
-    fn outcome(completion: &Self::Completion) -> (u64, i32);
 
     /// Hears of each completion before its slot is used again; whether it was good after all.
     #[inline(always)]

@@ -52,11 +52,6 @@ impl Protocol for Encoder {
             Op::Trim | Op::Flush | Op::WriteZeroes | name_ops!() => 0,
         }
     }
-
-    #[inline(always)]
-    fn outcome(completion: &cqueue::Entry) -> (u64, i32) {
-        (completion.user_data(), completion.result())
-    }
 }
 
 /// Requests as empty operations: what the ring and the system calls cost without a target.
@@ -81,11 +76,6 @@ impl Protocol for Nops {
     #[inline(always)]
     fn success(&self, _request: &Request) -> i32 {
         0
-    }
-
-    #[inline(always)]
-    fn outcome(completion: &cqueue::Entry) -> (u64, i32) {
-        (completion.user_data(), completion.result())
     }
 }
 

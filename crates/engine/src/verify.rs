@@ -162,11 +162,6 @@ impl<P: Protocol> Protocol for Checked<P> {
         self.below.success(request)
     }
 
-    #[inline(always)]
-    fn outcome(completion: &P::Completion) -> (u64, i32) {
-        P::outcome(completion)
-    }
-
     fn settle(&mut self, slot: u16, succeeded: bool, buffers: &Buffers) -> bool {
         let flight = self.flights[usize::from(slot)];
         if !self.below.settle(slot, succeeded, buffers) || !succeeded {

@@ -265,11 +265,6 @@ impl<P: Protocol> Protocol for ZoneLayer<P> {
     }
 
     #[inline(always)]
-    fn outcome(completion: &P::Completion) -> (u64, i32) {
-        P::outcome(completion)
-    }
-
-    #[inline(always)]
     fn settle(&mut self, slot: u16, succeeded: bool, buffers: &Buffers) -> bool {
         let flight = self.flights[usize::from(slot)];
         if !succeeded && flight.op.is_destructive() {

@@ -6,7 +6,7 @@ use crate::{
     lines::{self, Line, SECTOR_BYTES, bracketed, in_field, words},
     names::Dictionary,
     number,
-    pairing::{Asker, Event, Step},
+    pairing::{Asker, Event, Stage},
     rwbs,
 };
 
@@ -36,11 +36,11 @@ impl Blkparse {
         };
         let device = lines::device(device, names)?;
         let time_ns = number::time_ns(time, 1_000_000_000).map_err(in_field("time"))?;
-        let step = match action {
-            b"Q" => Step::Queue,
-            b"D" => Step::Issue,
-            b"R" => Step::Requeue,
-            b"C" => Step::Complete,
+        let stage = match action {
+            b"Q" => Stage::Queue,
+            b"D" => Stage::Issue,
+            b"R" => Stage::Requeue,
+            b"C" => Stage::Complete,
             // Merges, plugs, messages and the rest.
             _ => return Ok(Line::Other),
         };
@@ -53,14 +53,14 @@ impl Blkparse {
         };
         let (offset_bytes, size_bytes) = extent(words, op)?;
         let name = bracketed(line)
-            .filter(|_| step != Step::Complete)
+            .filter(|_| stage != Stage::Complete)
             .unwrap_or(pid);
-        let process = match step {
-            Step::Complete | Step::Requeue => None,
-            Step::Queue | Step::Issue => Some(names.processes.number(name)?),
+        let process = match stage {
+            Stage::Complete | Stage::Requeue => None,
+            Stage::Queue | Stage::Issue => Some(names.processes.number(name)?),
         };
         Ok(Line::Event(Event {
-            step,
+            stage,
             time_ns,
             offset_bytes,
             size_bytes,

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use crate::{
     Fault, Flags, Operation,
     names::Dictionary,
-    pairing::{Asker, Event, Step},
+    pairing::{Asker, Event, Stage},
 };
 
 /// The first four bytes of a record: 0x65617400 and version 7.
@@ -163,11 +163,11 @@ impl Blktrace {
             }
             return Ok(None);
         }
-        let step = match kind {
-            QUEUED => Step::Queue,
-            ISSUED => Step::Issue,
-            REQUEUED => Step::Requeue,
-            COMPLETED => Step::Complete,
+        let stage = match kind {
+            QUEUED => Stage::Queue,
+            ISSUED => Stage::Issue,
+            REQUEUED => Stage::Requeue,
+            COMPLETED => Stage::Complete,
             _ => return Ok(None),
         };
         let Some((op, flags)) = operation(record.action, record.bytes) else {
@@ -185,7 +185,7 @@ impl Blktrace {
             return Err(Fault::Range { field: "time" });
         }
         Ok(Some(Event {
-            step,
+            stage,
             time_ns: record.time_ns,
             offset_bytes,
             size_bytes,
@@ -220,7 +220,7 @@ impl Blktrace {
         });
         let (_, place) = times.min()?;
         let (mut event, pid) = self.sources[place].events.pop_front()?;
-        if event.step != Step::Complete {
+        if event.stage != Stage::Complete {
             match self.process(pid, names) {
                 Ok(process) => {
                     event.asker = Asker {

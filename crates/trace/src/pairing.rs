@@ -8,9 +8,9 @@ use crate::{
     hash::{Map, mix},
 };
 
-/// What happened to a request.
+/// How far a request has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum Stage {
     /// The block layer got it.
     Queue,
     /// The device got it.
@@ -33,7 +33,7 @@ pub(crate) struct Asker {
 /// One event of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
-    pub(crate) step: Step,
+    pub(crate) stage: Stage,
     pub(crate) time_ns: u64,
     pub(crate) offset_bytes: u64,
     pub(crate) size_bytes: u64,
@@ -104,20 +104,20 @@ pub(crate) struct Pairing {
 impl Pairing {
     /// Takes an event.
     pub(crate) fn push(&mut self, event: &Event) {
-        match event.step {
-            Step::Queue => self.begin(event, State::Queued, event.asker),
-            Step::Issue => {
+        match event.stage {
+            Stage::Queue => self.begin(event, State::Queued, event.asker),
+            Stage::Issue => {
                 self.issues.insert(u64::from(event.device), ());
                 let asker = self.queued(event).unwrap_or(event.asker);
                 self.begin(event, State::Issued, asker);
             }
-            Step::Requeue => {
+            Stage::Requeue => {
                 let wanted = [(State::Issued, true), (State::Issued, false)];
                 if let Some(number) = self.find(event, &wanted) {
                     self.slot(number).state = State::Queued;
                 }
             }
-            Step::Complete => self.complete(event),
+            Stage::Complete => self.complete(event),
         }
     }
 
@@ -289,9 +289,9 @@ impl Pairing {
 mod tests {
     use super::*;
 
-    fn event(step: Step, time_ns: u64, offset_bytes: u64) -> Event {
+    fn event(stage: Stage, time_ns: u64, offset_bytes: u64) -> Event {
         Event {
-            step,
+            stage,
             time_ns,
             offset_bytes,
             size_bytes: 4096,
@@ -299,7 +299,7 @@ mod tests {
             flags: Flags::default(),
             device: 0,
             asker: Asker {
-                process: (step == Step::Queue).then_some(7),
+                process: (stage == Stage::Queue).then_some(7),
                 pid: None,
             },
             cpu: None,
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn an_issue_stands_for_its_queueing_and_keeps_who_queued_it() {
-        use Step::{Complete, Issue, Queue};
+        use Stage::{Complete, Issue, Queue};
         let (ios, _) = all(&[
             event(Queue, 10, 0),
             event(Queue, 11, 4096),
@@ -338,14 +338,14 @@ mod tests {
 
     #[test]
     fn a_device_without_issues_counts_from_the_queueing() {
-        use Step::{Complete, Queue};
+        use Stage::{Complete, Queue};
         let (ios, _) = all(&[event(Queue, 10, 0), event(Complete, 50, 0)]);
         assert_eq!(ios, [(10, Some(40), Some(7))]);
     }
 
     #[test]
     fn ios_come_in_the_order_of_their_issue_and_the_unfinished_are_counted() {
-        use Step::{Complete, Issue};
+        use Stage::{Complete, Issue};
         let (ios, pairing) = all(&[
             event(Issue, 1, 0),
             event(Issue, 2, 4096),
@@ -363,10 +363,10 @@ mod tests {
 
     #[test]
     fn a_completion_takes_the_issued_request_of_its_own_size() {
-        use Step::{Complete, Issue};
-        let sized = |step, time_ns, size_bytes| Event {
+        use Stage::{Complete, Issue};
+        let sized = |stage, time_ns, size_bytes| Event {
             size_bytes,
-            ..event(step, time_ns, 0)
+            ..event(stage, time_ns, 0)
         };
         let (ios, pairing) = all(&[
             sized(Issue, 1, 65536),
@@ -380,7 +380,7 @@ mod tests {
 
     #[test]
     fn equal_requests_in_flight_together_are_each_an_io() {
-        use Step::{Complete, Issue};
+        use Stage::{Complete, Issue};
         let (ios, pairing) = all(&[
             event(Issue, 1, 0),
             event(Issue, 2, 0),
@@ -396,7 +396,7 @@ mod tests {
 
     #[test]
     fn a_request_that_the_device_gave_back_is_one_io_from_its_last_issue() {
-        use Step::{Complete, Issue, Queue, Requeue};
+        use Stage::{Complete, Issue, Queue, Requeue};
         let (ios, pairing) = all(&[
             event(Queue, 1, 0),
             event(Issue, 2, 0),
@@ -410,7 +410,7 @@ mod tests {
 
     #[test]
     fn who_queued_is_known_for_every_request_of_a_device_with_issues() {
-        use Step::{Complete, Issue, Queue};
+        use Stage::{Complete, Issue, Queue};
         let (ios, _) = all(&[
             event(Queue, 1, 0),
             event(Issue, 2, 0),
@@ -427,11 +427,11 @@ mod tests {
         let mut pairing = Pairing::default();
         let many = 100_000;
         for time_ns in 0..many {
-            pairing.push(&event(Step::Issue, time_ns, 0));
+            pairing.push(&event(Stage::Issue, time_ns, 0));
         }
         let odd = Event {
             size_bytes: 512,
-            ..event(Step::Complete, many, 0)
+            ..event(Stage::Complete, many, 0)
         };
         for _ in 0..many {
             pairing.push(&odd);

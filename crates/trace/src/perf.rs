@@ -8,7 +8,7 @@ use crate::{
     lines::{self, Line, bracketed, in_field, words},
     names::Dictionary,
     number,
-    pairing::{Asker, Event, Step},
+    pairing::{Asker, Event, Stage},
     rwbs,
 };
 
@@ -18,8 +18,8 @@ pub(crate) fn line(line: &[u8], names: &mut Dictionary) -> Result<Line, Fault> {
     if line.is_empty() || line.starts_with(b"#") {
         return Ok(Line::Other);
     }
-    let (place, step, rest) = event(line).ok_or(Fault::Shape)?;
-    let Some(step) = step else {
+    let (place, stage, rest) = event(line).ok_or(Fault::Shape)?;
+    let Some(stage) = stage else {
         return Ok(Line::Other);
     };
     let time = words(&line[..place]).next_back().ok_or(Fault::Shape)?;
@@ -40,12 +40,12 @@ pub(crate) fn line(line: &[u8], names: &mut Dictionary) -> Result<Line, Fault> {
         Some(_) => extent(words(places), op)?,
         None => extent(words(places).skip(2), op)?,
     };
-    let process = match (step, bracketed(places)) {
-        (Step::Queue | Step::Issue, Some(name)) => Some(names.processes.number(name)?),
+    let process = match (stage, bracketed(places)) {
+        (Stage::Queue | Stage::Issue, Some(name)) => Some(names.processes.number(name)?),
         _ => None,
     };
     Ok(Line::Event(Event {
-        step,
+        stage,
         time_ns,
         offset_bytes,
         size_bytes,
@@ -57,8 +57,8 @@ pub(crate) fn line(line: &[u8], names: &mut Dictionary) -> Result<Line, Fault> {
     }))
 }
 
-/// Returns where the event's name begins, its step and what stands behind it; no step: no event of a request.
-fn event(line: &[u8]) -> Option<(usize, Option<Step>, &[u8])> {
+/// Returns where the event's name begins, its stage and what stands behind it; no stage: no event of a request.
+fn event(line: &[u8]) -> Option<(usize, Option<Stage>, &[u8])> {
     let place = memchr::memmem::find(line, b": ")? + 2;
     // A process's name may hold a colon: the event is the first word that ends in one and has no digit first.
     let mut from = place;
@@ -67,16 +67,16 @@ fn event(line: &[u8]) -> Option<(usize, Option<Step>, &[u8])> {
         let end = memchr::memmem::find(word, b": ")?;
         let name = word[..end].trim_ascii();
         let name = name.strip_prefix(b"block:").unwrap_or(name);
-        let step = match name {
-            b"block_rq_issue" => Some(Step::Issue),
-            b"block_rq_requeue" => Some(Step::Requeue),
-            b"block_rq_complete" => Some(Step::Complete),
-            b"block_bio_queue" => Some(Step::Queue),
+        let stage = match name {
+            b"block_rq_issue" => Some(Stage::Issue),
+            b"block_rq_requeue" => Some(Stage::Requeue),
+            b"block_rq_complete" => Some(Stage::Complete),
+            b"block_bio_queue" => Some(Stage::Queue),
             _ => None,
         };
-        let known = step.is_some() || name.starts_with(b"block_");
+        let known = stage.is_some() || name.starts_with(b"block_");
         if known {
-            return Some((from, step, &word[end + 2..]));
+            return Some((from, stage, &word[end + 2..]));
         }
         from += end + 2;
     }

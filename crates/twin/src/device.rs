@@ -20,6 +20,15 @@ pub struct Completion {
     pub kind: CompletionKind,
 }
 
+impl Completion {
+    /// The time given to [`Device::wake`] has come.
+    #[inline]
+    pub(crate) fn woken(at_ns: u64, tag: u32) -> Self {
+        let kind = CompletionKind::Wake;
+        Self { at_ns, tag, kind }
+    }
+}
+
 /// What a [`Completion`] reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompletionKind {

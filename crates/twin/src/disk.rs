@@ -176,13 +176,7 @@ impl Disk {
             Event::Acknowledge | Event::Complete => return Some(self.complete(index)),
             Event::Die if index == QUIET => self.look_for_quiet(),
             Event::Die => self.work_done(),
-            Event::Wake => {
-                return Some(Completion {
-                    at_ns: self.now_ns,
-                    tag: index,
-                    kind: CompletionKind::Wake,
-                });
-            }
+            Event::Wake => return Some(Completion::woken(self.now_ns, index)),
         }
         None
     }

@@ -41,7 +41,7 @@ use workload::Request;
 
 use crate::device::params::{HostParams, ParamError};
 use crate::device::zones::{Refusal, ZoneAction, ZoneModel};
-use crate::device::{Account, Completion, CompletionKind, Device};
+use crate::device::{Account, Completion, Device};
 use crate::sim::calendar::Calendar;
 use crate::sim::event::Event;
 use crate::sim::slab::Slab;
@@ -188,13 +188,7 @@ impl Ssd {
                     self.flash_finished(finished);
                 }
             }
-            Event::Wake => {
-                return Some(Completion {
-                    at_ns: self.now_ns,
-                    tag: index,
-                    kind: CompletionKind::Wake,
-                });
-            }
+            Event::Wake => return Some(Completion::woken(self.now_ns, index)),
         }
         None
     }

@@ -328,11 +328,7 @@ impl System {
                 self.follow(drive as u16, outcome);
                 None
             }
-            _ => Some(Completion {
-                at_ns: self.now_ns,
-                tag: index,
-                kind: CompletionKind::Wake,
-            }),
+            _ => Some(Completion::woken(self.now_ns, index)),
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::{
     buffers::Buffers,
     clock::Clock,
     load_thread::TICK_NS,
-    protocol::Protocol,
+    protocol::{Outcome, Protocol},
     queue_pair::{QueuePair, SPIN_NS},
     ring::{Ring, register_ring_fd},
     verify::MISMATCH,
@@ -211,7 +211,7 @@ impl<P: Protocol> QueuePair for Queues<'_, P> {
     #[inline(always)]
     fn next(&mut self) -> Option<(u16, i32)> {
         loop {
-            match P::outcome(&self.completions.next()?) {
+            match self.completions.next()?.outcome() {
                 (TICK, _) => self.tick_armed = false,
                 (slot, result) => return Some((slot as u16, result)),
             }
