@@ -9,8 +9,10 @@ import pytest
 from tiny_drive import NAME, RANDOM_READ, Catalogue
 
 from fathom.catalog import CatalogError, load_device
-from fathom.catalog.ensemble import ensemble_toml, load_ensemble, write_ensemble
+from fathom.catalog.ensemble import ensemble_toml, load_ensemble, shipped_ensembles, write_ensemble
 from fathom.errors import UsageError
+from fathom.load.backend import make_twin
+from fathom.prediction.misses import digest_of
 from fathom.prediction.priors import priors_of
 from fathom.validation.cases import cases_of
 from fathom.validation.ensemble import Sampled, sample_ensemble
@@ -131,3 +133,13 @@ def test_priors_hold_80_percent_within_their_factor_and_keep_structure_and_zeros
     assert inside == pytest.approx(0.8, abs=0.01)
     assert priors["programming_dies_max"].values(scores).max() == 8
     assert np.array_equal(priors["programming_dies_max"].values(scores) % 1, np.zeros(len(scores)))
+
+
+@pytest.mark.parametrize("name", shipped_ensembles())
+def test_members_that_come_with_fathom_are_of_the_present_twin_and_can_be_simulated(name: str):
+    ensemble = load_ensemble(name)
+    assert ensemble.digest == digest_of(load_device(name)), f"run `fathom calibrate {name} --ensemble` again"
+    assert len(ensemble.members) >= 100
+    assert ensemble.misfit_pct < 5
+    for number in (1, 50, 100):
+        make_twin(load_device(f"{name}?member={number}").twin_params_json(), seed=1)

@@ -49,6 +49,12 @@ class Ensemble(Strict):
         return dict(zip(self.parameters, self.members[number - 1], strict=True))
 
 
+def shipped_ensembles() -> list[str]:
+    """Returns the names of the devices whose ensembles come with the catalogue."""
+    found = files("fathom.catalog").joinpath(FOLDER).iterdir()
+    return sorted(file.name.removesuffix(SUFFIX) for file in found if file.name.endswith(SUFFIX))
+
+
 def load_ensemble(name: str) -> Ensemble:
     """Returns the ensemble of a device; the user's goes before the shipped one.
 
