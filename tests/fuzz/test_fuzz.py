@@ -24,11 +24,9 @@ SMALL = {
     *("results-fio-log", "results-fio-latency-log", "results-fio-histogram-log"),
 }
 """Parsers of a line or two or of one type."""
-NATIVE = {"interval", "recording", *(name for name in PARSERS if name.startswith("trace-"))} - {
-    "trace-parquet"
-}
+NATIVE = {name for name in PARSERS if name.startswith("trace-")} - {"trace-parquet"}
 """Parsers in Rust, where this fuzzer sees no branches: it tries the seam to Python, and a tenth of the time will do.
-`crates/trace/tests/fuzz` has the whole time for each trace, which it changes by its structure.
+`crates/trace/tests/fuzz` has the whole time for each, and changes traces by their structure.
 """
 SLACK_S = 120
 
