@@ -16,7 +16,7 @@ from fathom.analysis.finding import joined
 from fathom.method.rounds import UNITS
 from fathom.output.table import flush_table
 from fathom.output.text import signed_pct
-from fathom.prediction.interval import COVERAGE
+from fathom.prediction.interval import COVERAGE, Blocks, Spread
 from fathom.prediction.words import about_words, range_words
 from fathom.report.comparison import Cell, Column, Comparison, Corner, compare, margin_of
 from fathom.report.data import load
@@ -102,21 +102,16 @@ def _print_beneath(console: Console, comparison: Comparison) -> None:
 
 
 def _print_spreads(console: Console, comparison: Comparison) -> None:
-    """Prints how far measurements may lie from the rates of twins, with the twins that it is so for."""
-    found: dict[str, list[str]] = {}
-    for column in comparison.columns:
-        cells = (corner.cell(column) for corner in comparison.corners)
-        spreads = dict.fromkeys(cell.spread for cell in cells if cell and cell.spread)
-        if spreads:
-            text = ", ".join(f"{range_words(one)} for {about_words(one)}" for one in spreads)
-            found.setdefault(text, []).append(column.short)
-    for text, names in found.items():
-        console.print(
-            Text(
-                f"Expect {100 * COVERAGE:.0f} % of measurements of {joined(names)} within {text}.",
-                style="dim",
-            )
-        )
+    """Prints how far measurements may lie from the rates of twins: for each class of blocks the widest range."""
+    widest: dict[Blocks, Spread] = {}
+    for spread in (cell.spread for corner in comparison.corners for cell in corner.cells):
+        if spread and (spread.blocks not in widest or spread.factor > widest[spread.blocks].factor):
+            widest[spread.blocks] = spread
+    if widest:
+        first, *others = widest.values()
+        text = f"{range_words(first)} of a twin's rate for {about_words(first)}"
+        text += "".join(f", {range_words(one)} for {about_words(one)}" for one in others)
+        console.print(Text(f"Expect {100 * COVERAGE:.0f} % of measurements within {text}.", style="dim"))
 
 
 def _limit(cell: Cell) -> str:
