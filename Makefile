@@ -10,7 +10,7 @@ LOCK := tools/uv pip compile --quiet --universal --python-version 3.11 --generat
 TOOLS := .venv/.built .venv/.tools
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help review test test-rust test-python test-full test-vm lint lowest audit sbom format bench docs lock clean
+.PHONY: help review test test-rust test-python test-full test-vm lint lowest audit sbom format wheel bench docs gallery lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,12 +65,18 @@ format: .venv/.tools ## Rewrite all sources in the house format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+wheel: $(TOOLS) ## A wheel that installs without cargo, into target/wheels/
+	@PATH="$(abspath .tools/bin):$$PATH" $(BIN)/maturin build --release --out target/wheels
+
 bench: $(TOOLS) ## Speed, side by side with fio, as tables
 	@PYTHON=$(BIN)/python benches/run.sh
 
 docs: $(TOOLS) ## Build the documentation site into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "site/index.html"
+
+gallery: $(TOOLS) ## A report of every method, on twins, into site/gallery/
+	@$(BIN)/python tools/gallery.py site/gallery
 
 lock: ## Choose the newest versions of every Python dependency again
 	$(LOCK) --all-extras --group dev --upgrade pyproject.toml -o requirements.lock

@@ -1,0 +1,40 @@
+"""The gallery: every method on twins, each with its report."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+from fathom.catalog import method_names
+from fathom.load.resolve import resolve_targets
+
+GALLERY = runpy.run_path(str(Path(__file__).parents[1] / "tools" / "gallery.py"))
+
+
+@pytest.mark.parametrize("name", method_names())
+def test_every_method_of_the_gallery_runs_on_twins_alone(name: str):
+    targets = resolve_targets(list(GALLERY["targets_of"](name)))
+    assert targets
+    assert {target.kind for target in targets} == {"twin"}
+
+
+def test_the_gallery_names_no_method_that_is_gone():
+    assert set(GALLERY["OTHERS"]) <= set(method_names())
+
+
+def test_a_gallery_has_the_report_of_each_method_and_the_command_that_gives_it(tmp_path: Path):
+    page = GALLERY["make"](tmp_path / "gallery", ["what-if"]).read_text()
+    report = tmp_path / "gallery" / "what-if.html"
+    assert report.stat().st_size > 100_000
+    assert 'href="what-if.html"' in page
+    assert "fathom run what-if twin:wd-ultrastar-dc-sn861-7.68tb?settled_share=1" in page
+    assert sorted(path.suffix for path in report.parent.iterdir() if path.stem == "what-if") in (
+        [".html"],
+        [".html", ".png"],
+    )
+
+
+def test_a_method_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    assert GALLERY["main"]([str(tmp_path), "no-such-method"]) == 2
+    assert capsys.readouterr().err.startswith("gallery.py: no method called")
+    assert GALLERY["main"]([]) == 2
