@@ -137,7 +137,8 @@ def test_a_killed_node_is_named_and_the_report_is_complete(tmp_path: Path) -> No
     again = {point["target"] for point in document["points"] if point["step"] == "again"}
     assert again == {total, f"host1:{total}"}
     skew = next(note["text"] for note in document["notes"] if note["rule"] == "start-skew")
-    assert float(skew.partition("within ")[2].partition(" ms")[0]) < 5
+    # Hosts that do not wait for each other start seconds apart; other tests may take the processor for some ms.
+    assert float(skew.partition("within ")[2].partition(" ms")[0]) < 50
     assert [*runs.glob("*/report.html")]
     deadline = time.monotonic() + 20
     while processes("host1") and time.monotonic() < deadline:
@@ -187,7 +188,7 @@ with Telemetry([], period_s=60) as telemetry:
     end = time.monotonic() + 1
     while time.monotonic() < end:
         pass
-    print(*(row["value"] for row in telemetry.drain() if row["name"] == CPU_QUOTA))
+    print(*(row.value for row in telemetry.drain() if row.name == CPU_QUOTA))
 """
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
