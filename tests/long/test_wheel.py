@@ -1,7 +1,6 @@
 """The wheel: it installs where there is no cargo and no source tree, and brings all that a run needs."""
 
 import email
-import json
 import os
 import shutil
 import subprocess
@@ -68,11 +67,10 @@ def test_one_wheel_is_for_all_versions_of_python_and_has_the_licence_and_the_cat
 
 def test_a_fresh_environment_runs_a_twin_and_writes_its_report(installed: Path, tmp_path: Path):
     assert fathom.__version__ in run(installed, "--version", folder=tmp_path)
-    told = run(installed, "run", "four-corners", TWIN, "--quick", "--json", folder=tmp_path)
-    document = json.loads(told)
-    [report] = (tmp_path / "data").rglob("report.html")
+    told = run(installed, "run", "four-corners", TWIN, "--quick", "--out", "runs", folder=tmp_path)
+    [report] = (tmp_path / "runs").rglob("report.html")
     assert report.stat().st_size > 100_000
-    assert document["run"]["id"] == report.parent.name
+    assert f"run     {report.parent.name}" in told
 
 
 def test_the_installed_twin_gives_the_figures_of_the_source_tree(installed: Path, tmp_path: Path):
