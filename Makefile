@@ -75,8 +75,8 @@ docs: $(TOOLS) ## Build the documentation site into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "site/index.html"
 
-gallery: $(TOOLS) ## A report of every method, on twins, into site/gallery/
-	@$(BIN)/python tools/gallery.py site/gallery
+gallery: $(TOOLS) ## A report of every method, on twins, into target/gallery/
+	@$(BIN)/python tools/gallery.py target/gallery
 
 lock: ## Choose the newest versions of every Python dependency again
 	$(LOCK) --all-extras --group dev --upgrade pyproject.toml -o requirements.lock
