@@ -40,6 +40,8 @@ STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; }
 ul { display: grid; grid-template-columns: repeat(auto-fill, minmax(20rem, 1fr)); gap: 1.5rem; }
 ul { padding: 0; list-style: none; }
+h2 { font-size: 1.125rem; margin: 0.6rem 0; }
+li p { margin: 0.4rem 0; }
 img { width: 100%; border: 1px solid color-mix(in srgb, currentColor 25%, transparent); border-radius: 6px; }
 code { font-size: 0.8125rem; overflow-wrap: anywhere; }
 :root { color-scheme: light dark; }
