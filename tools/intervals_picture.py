@@ -19,7 +19,7 @@ def picture() -> str:
     groups = {}
     for one in shipped_misses():
         for row in one.rows:
-            spread = spread_without(one.name, one.family, row.block_bytes, shipped_misses())
+            spread = spread_without(one.name, one.family, blocks_of(row.block_bytes), shipped_misses())
             if row.role == "validation" and row.is_rate and spread:
                 key = (load_device(one.name).identity.label, blocks_of(row.block_bytes))
                 groups.setdefault(key, (spread, []))[1].append(row.ratio)

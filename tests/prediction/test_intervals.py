@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from dataclasses import replace
 from math import isclose
 from typing import get_args
@@ -5,13 +6,30 @@ from typing import get_args
 import pytest
 
 from fathom.catalog import device_names, load_device
-from fathom.prediction.interval import COVERAGE, Blocks, coverage, order_chance, predicted_spread, spread_of
-from fathom.prediction.misses import DeviceMisses, Miss, digest_of, misses_toml, shipped_misses
+from fathom.prediction.interval import (
+    COVERAGE,
+    Blocks,
+    blocks_of,
+    coverage,
+    known_device,
+    order_chance,
+    spread_of,
+)
+from fathom.prediction.misses import DeviceMisses, Family, Miss, digest_of, misses_toml, shipped_misses
 from fathom.prediction.words import spread_words
 from fathom.statistics.conformal import two_sided_p
 from fathom.validation.systems import every_case
 
 SMALL, MIDDLE, LARGE = 4096, 16384, 262144
+PAGE_ROWS: Sequence[tuple[str, Sequence[Family], Blocks | None]] = (
+    ("all", ("ssd", "disk", "system"), None),
+    ("SSDs, up to 8 KiB", ("ssd",), "up to 8 KiB"),
+    ("SSDs, above 8 KiB, below 128 KiB", ("ssd",), "above 8 KiB, below 128 KiB"),
+    ("SSDs, several sizes", ("ssd",), "several sizes"),
+    ("systems, up to 8 KiB", ("system",), "up to 8 KiB"),
+    ("systems, from 128 KiB", ("system",), "from 128 KiB"),
+)
+"""Rows of the table in docs/explanation/uncertainty.md."""
 
 
 def device(name: str, ratios: list[float], block: int | None = SMALL) -> DeviceMisses:
@@ -96,9 +114,13 @@ def test_the_order_of_two_rates_is_as_likely_as_pairs_of_misses_leave_it():
 
 
 def test_a_family_of_which_too_little_is_published_has_no_interval():
-    assert predicted_spread("wd-ultrastar-dc-hc560-20tb", SMALL) is None
-    assert predicted_spread("no-such-drive", SMALL) is None
-    assert predicted_spread(None, SMALL) is None
+    assert spread_of(load_device("wd-ultrastar-dc-hc560-20tb"), SMALL) is None
+
+
+def test_a_device_that_this_catalogue_does_not_know_is_none():
+    assert known_device("samsung-pm9a3-7.68tb") == load_device("samsung-pm9a3-7.68tb")
+    assert known_device("no-such-drive") is None
+    assert known_device(None) is None
 
 
 def test_the_interval_holds_the_rates_between_its_bounds():
@@ -149,8 +171,18 @@ def test_the_page_on_predictions_has_the_present_counts():
     page = (tree / "docs/explanation/uncertainty.md").read_text()
     whole = coverage(shipped_misses())
     assert whole is not None
-    assert (
-        f"| all | {whole.rows} | {whole.held} | {100 * whole.share:.0f} % | {whole.median_factor:.2f} |"
-        in page
-    )
+    for label, families, blocks in PAGE_ROWS:
+        found = coverage(shipped_misses(), families, blocks)
+        assert found is not None
+        ratios = [
+            row.ratio
+            for one in shipped_misses()
+            if one.family in families
+            for row in one.rows
+            if row.role == "validation" and row.is_rate and blocks in (None, blocks_of(row.block_bytes))
+            if spread_of(load_device(one.name), row.block_bytes)
+        ]
+        fixed = sum(1 / 1.3 <= ratio <= 1.3 for ratio in ratios)
+        share, factor = f"{100 * found.share:.0f} %", f"{found.median_factor:.2f}"
+        assert f"| {label} | {found.rows} | {found.held} | {share} | {factor} | {fixed} |" in page
     assert f"it held {whole.held} of {whole.rows} published figures" in (tree / "README.md").read_text()

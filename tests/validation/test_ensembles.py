@@ -15,7 +15,7 @@ from fathom.load.backend import make_twin
 from fathom.prediction.misses import digest_of
 from fathom.prediction.priors import priors_of
 from fathom.validation.cases import cases_of
-from fathom.validation.ensemble import Sampled, sample_ensemble
+from fathom.validation.ensemble import SIMULATED, Sampled, deviation, sample_ensemble
 from fathom.validation.trial import run_trial
 
 WRITE = 'block_kib = 64, read_pct = 0, pattern = "seq", iodepth = 4'
@@ -143,3 +143,13 @@ def test_members_that_come_with_fathom_are_of_the_present_twin_and_can_be_simula
     assert ensemble.misfit_pct < 5
     for number in (1, 50, 100):
         make_twin(load_device(f"{name}?member={number}").twin_params_json(), seed=1)
+
+
+@pytest.mark.parametrize(("published", "rounding"), [(70_000, 5_000), (1_068_508, 0.5), (206.6, 0.05)])
+def test_a_row_is_as_uncertain_as_its_rounding_and_the_noise_of_a_simulation(
+    catalogue: Catalogue, published: float, rounding: float
+):
+    catalogue.rows(f'{{ workload = "read", role = "calibration", {RANDOM_READ}, iops = {published} }}')
+    [case] = cases_of(load_device(NAME))
+    wanted = np.hypot(SIMULATED, rounding / np.sqrt(3) / published)
+    assert deviation(case) == pytest.approx(wanted, rel=1e-6)

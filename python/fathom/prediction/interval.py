@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import exp, log
 from statistics import median
 from typing import TYPE_CHECKING, Literal
@@ -89,26 +90,30 @@ def spread_of(
     family = family_of(device)
     if family is None:
         return None
-    name = device.name.partition("?")[0]
-    return spread_without(name, family, block_bytes, shipped_misses() if known is None else known)
+    if known is None:
+        return _shipped_spread(device.name, family, blocks_of(block_bytes))
+    return spread_without(device.name, family, blocks_of(block_bytes), known)
 
 
-def predicted_spread(catalog_name: str | None, block_bytes: int | None) -> Spread | None:
-    """Returns the spread of a twin by its name in a run; None where this version's catalogue does not know it."""
+@cache
+def _shipped_spread(name: str, family: Family, blocks: Blocks) -> Spread | None:
+    """Returns the spread by the catalogue's misses, once: a report asks for that of each of its figures."""
+    return spread_without(name, family, blocks, shipped_misses())
+
+
+def known_device(catalog_name: str | None) -> Device | None:
+    """Returns a device by its name in a run; None where this version's catalogue does not know it."""
     from fathom.catalog import load_device
     from fathom.errors import FathomError
 
     try:
-        return spread_of(load_device(catalog_name), block_bytes) if catalog_name else None
+        return load_device(catalog_name) if catalog_name else None
     except FathomError:
         return None
 
 
-def spread_without(
-    name: str, family: Family, block_bytes: int | None, known: Sequence[DeviceMisses]
-) -> Spread | None:
+def spread_without(name: str, family: Family, blocks: Blocks, known: Sequence[DeviceMisses]) -> Spread | None:
     """Returns the spread that the other devices of a family show; None where they have too few validation rows."""
-    blocks = blocks_of(block_bytes)
     others = [
         (one.name, row) for one in known if one.family == family and one.name != name for row in _taught(one)
     ]
@@ -181,7 +186,7 @@ def coverage(
         if families is None or one.family in families
         for row in _taught(one)
         if blocks is None or blocks_of(row.block_bytes) == blocks
-        if (spread := spread_without(one.name, one.family, row.block_bytes, known))
+        if (spread := spread_without(one.name, one.family, blocks_of(row.block_bytes), known))
     ]
     if not tested:
         return None

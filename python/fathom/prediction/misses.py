@@ -66,7 +66,11 @@ def family_of(device: Device) -> Family | None:
     """Returns the family of a device's twin; None without a twin."""
     if device.twin is None:
         return None
-    return {"ssd": "ssd", "disk": "disk"}.get(device.twin.kind, "system")  # pyright: ignore[reportReturnType]
+    match device.twin.kind:
+        case "ssd" | "disk" as kind:
+            return kind
+        case _:
+            return "system"
 
 
 def digest_of(device: Device) -> str:

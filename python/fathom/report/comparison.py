@@ -15,11 +15,12 @@ import numpy as np
 from fathom._core import LARGE_BLOCK_BYTES
 from fathom.analysis.consistency import floor_of
 from fathom.analysis.finding import joined
+from fathom.catalog.models import Device
 from fathom.columns.schema import Point
 from fathom.method.curve import is_point
 from fathom.method.method import AGAINST_ITS_DRIVE
 from fathom.output.text import many_of
-from fathom.prediction.interval import Spread, predicted_spread
+from fathom.prediction.interval import Spread, known_device, spread_of
 from fathom.report import published
 from fathom.report.data import RunData
 from fathom.report.published import Lookup, Metric, Published
@@ -73,6 +74,11 @@ class Column:
     def is_twin(self) -> bool:
         """Whether its figures are simulated."""
         return self.target.kind == "twin"
+
+    @cached_property
+    def twin_device(self) -> Device | None:
+        """The catalogue's device of a twin; None of what was measured, or where this version does not know it."""
+        return known_device(self.target.catalog) if self.is_twin else None
 
 
 def margin_of(value: float | None, low: float | None, high: float | None) -> str:
@@ -133,9 +139,10 @@ class Cell:
     @cached_property
     def spread(self) -> Spread | None:
         """How far a measurement may lie from the headline rate of a twin; None of what was measured."""
-        if not self.column.is_twin or self.value is None:
+        if self.value is None:
             return None
-        return predicted_spread(self.column.target.catalog, self.point.block_bytes)
+        device = self.column.twin_device
+        return spread_of(device, self.point.block_bytes) if device else None
 
     @property
     def margin(self) -> str:

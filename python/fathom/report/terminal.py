@@ -20,6 +20,7 @@ from fathom.prediction.interval import COVERAGE, Blocks, Spread
 from fathom.prediction.words import about_words, range_words
 from fathom.report.comparison import Cell, Column, Comparison, Corner, compare, margin_of
 from fathom.report.data import load
+from fathom.report.findings import gate
 from fathom.report.published import Lookup, catalogue
 from fathom.report.rounds import Mean, TargetRounds, axes, rounds_of
 from fathom.report.sections import answers, build_all
@@ -102,9 +103,11 @@ def _print_beneath(console: Console, comparison: Comparison) -> None:
 
 
 def _print_spreads(console: Console, comparison: Comparison) -> None:
-    """Prints how far measurements may lie from the rates of twins: for each class of blocks the widest range."""
+    """Prints how far measurements may lie from settled rates of twins: the widest range of each class of blocks."""
+    out = gate(comparison)
+    cells = (cell for corner in comparison.corners for cell in corner.cells)
     widest: dict[Blocks, Spread] = {}
-    for spread in (cell.spread for corner in comparison.corners for cell in corner.cells):
+    for spread in (cell.spread for cell in cells if (cell.column.short, cell.step.name) not in out):
         if spread and (spread.blocks not in widest or spread.factor > widest[spread.blocks].factor):
             widest[spread.blocks] = spread
     if widest:

@@ -171,15 +171,31 @@ class _Calibrator:
         return self._known[key]
 
     def _job(self, case: Case, values: Sequence[float]) -> Job:
-        trial = case.trial
-        assert trial is not None
-        parameters = json.loads(self._device.twin_params_json(trial.bench))
-        for name, value in zip(self._names, values, strict=True):
-            parameters[name] = int(value) if self._whole(name) else value
-        text = json.dumps(parameters)
+        named = {
+            name: int(value) if self._whole(name) else value
+            for name, value in zip(self._names, values, strict=True)
+        }
         label = f"set {len(self._known) + 1}: {case.name}"
-        # No row about iodepths is fitted, so what follows the window is left out.
-        return Job(label, text, replace(trial, iodepths=()), self._seed, self._limits)
+        return row_job(self._device, case, named, label, self._seed, self._limits)
+
+
+def row_job(
+    device: Device,
+    case: Case,
+    values: Mapping[str, float],
+    label: str,
+    seed: int,
+    limits: Limits = LIMITS,
+    covered: float | None = None,
+) -> Job:
+    """Returns the simulation of a calibration row by the device's twin with other values of some parameters.
+
+    `covered` is that of `Trial`. No row about iodepths is fitted, so what follows the window is left out.
+    """
+    trial = case.trial
+    assert trial is not None
+    parameters = json.loads(device.twin_params_json(trial.bench)) | dict(values)
+    return Job(label, json.dumps(parameters), replace(trial, iodepths=(), covered=covered), seed, limits)
 
 
 def _dies(device: Device) -> float:

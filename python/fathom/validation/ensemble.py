@@ -6,9 +6,8 @@ rows' own uncertainty allows. Validation rows are not simulated.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
-from json import dumps, loads
 from math import log10
 
 import numpy as np
@@ -20,9 +19,8 @@ from fathom.load.workers import Workers
 from fathom.prediction.misses import digest_of
 from fathom.prediction.priors import Prior, priors_of
 from fathom.statistics.series import Floats
-from fathom.validation.calibrate import refuse_others
+from fathom.validation.calibrate import row_job
 from fathom.validation.cases import Case, cases_of
-from fathom.validation.trial import LIMITS
 from fathom.validation.validate import Job, Watch, in_parallel
 
 MEMBERS = 100
@@ -31,8 +29,11 @@ PASSES = 3
 PRECISION = 0.03
 """Half the 95 % interval of a member's rates, over their mean, at which a simulation ends."""
 SIMULATED = 0.02
-"""Standard deviation of a simulated rate from seed to seed and by its short window, in logarithms."""
+"""Standard deviation of a row beside its rounding, in logarithms. Assumed: sources give no interval, and the short
+windows of members have noise of their own.
+"""
 TRUNCATION = 0.999
+"""Share of the sum of singular values that pyesmda keeps when it inverts: all directions that rows differ in."""
 
 Simulate = Callable[[Floats], Floats]
 """Maps scores, by parameter and member, to logarithms of figures, by row and member."""
@@ -87,7 +88,7 @@ def sample_ensemble(
 
     Raises:
         UsageError: the device's twin is no SSD, it has no calibration row, or the library is not installed.
-        FathomError: more members than may fail are refused by the twin.
+        FathomError: the twin refuses a parameter set.
     """
     priors = priors_of(device)
     if not priors:
@@ -97,12 +98,11 @@ def sample_ensemble(
         raise UsageError(
             f"{device.name} has no calibration row that can be simulated, so nothing narrows its priors"
         )
-    refuse_others(cases)
     runs = _Runs(device, cases, priors, workers, seed, watch)
     random = np.random.default_rng(seed)
     before = random.standard_normal((len(priors), members))
     observed = np.array([np.log(_published(case)) for case in cases])
-    variances = np.array([_deviation(case) ** 2 for case in cases])
+    variances = np.array([deviation(case) ** 2 for case in cases])
     after = _assimilated(observed, variances, before, runs.rates, random)
     first, last = runs.found[0], runs.found[-1]
     ensemble = Ensemble(
@@ -188,22 +188,19 @@ class _Runs:
         return self.found[-1]
 
     def _job(self, case: Case, member: Sequence[float], number: int) -> Job:
-        trial = case.trial
-        assert trial is not None
-        parameters = loads(self._device.twin_params_json(trial.bench))
-        for prior, value in zip(self._priors, member, strict=True):
-            parameters[prior.name] = int(value) if prior.whole else value
+        values = {
+            prior.name: int(value) if prior.whole else value
+            for prior, value in zip(self._priors, member, strict=True)
+        }
         label = f"pass {len(self.found) + 1} of {PASSES + 1}, member {number}: {case.name}"
-        return Job(
-            label, dumps(parameters), replace(trial, iodepths=(), covered=PRECISION), self._seed, LIMITS
-        )
+        return row_job(self._device, case, values, label, self._seed, covered=PRECISION)
 
 
 def _published(case: Case) -> float:
     return next(iter(case.figures.values()))
 
 
-def _deviation(case: Case) -> float:
+def deviation(case: Case) -> float:
     """Returns the standard deviation of a row, in logarithms: its rounding and the noise of a simulation."""
     value = _published(case)
     digits = f"{value:.10g}".replace(".", "").strip("0")

@@ -1,9 +1,9 @@
 """Keeps what a validation found: the misses from which the intervals of twins are learnt. Simulates nothing."""
 
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
 
-import fathom.catalog
 from fathom.catalog.models import Device
 from fathom.errors import FathomError
 from fathom.prediction.misses import (
@@ -59,7 +59,7 @@ def keep_misses(rows: Sequence[Compared]) -> Path:
         FathomError: the file cannot be written.
     """
     new = {one.name: one for one in misses_of(rows)}
-    path = Path(str(fathom.catalog.__path__[0])) / FILE
+    path = Path(str(files("fathom.catalog").joinpath(FILE)))
     known = shipped_misses() if path.exists() else ()
     kept = {one.name: one for one in known} | new
     try:
