@@ -3,21 +3,23 @@
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from math import log
 from pathlib import Path
 
 import numpy as np
 import pytest
 from test_convert import fathom
 
+from fathom.catalog import load_device
 from fathom.errors import UsageError
 from fathom.load.workers import Workers, local_workers
-from fathom.recommend import errors, ranking
-from fathom.recommend.errors import TwinError, twin_error
+from fathom.prediction.interval import spread_of
+from fathom.recommend import ranking
 from fathom.recommend.objective import parse_objective
 from fathom.recommend.page import render
 from fathom.recommend.portion import at_speed, portion
 from fathom.recommend.ranking import Recommendation, devices_of, recommend
-from fathom.recommend.words import grounds, headline, reasons
+from fathom.recommend.words import chance_text, grounds, growth_text, headline, reasons
 from fathom.sizing.files import Prices, read_prices
 from fathom.traces.opening import open_trace
 from fathom.traces.prepare import prepare
@@ -73,7 +75,6 @@ def found(
         objectives,
         prices or read_prices(None),
         workers,
-        quick=True,
     )
 
 
@@ -153,29 +154,33 @@ def test_a_long_trace_is_replayed_in_part_and_that_is_stated(tmp_path: Path):
     assert not faster.path.exists()
 
 
-def test_the_error_of_a_twin_is_the_interval_of_its_headroom(tmp_path: Path, workers: Workers):
-    judged = found(trace(tmp_path), workers, [FAST])
-    assert "how far the twin is from its drive is not known" in grounds(judged)[-1]
-    best = replace(judged.candidates[0], error=TwinError(0.25, 12))
-    assert best.bounds == pytest.approx((best.headroom / 1.25, best.headroom * 1.25))
-    known = replace(judged, candidates=[best])
-    assert "by the twin's median error of 25.0 % over 12 published figures" in grounds(known)[-1]
-    assert "over 12 published figures" in render(known)
+def test_the_headroom_has_the_range_that_other_drives_of_the_family_give_it(tmp_path: Path, workers: Workers):
+    known = found(trace(tmp_path), workers, [FAST], "p99 read < 150us")
+    best = known.candidates[0]
+    spread = spread_of(load_device(FAST), 4096)
+    assert spread is not None
+    assert best.bounds == pytest.approx((best.headroom / spread.factor, best.headroom * spread.factor))
+    reached = sum(miss <= log(best.headroom) for miss in spread.misses)
+    assert best.chance == pytest.approx(reached / (spread.rows + 1))
+    assert f"on 80 % of real drives; {chance_text(best)} of them keep up" in grounds(known)[-1]
+    assert "real drives keep up" in render(known)
 
 
-def test_the_error_of_a_twin_is_computed_once_and_kept(monkeypatch: pytest.MonkeyPatch, workers: Workers):
-    asked = []
+def test_a_drive_whose_twin_just_keeps_up_is_not_sure_to(tmp_path: Path, workers: Workers):
+    best = found(trace(tmp_path), workers, [FAST]).candidates[0]
+    assert best.judged is not None
+    just = replace(best, judged=replace(best.judged, headroom=1.0))
+    assert just.chance is not None
+    assert 0.2 < just.chance < 0.8
+    bound = replace(best, judged=replace(best.judged, headroom=64.0, beyond=True))
+    assert bound.bounds is None
+    assert "% of real drives keep up" in growth_text(bound)
 
-    def computed(device: str, workers: Workers) -> TwinError | None:
-        asked.append(device)
-        return TwinError(0.1, 5) if device == FAST else None
 
-    monkeypatch.setattr(errors, "_computed", computed)
-    assert twin_error(FAST, workers, kept_only=True) is None
-    for _ in range(2):
-        assert twin_error(FAST, workers) == TwinError(0.1, 5)
-        assert twin_error(SLOW, workers) is None
-    assert asked == [FAST, SLOW]
+def test_a_disk_has_no_range_because_too_few_figures_of_disks_are_published(tmp_path: Path, workers: Workers):
+    disk = found(trace(tmp_path), workers, [SLOW]).candidates[0]
+    assert (disk.spread, disk.bounds, disk.chance) == (None, None, None)
+    assert "is not known" in growth_text(disk)
 
 
 def test_a_percentile_is_judged_by_enough_ios_however_short_the_trace(tmp_path: Path, workers: Workers):
@@ -214,14 +219,14 @@ def test_every_drive_of_the_catalogue_with_a_twin_is_compared_by_itself():
 
 def test_the_command_prints_a_table_a_page_and_a_document(tmp_path: Path):
     path = trace(tmp_path)
-    options = ["--slo", "p99 read < 500us", "--quick", "--out", "page.html", "--json"]
+    options = ["--slo", "p99 read < 500us", "--out", "page.html", "--json"]
     done = fathom("recommend", str(path), f"twin:{FAST}", *options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert (document["schema"], document["recommended"]) == ("fathom-recommend/1", FAST)
     assert document["candidates"][0]["replay"]["values_us"][0] < 500
     assert "keeps up with p99 read" in (tmp_path / "page.html").read_text()
-    done = fathom("recommend", str(path), f"twin:{FAST}", "--quick", cwd=tmp_path)
+    done = fathom("recommend", str(path), f"twin:{FAST}", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert b"keeps up The load may grow" in b" ".join(done.stdout.split())
 

@@ -21,9 +21,6 @@ def recommend(
         typer.Option("--slo", help='an objective, such as "p99 read < 500us"; once each', metavar="LIMIT"),
     ] = [],  # noqa: B006 (typer copies defaults)
     prices: PriceList = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="compute no validation errors of twins that are not kept")
-    ] = False,
     out: Annotated[Path | None, typer.Option(help="also write an HTML page", metavar="FILE")] = None,
     trace_device: TraceDevice = None,
     format: Format = None,
@@ -55,7 +52,7 @@ def recommend(
     part = portion(prepared, ranking.MOST_IOS)
     with local_workers() as workers, TrialProgress(stderr()) as watch:
         found = ranking.recommend(
-            prepared, part, devices, objectives, listed, workers, seed=seed, quick=quick, watch=watch
+            prepared, part, devices, objectives, listed, workers, seed=seed, watch=watch
         )
     if out is not None:
         write_output(out, render(found).encode())

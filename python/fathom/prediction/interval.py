@@ -69,6 +69,14 @@ class Spread:
         """Returns whether a published figure lies in the interval; `ratio` is simulated over published."""
         return 1 / self.factor <= ratio <= self.factor
 
+    def chance_above(self, factor: float) -> float:
+        """Returns the chance, 0..1, that a measurement reaches a rate that the twin exceeds by a factor.
+
+        It is the share of past misses that are at most as large. The next one counts as larger, so it is below 1
+        (Vovk, Gammerman & Shafer 2005, 2.2).
+        """
+        return sum(miss <= log(factor) for miss in self.misses) / (len(self.misses) + 1)
+
     def is_far(self, ratio: float) -> bool:
         """Returns whether a published figure lies outside the wide interval."""
         return self.far_factor is not None and not 1 / self.far_factor <= ratio <= self.far_factor

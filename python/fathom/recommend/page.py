@@ -1,9 +1,8 @@
 """A recommendation as an offline HTML page: the sentence and the headrooms first, then every drive and the basis."""
 
-from fathom.output.text import percent
 from fathom.recommend.ranking import Recommendation
 from fathom.recommend.terminal import cells, columns
-from fathom.recommend.words import basis, grounds, headline, reasons
+from fathom.recommend.words import basis, chance_text, grounds, headline, reasons
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Points, Row, Section, Table
 from fathom.report.charts import Axis, bar_chart
 from fathom.report.opening import opened
@@ -52,13 +51,13 @@ def _headrooms(found: Recommendation) -> Figure:
         Row(Item(label), [Item(grouped(one.headroom)), _interval(one.bounds)])
         for label, one in zip(labels, shown, strict=True)
     ]
-    data = Table("Drive", [Item("Headroom"), Item("By the twin's error")], [Group("", rows)])
+    data = Table("Drive", [Item("Headroom"), Item("80 % of real drives")], [Group("", rows)])
     return Figure([chart], "The recommended drive is on top.", data, columns=1)
 
 
 def _interval(bounds: tuple[float, float] | None) -> Item:
     if bounds is None:
-        return Item("–", tone="quiet", title="the twin's error is not known")
+        return Item("–", tone="quiet", title="only a bound, or too few figures of such drives are published")
     return Item(f"{bounds[0]:.2g} to {bounds[1]:.2g}")
 
 
@@ -66,10 +65,9 @@ def _drives(found: Recommendation) -> Section:
     rows = []
     for one in found.candidates:
         own = [Item(plain(cell)) for cell in cells(one, found)]
-        error = percent(one.error.share, ".1f") if one.error else "–"
         tone = "strong" if one is found.best else ""
-        rows.append(Row(Item(plain(one.device), plain(one.label), tone=tone), [*own, Item(error)]))
-    head = [Item(plain(name)) for name in (*columns(found), "twin's error")]
+        rows.append(Row(Item(plain(one.device), plain(one.label), tone=tone), [*own, Item(chance_text(one))]))
+    head = [Item(plain(name)) for name in (*columns(found), "real drives keep up")]
     return Section("drives", "Every drive", [Table("Drive", head, [Group("", rows)])], short="Drives")
 
 

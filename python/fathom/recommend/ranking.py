@@ -1,13 +1,13 @@
 """Judges a trace on drives side by side, and ranks them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from fathom.catalog import device_names, load_device
 from fathom.errors import FathomError, UsageError
 from fathom.load.workers import Workers, as_they_end
 from fathom.output.text import duration
-from fathom.recommend.errors import TwinError, twin_error
+from fathom.prediction.interval import Spread, blocks_of, spread_of
 from fathom.recommend.judge import Judged, judge
 from fathom.recommend.objective import Objective
 from fathom.recommend.portion import Portion
@@ -20,8 +20,6 @@ DRIVES = ("ssd", "disk", "drive")
 """Kinds of twins that are compared where none are named; systems only where they are."""
 MOST_IOS = 200_000
 """I/Os of the trace that are replayed, the first ones."""
-KNOWN = 3
-"""Ranks whose twins' errors are looked up."""
 _SECONDS_PER_YEAR = DAYS * 86_400
 Watch = Callable[[str, int, int], None]
 """Called for every drive that is judged, with its name, the number of judged ones and the total."""
@@ -39,7 +37,8 @@ class Candidate:
     cost: float | None
     years: float | None
     """Until the host's writes have used the rated endurance; None without a rating or writes."""
-    error: TwinError | None = None
+    spread: Spread | None
+    """How far measured rates lie from those of such twins; None where too few are published."""
 
     @property
     def meets(self) -> bool:
@@ -53,10 +52,20 @@ class Candidate:
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """Returns the headroom if the drive is slower, or faster, than its twin by the twin's error."""
-        if self.error is None or self.judged is None:
+        """Returns the headroom of a drive that is slower, or faster, than its twin by as much as the spread.
+
+        None where the spread is not known, or the headroom is only a bound.
+        """
+        if self.spread is None or self.judged is None or self.judged.below or self.judged.beyond:
             return None
-        return self.headroom / (1 + self.error.share), self.headroom * (1 + self.error.share)
+        return self.spread.around(self.headroom)
+
+    @property
+    def chance(self) -> float | None:
+        """Returns the chance that a real drive meets the objectives too, 0..1; None where nothing is known of it."""
+        if self.spread is None or self.judged is None or not self.judged.fits:
+            return None
+        return self.spread.chance_above(self.headroom)
 
 
 @dataclass(frozen=True)
@@ -112,14 +121,13 @@ def recommend(
     workers: Workers,
     *,
     seed: int = 1,
-    quick: bool = False,
     watch: Watch | None = None,
 ) -> Recommendation:
     """Replays on every device's twin, on all workers, and ranks: those that meet the objectives first, by cost.
 
-    Drives without a price stand behind those with one; equals by headroom. `quick` uses errors of twins only where
-    they are kept from before.
+    Drives without a price stand behind those with one; equals by headroom.
     """
+    block_bytes = _block_bytes(prepared)
     futures = {
         workers.submit(judge, device, part, prepared, tuple(objectives), seed): device for device in devices
     }
@@ -127,15 +135,17 @@ def recommend(
     for done, (device, result) in enumerate(as_they_end(futures), 1):
         refused = isinstance(result, FathomError)
         judged = None if isinstance(result, FathomError) else result
-        found.append(_candidate(device, judged, str(result) if refused else "", part, prices))
+        reason = str(result) if refused else ""
+        found.append(_candidate(device, judged, reason, part, prices, block_bytes))
         if watch is not None:
             watch(device, done, len(futures))
-    ranked = sorted(found, key=_rank)
-    known = [
-        replace(one, error=twin_error(one.device, workers, kept_only=quick)) if place < KNOWN else one
-        for place, one in enumerate(ranked)
-    ]
-    return Recommendation(prepared.name, part, objectives, prices, known)
+    return Recommendation(prepared.name, part, objectives, prices, sorted(found, key=_rank))
+
+
+def _block_bytes(prepared: Prepared) -> int | None:
+    """Returns a block size of the class that all I/Os with data are in; None where they are in several."""
+    sizes = [size for by_size in prepared.sizes.values() for size in by_size if size]
+    return sizes[0] if len({blocks_of(size) for size in sizes}) == 1 else None
 
 
 def _rank(one: Candidate) -> tuple[bool, bool, float, float, str]:
@@ -143,10 +153,18 @@ def _rank(one: Candidate) -> tuple[bool, bool, float, float, str]:
     return not one.meets, cost is None, cost or 0.0, -one.headroom, one.device
 
 
-def _candidate(device: str, judged: Judged | None, refused: str, part: Portion, prices: Prices) -> Candidate:
+def _candidate(
+    device: str,
+    judged: Judged | None,
+    refused: str,
+    part: Portion,
+    prices: Prices,
+    block_bytes: int | None,
+) -> Candidate:
     loaded = load_device(device)
     price = prices.items[device].price if device in prices.items else None
-    return Candidate(device, loaded.identity.label, judged, refused, price, _years(device, part))
+    spread = spread_of(loaded, block_bytes)
+    return Candidate(device, loaded.identity.label, judged, refused, price, _years(device, part), spread)
 
 
 def _years(device: str, part: Portion) -> float | None:

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fathom.output.table import Name, flush_table
+from fathom.prediction.interval import COVERAGE, Spread
 from fathom.recommend.ranking import Candidate, Recommendation
 from fathom.recommend.words import (
     basis,
@@ -66,6 +67,12 @@ def _table(found: Recommendation) -> Table:
     return table
 
 
+def _spread_json(spread: Spread | None) -> dict[str, object] | None:
+    if spread is None:
+        return None
+    return {"coverage": COVERAGE, "factor": spread.factor, "rows": spread.rows, "devices": spread.devices}
+
+
 def recommendation_json(found: Recommendation) -> dict[str, object]:
     """Returns the document: `recommended`, and each candidate with its figures; us, W, years, shares."""
     best = found.best
@@ -88,7 +95,8 @@ def recommendation_json(found: Recommendation) -> dict[str, object]:
                 "headroom": one.headroom if one.judged else None,
                 "headroom_low": one.bounds[0] if one.bounds else None,
                 "headroom_high": one.bounds[1] if one.bounds else None,
-                "twin_error": asdict(one.error) if one.error else None,
+                "chance": one.chance,
+                "spread": _spread_json(one.spread),
                 "years": one.years,
                 "cost": one.cost,
                 "replay": asdict(one.judged) if one.judged else None,
