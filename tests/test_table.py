@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from fathom.output.table import Name, flush_table
+from fathom.output.table import Name, flush_table, row_lines
 
 
 @pytest.mark.parametrize("width", [76, 80, 84])
@@ -48,3 +48,12 @@ def test_a_name_is_divided_behind_hyphens_and_underscores(width: int, lines: lis
 
 def test_a_name_is_never_markup() -> None:
     assert [line for line in lines_of("a[bold]-[/]", 40) if line] == ["a[bold]-[/]"]
+
+
+def test_a_long_list_has_its_columns_below_each_other_and_folds_the_last() -> None:
+    rows = [("run", "n", "targets"), ("a", "1,000", "twin:kioxia-cm7-r"), ("漢字", "2", "x\ny\x1b[31m")]
+    assert row_lines(rows, 25, gap=2, right=1) == [
+        "run       n  targets",
+        "a     1,000  twin:kioxia-\n             cm7-r",
+        "漢字      2  x y�[31m",
+    ]

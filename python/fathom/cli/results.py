@@ -50,13 +50,15 @@ def report(
 
 def runs(as_json: AsJson = False) -> None:
     """Every run in the home of all runs."""
-    from fathom.runs.home import run_directories
-    from fathom.runs.query import runs_table
+    from fathom.runs.home import runs_home
+    from fathom.runs.listing import runs_table
     from fathom.runs.terminal import print_runs
 
-    table = runs_table(run_directories(), left_out=_say)
+    home = runs_home()
+    table = runs_table(home, left_out=_say)
     if as_json:
-        print_json({"schema": "fathom-run-list/1", "runs": table.to_pylist()})
+        rows = [{**row, "path": str(home / row["run"])} for row in table.to_pylist()]
+        print_json({"schema": "fathom-run-list/1", "runs": rows})
     else:
         print_runs(stdout(), table)
 

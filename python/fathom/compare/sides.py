@@ -10,7 +10,8 @@ from fathom.report.comparison import Cell, Column, Comparison, Corner, compare
 from fathom.report.data import RunData, load
 from fathom.report.findings import gate
 from fathom.runs.document import RunDocument
-from fathom.runs.home import find_run, run_directories
+from fathom.runs.home import find_run
+from fathom.runs.index import look
 from fathom.runs.layout import RUN
 
 PUBLISHED = "published"
@@ -72,12 +73,17 @@ def _with_repeats(path: Path) -> list[Path]:
     """Returns the run and, where it was made with `--repeats`, all of its series in the same folder, oldest first."""
     document = RunDocument.load(path)
     first = document.repeat_of or document.id
-    others = [
-        other
-        for other in run_directories(path.resolve().parent)
-        if other.name != path.resolve().name and f"-{document.method.name}-" in other.name
+    own, home = path.resolve().name, path.resolve().parent
+    index = look(home, take_up=False)
+    names, firsts = (index.facts[column].to_pylist() for column in ("run", "repeat_of"))
+    listed = [name for name, one in zip(names, firsts, strict=True) if one == first]
+    opened = [
+        one.name
+        for one in index.others
+        if f"-{document.method.name}-" in one.name and _first_of(one) == first
     ]
-    return sorted([path, *(one for one in others if _first_of(one) == first)], key=lambda one: one.name)
+    others = [home / name for name in (*listed, *opened) if name != own]
+    return sorted([path, *others], key=lambda one: one.name)
 
 
 def _first_of(path: Path) -> str | None:

@@ -1,13 +1,17 @@
 """Tables for terminals: the one way in which they are set, so that a narrow terminal cuts nothing off."""
 
 import re
+from collections.abc import Sequence
 
 from rich import box
 from rich.box import Box
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
+
+from fathom.output.printed import printable
 
 
 def flush_table(
@@ -50,9 +54,35 @@ class Name:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """As many parts on a line as there is width for."""
+        yield Text("\n".join(self.folded(options.max_width)))
+
+    def folded(self, width: int) -> list[str]:
+        """Returns the name in lines of at most `width` columns, as far as its parts are no longer."""
         lines = [""]
         for part in self._parts:
-            if lines[-1] and len(lines[-1] + part.rstrip()) > options.max_width:
+            if lines[-1] and cell_len(lines[-1] + part.rstrip()) > width:
                 lines.append("")
             lines[-1] += part
-        yield Text("\n".join(line.rstrip() for line in lines))
+        return [line.rstrip() for line in lines]
+
+
+def row_lines(rows: Sequence[Sequence[str]], width: int, *, gap: int, right: int) -> list[str]:
+    """Returns rows as lines: column `right` to the right, the last column folded as a `Name` at `width`.
+
+    For tables of thousands of rows, which take rich seconds. All lines of a row are one text with line breaks.
+    """
+    clean = [[printable(cell).replace("\n", " ") for cell in row] for row in rows]
+    widths = [max(map(cell_len, column)) for column in zip(*(row[:-1] for row in clean), strict=True)]
+    begin = sum(widths) + gap * len(widths)
+    rest = max(width - begin, 1)
+    out: list[str] = []
+    for *cells, last in clean:
+        fills = [" " * (wide - cell_len(cell)) for cell, wide in zip(cells, widths, strict=True)]
+        padded = [
+            fill + cell if at == right else cell + fill
+            for at, (cell, fill) in enumerate(zip(cells, fills, strict=True))
+        ]
+        first, *others = [last] if cell_len(last) <= rest else Name(last).folded(rest)
+        line = (" " * gap).join([*padded, first]).rstrip()
+        out.append("\n".join([line, *(" " * begin + other for other in others)]))
+    return out

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from fathom.output.table import row_lines
 from fathom.runs.home import FIRST_RUN, run_directories, runs_home
 
 if TYPE_CHECKING:
@@ -20,23 +21,16 @@ GAP = 2
 
 def print_runs(console: "Console", table: pa.Table) -> None:
     """Prints one line per run, newest first."""
-    from fathom.output.table import Name, flush_table
-
     if table.num_rows == 0:
         console.print(_no_runs(), highlight=False, markup=False)
         return
-    shown = flush_table(None, gap=GAP, header_style="dim")
-    for column in ("run", "status", "points", "targets"):
-        shown.add_column(
-            column,
-            no_wrap=column != "targets",
-            overflow="fold",
-            justify="right" if column == "points" else "left",
-        )
-    for row in reversed(table.to_pylist()):
+    rows = [("run", "status", "points", "targets")]
+    for row in reversed(table.select(["run", "status", "quick", "points", "targets"]).to_pylist()):
         status = f"{row['status']}, quick" if row["quick"] else row["status"]
-        shown.add_row(row["run"], status, _cell(row["points"]), Name(", ".join(row["targets"])))
-    console.print(shown)
+        rows.append((row["run"], status, _cell(row["points"]), ", ".join(row["targets"])))
+    head, *lines = row_lines(rows, console.width, gap=GAP, right=2)
+    console.print(head, style="dim", highlight=False, soft_wrap=True)
+    console.file.write("\n".join([*lines, ""]))
     console.print(f"in {runs_home()}", style="dim", highlight=False)
 
 
