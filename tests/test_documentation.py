@@ -98,7 +98,7 @@ def test_the_tutorial_on_your_own_workload_runs_as_written(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("FATHOM_RUNS", str(tmp_path / "runs"))
     commands = re.findall(r"^\$ (.*)$", page, flags=re.MULTILINE)
-    assert len(commands) == 9
+    assert len(commands) == 11
     for command in commands:
         own = (
             command.replace("fathom", f"{sys.executable} -m fathom", 1)

@@ -4,6 +4,7 @@
 picture of its first screen.
 """
 
+import random
 import shutil
 import subprocess
 import sys
@@ -13,9 +14,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import fathom
-from fathom.catalog import method_names
+from fathom.catalog import method_names, method_text
 from fathom.errors import FathomError
-from fathom.method.method import Method, load_method
+from fathom.fitting.of_trace import method_of
+from fathom.method.method import Method
+from fathom.method.template import is_template
 from fathom.report import write_html
 
 SN861, PM1743 = "twin:wd-ultrastar-dc-sn861-7.68tb", "twin:samsung-pm1743-7.68tb"
@@ -36,6 +39,7 @@ OTHERS: Mapping[str, Sequence[str]] = {
 }
 """The twins that a method's source measured, or that show most; other methods run on one drive."""
 SCREEN = (1280, 900)
+TRACE = "app.csv"
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; }
 ul { display: grid; grid-template-columns: repeat(auto-fill, minmax(20rem, 1fr)); gap: 1.5rem; }
@@ -61,10 +65,11 @@ def make(folder: Path, methods: Sequence[str]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     items = []
     for name in methods:
-        method = load_method(name, quick=True)
         print(f"{name} on {', '.join(targets_of(name))}", file=sys.stderr)
         with TemporaryDirectory() as runs:
-            run = fathom.run(name, targets=targets_of(name), out=Path(runs), quick=True)
+            trace = fathom.Replay(_trace(Path(runs))) if is_template(method_text(name)) else None
+            method, _ = method_of(name, trace, quick=True)
+            run = fathom.run(name, targets=targets_of(name), out=Path(runs), quick=True, replay=trace)
             report = write_html([run.path], folder / f"{name}.html")
         items.append(_item(method, report, _picture(report)))
     page = folder / "index.html"
@@ -79,8 +84,22 @@ def make(folder: Path, methods: Sequence[str]) -> Path:
     return page
 
 
+def _trace(folder: Path) -> Path:
+    """Writes a trace for the methods that need one: reads and writes of a database, and its log, for five seconds."""
+    path = folder / TRACE
+    drawn = random.Random(1)
+    lines = ["time_us,op,offset,size\n"]
+    for number in range(50_000):
+        op, size = drawn.choices([("R", 8192), ("W", 8192), ("R", 65536), ("W", 4096)], [12, 5, 2, 3])[0]
+        place = (8 << 30) + 4096 * number if size == 4096 else 8192 * drawn.randrange(1 << 20)
+        lines.append(f"{100 * number},{op},{place},{size}\n")
+    path.write_text("".join(lines))
+    return path
+
+
 def _item(method: Method, report: Path, picture: Path | None) -> str:
-    command = f"fathom run {method.name} {' '.join(targets_of(method.name))} --quick"
+    of_trace = f" --trace {TRACE}" if is_template(method_text(method.name)) else ""
+    command = f"fathom run {method.name} {' '.join(targets_of(method.name))} --quick{of_trace}"
     shown = f'<img src="{picture.name}" alt="" loading="lazy">' if picture else ""
     return (
         f'<li><a href="{report.name}">{shown}<h2>{escape(method.title)}</h2></a>'

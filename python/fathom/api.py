@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from fathom import session
 from fathom.errors import UsageError
+from fathom.fitting.of_trace import method_of
 from fathom.fleet.initiators import initiator_of
 from fathom.load.initiator import Initiator, ThisMachine
-from fathom.method.method import Method, load_method
 from fathom.plan.plan import Plan, plan_of
 from fathom.plan.prepare import Words, prepare
-from fathom.plan.replay import NAME as REPLAY
-from fathom.plan.replay import Replay, replay_method
+from fathom.plan.replay import Replay
 from fathom.plan.review import review_method, review_targets
 from fathom.runs.home import find_run
 from fathom.runs.reader import Run
@@ -81,7 +80,7 @@ class RunOptions(ReviewOptions, total=False):
     purge: Purge
     """How purge steps erase NVMe drives. Default: trim."""
     replay: Replay | None
-    """The trace of the method `replay`, and how it is replayed."""
+    """The trace of the method `replay`, and how it is replayed; or the one that a method takes its workload from."""
 
 
 def run(method: str, targets: Words, **options: Unpack[RunOptions]) -> Run:
@@ -101,7 +100,7 @@ def repeat_run(method: str, targets: Words, times: int, **options: Unpack[RunOpt
     """
     if times < 1:
         raise UsageError(f"{times} repeats", "ask for 1 or more")
-    parsed = _method(method, options.get("replay"), quick=options.get("quick", False))
+    parsed = method_of(method, options.get("replay"), quick=options.get("quick", False))[0]
     with _initiator(options) as initiator:
         chosen = prepare(
             parsed,
@@ -128,7 +127,7 @@ def plan_run(
 
     Raises UsageError for a method or a target that is none.
     """
-    parsed = _method(method, replay, quick=quick)
+    parsed = method_of(method, replay, quick=quick)[0]
     chosen = prepare(parsed, targets, ThisMachine(), _size_bytes(size_bytes), together=together)
     return [plan_of(parsed, target) for target in chosen]
 
@@ -244,16 +243,6 @@ class _Watched(SilentObserver):
     def progressed(self, target: Target, progress: Progress) -> None:
         """Calls the function."""
         self._watch(target.name, progress)
-
-
-def _method(name: str, replay: Replay | None, *, quick: bool) -> Method:
-    """Returns the method of that name or file, or the one that replays the trace. Raises UsageError."""
-    if (name == REPLAY) != (replay is not None):
-        raise UsageError(
-            f"method {name!r} with {'a' if replay else 'no'} trace",
-            f"give replay=Replay(trace) to {REPLAY!r} alone",
-        )
-    return load_method(name, quick=quick) if replay is None else replay_method(replay)[0]
 
 
 def _initiator(options: HostOptions) -> AbstractContextManager[Initiator]:

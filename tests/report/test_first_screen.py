@@ -11,15 +11,16 @@ from pathlib import Path
 import pytest
 
 import fathom
-from fathom.catalog import method_names
-from fathom.method.method import load_method
+from fathom.catalog import method_names, method_text
 from fathom.report import write_html
 from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.opening import MOST_WORDS
+from small_trace import is_of_trace, write_trace
 from synthetic import Visit
 
 SN861, PM1743 = "twin:wd-ultrastar-dc-sn861-7.68tb", "twin:samsung-pm1743-7.68tb"
+SMALL = "twin:samsung-pm9a3-7.68tb?slice_denominator=4096"
 SCREENS = ((1280, 900), (390, 844))
 MOST_NUMBERS = 2
 NUMBER = re.compile(r"(?<![\w.])\d[\d.,]*")
@@ -42,6 +43,12 @@ DEMANDS = {
     '"16 threads", "8 threads", ': "",
     '"4 threads", "2 threads", ': '"4 threads", ',
     "most = 25": "most = 6",
+}
+FEWER_DEMANDS = DEMANDS | {
+    "values = [32, 4, 1]": "values = [8, 1]",
+    '"iodepth 32", "iodepth 4"': '"iodepth 8"',
+    '"32 threads", "4 threads"': '"8 threads"',
+    "iodepth32-threads32": "iodepth8-threads8",
 }
 CUTS = {
     "added-latency": Cut(["twin:atto-xstreamcore-9400"], ["settle", "4k-rand-read"]),
@@ -75,6 +82,10 @@ CUTS = {
         }
     ),
     "snia-latency": Cut(),
+    "snia-rwsw-dirth": Cut([SMALL], ["purge", "precondition", "dirth"], FEWER_DEMANDS),
+    "snia-rwsw-multi-wsat": Cut([SMALL]),
+    "snia-rwsw-replay-native": Cut([SMALL]),
+    "snia-rwsw-streams-wsat": Cut([SMALL], replaced={'written = "4x"': 'written = "1x"'}),
     "snia-throughput": Cut(),
     "snia-wsat": Cut(),
     "snia-xsr": Cut(),
@@ -93,7 +104,7 @@ CUTS = {
 def cut(method: str, folder: Path) -> Path:
     """The built-in method with some of its steps, as a file."""
     one = CUTS[method]
-    head, *steps = load_method(method).text.split("[[steps]]")
+    head, *steps = method_text(method).split("[[steps]]")
     names = [found[1] if (found := re.search(r'^name\s*=\s*"([^"]+)"', step, re.M)) else "" for step in steps]
     kept = [step for name, step in zip(names, steps, strict=True) if name.startswith(tuple(one.steps))]
     text = "[[steps]]".join([head, *kept])
@@ -108,8 +119,10 @@ def cut(method: str, folder: Path) -> Path:
 @pytest.fixture(scope="session", params=sorted(CUTS))
 def run_of_method(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp(request.param)
+    trace = fathom.Replay(write_trace(folder / "small.csv")) if is_of_trace(request.param) else None
+    targets = list(CUTS[request.param].targets)
     return fathom.run(
-        str(cut(request.param, folder)), targets=list(CUTS[request.param].targets), quick=True, out=folder
+        str(cut(request.param, folder)), targets=targets, quick=True, out=folder, replay=trace
     ).path
 
 

@@ -10,6 +10,11 @@ import fathom as package
 from fathom.errors import UsageError
 from fathom.method.method import Method
 from fathom.plan.replay import Replay, replay_method
+from fathom.report.blocks import Figure
+from fathom.report.comparison import compare
+from fathom.report.data import load
+from fathom.report.sections import replayed
+from fathom.report.style import grouped
 from fathom.runs.reader import Run
 
 TWIN = "twin:samsung-pm9a3-7.68tb"
@@ -138,3 +143,24 @@ def test_a_wrong_choice_is_one_line(arguments: list[str], message: str, trace: P
     assert done.returncode == 2
     [line] = done.stderr.decode().splitlines()
     assert message in line
+
+
+@pytest.mark.parametrize(
+    ("target", "speed", "kept"),
+    [(TWIN, 1, "kept up with"), ("twin:wd-ultrastar-dc-hc560-20tb", 100, "fell behind")],
+)
+def test_the_page_opens_with_latency_since_the_recorded_times_and_who_kept_up(
+    target: str, speed: float, kept: str, trace: Path, tmp_path: Path
+):
+    method, _ = replay_method(Replay(trace, speed=speed))
+    found = run(method, target, tmp_path)
+    section = replayed.build(compare([load(found.path)]))
+    assert section is not None
+    assert section.key_figure is not None
+    assert "answers the recorded reads in" in section.key_figure.sentence
+    assert f"{kept} the recorded times" in section.key_figure.reasons[0]
+    figure = section.key_figure.block
+    assert isinstance(figure, Figure)
+    assert figure.charts[0].title == "Response latency of the replay"
+    [mean] = [row["response_mean_us"] for row in found.table("points").to_pylist() if row["op"] == "read"]
+    assert figure.data.groups[0].rows[0].cells[0].text == grouped(mean)

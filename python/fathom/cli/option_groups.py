@@ -27,10 +27,11 @@ class HostOptions(NamedTuple):
 
 
 class ReplayOptions(NamedTuple):
-    """Which trace the method `replay` issues, and how."""
+    """Which trace a method takes its I/Os or its workload from, and how."""
 
     trace: Annotated[
-        Path | None, typer.Option("--trace", help="the trace that the method replay issues", metavar="FILE")
+        Path | None,
+        typer.Option("--trace", help="the trace that replay issues, or snia-rwsw-* are like", metavar="FILE"),
     ] = None
     trace_device: Annotated[
         str | None, typer.Option(help="which of the trace's devices is replayed", metavar="NAME")

@@ -1,4 +1,4 @@
-"""What `run` and `plan` do with `--trace`: the method `replay` is made from a trace instead of read from a file."""
+"""What `run` and `plan` do with `--trace`: the method takes its I/Os, or its workload, from a trace."""
 
 import sys
 from collections.abc import Sequence
@@ -15,21 +15,14 @@ Word = TypeVar("Word", bound=str)
 
 
 def method_of(name: str, options: ReplayOptions, *, quick: bool) -> "Method":
-    """Returns the method of that name or file, or the one that replays the trace. Raises UsageError."""
-    from fathom.method.method import load_method
-    from fathom.plan.replay import NAME, Fill, Offsets, Replay, Timing, replay_method
+    """Returns the method of that name or file, with what it takes from the trace. Raises UsageError."""
+    from fathom.fitting.of_trace import method_of
+    from fathom.plan.replay import Fill, Offsets, Replay, Timing
 
-    if name != NAME:
-        if options.trace is not None:
-            raise UsageError(
-                f"--trace belongs to the method {NAME}, not to {name}", f"run {NAME} --trace FILE"
-            )
-        return load_method(name, quick=quick)
     if options.trace is None:
-        raise UsageError(f"the method {NAME} needs a trace", "give --trace FILE")
-    if quick:
-        raise UsageError("a replay has no shortened form", "leave out --quick, or give --speed")
-    method, notes = replay_method(
+        return method_of(name, None, quick=quick)[0]
+    method, notes = method_of(
+        name,
         Replay(
             options.trace,
             options.trace_device,
@@ -39,7 +32,8 @@ def method_of(name: str, options: ReplayOptions, *, quick: bool) -> "Method":
             _word("--fill", options.fill, get_args(Fill)),
             options.iodepth,
             size_bytes(options.align) or 1,
-        )
+        ),
+        quick=quick,
     )
     for note in notes:
         print(f"fathom: {note}", file=sys.stderr)

@@ -16,6 +16,7 @@ from fathom.method.curve import Curve, CurveJson, Place, parse_curve, point_name
 from fathom.method.job import NS_PER_S, job_of
 from fathom.method.offered import Offered, OfferedJson, parse_offered
 from fathom.method.rounds import Round, RoundJson, parse_round
+from fathom.method.template import is_template
 from fathom.targets.target import Target
 from fathom.text_file import read_text
 
@@ -204,15 +205,24 @@ def _quick(factors: _QuickJson) -> Quick:
 
 
 def load_method(name: str, *, quick: bool = False) -> Method:
-    """Returns the method of that name in the catalogue, or the method file at that path."""
+    """Returns the method of that name in the catalogue, or the method file at that path.
+
+    Raises UsageError, also for a method that takes its workload from a trace.
+    """
+    text, file = method_file(name)
+    if is_template(text):
+        raise UsageError(f"the method {name} needs a trace", "give --trace FILE to `fathom run` or `plan`")
+    return parse_method(text, file, quick=quick)
+
+
+def method_file(name: str) -> tuple[str, str]:
+    """Returns the text and the file of the method of that name in the catalogue, or at that path."""
     if "/" in name or name.endswith((".toml", ".json")):
-        text = read_text(
-            Path(name), "name a method file; `fathom methods show` prints a built-in one to copy"
-        )
-        return parse_method(text, name, quick=quick)
+        hint = "name a method file; `fathom methods show` prints a built-in one to copy"
+        return read_text(Path(name), hint), name
     from fathom.catalog import method_text
 
-    return parse_method(method_text(name), f"{name}.toml", quick=quick)
+    return method_text(name), f"{name}.toml"
 
 
 def _check_bench(bench: str | None, file: str) -> None:

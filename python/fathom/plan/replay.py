@@ -70,8 +70,13 @@ def replay_method(replay: Replay) -> tuple[Method, list[str]]:
     return method, [f"{prepared.name}: {left_out}"] if prepared.left_out else []
 
 
-def measure_step(prepared: Prepared, replay: Replay, ios: int | None = None) -> dict[str, object]:
-    """Returns the step that issues the I/Os of a prepared trace, or the first ones, as methods have it."""
+def measure_step(
+    prepared: Prepared, replay: Replay, ios: int | None = None, *, shortened_by: float = 1.0
+) -> dict[str, object]:
+    """Returns the step that issues the I/Os of a prepared trace, or the first ones, as methods have it.
+
+    A method that divides its times by `shortened_by` leaves this step as long as it is.
+    """
     used = {op: sizes for op, sizes in prepared.sizes.items() if sizes}
     fastest = replay.timing == "as-fast-as-possible"
     length_s = max(prepared.lap_ns, 1) / _NS_PER_S
@@ -80,7 +85,7 @@ def measure_step(prepared: Prepared, replay: Replay, ios: int | None = None) -> 
     until: dict[str, object] = {"count": ios or prepared.ios}
     if not fastest:
         load |= {"rate": rate_text(prepared.ios / length_s), "arrival": "recorded"}
-        until["time"] = f"{round(1e3 * (_PATIENCE * length_s + 10))}ms"
+        until["time"] = f"{round(1e3 * shortened_by * (_PATIENCE * length_s + 10))}ms"
     return {
         "name": NAME,
         "kind": "measure",

@@ -14,6 +14,7 @@ PREFERRED = (
     "verdict",
     "placement",
     "amplification",
+    "replay",
     "saturation",
     "recovery",
     "rounds",

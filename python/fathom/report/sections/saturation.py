@@ -1,4 +1,7 @@
-"""Write saturation as SNIA's WSAT plots it: the rate of a fresh drive over the capacities written."""
+"""Write saturation as SNIA's WSAT plots it: the rate of a fresh drive over the capacities written.
+
+WSAT writes at random; Multi-WSAT issues the streams of a recorded workload, and its reads count in the rate too.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +14,8 @@ from fathom.report.legend import legend_of
 from fathom.report.style import compact, grouped, slot
 
 ORDER = 34
-METHOD = "snia-wsat"
+LOADS = {"snia-wsat": "random writes", "snia-rwsw-multi-wsat": "the workload"}
+"""What saturates the drive, by method."""
 STEADY_SHARE = 0.95
 """A plateau above this share of the first rate is no loss."""
 MAX_DOTS = 240
@@ -32,9 +36,10 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Saturation:
-    """A target's writes since the purge, in order, a second or several to a stretch."""
+    """A target's load since the purge, in order, a second or several to a stretch."""
 
     column: Column
+    load: str
     stretches: Sequence[Stretch]
 
     @property
@@ -52,18 +57,19 @@ def build(comparison: Comparison) -> Section | None:
     found = [one for column in comparison.columns if (one := _saturation(column))]
     if not found:
         return None
+    load = found[0].load
     lines = [Line(one.column.short, slot(one.column.index), _points(one), labelled=True) for one in found]
     across = Axis("capacities written", "count", low=0)
     chart = Chart(
         "saturation",
-        "Random writes since the purge",
+        f"{load[0].upper()}{load[1:]} since the purge",
         "IOPS",
         line_chart(across, Axis("", "count", low=0), lines),
         "IOPS over capacities written; the table below has the figures.",
         380,
     )
     caption = (
-        f"All writes since the purge, in up to {MAX_DOTS} means of seconds per target. The x axis is what had "
+        f"All of that load, in up to {MAX_DOTS} means of seconds per target. The x axis is what had "
         "been written by then, in multiples of the target's capacity. A twin may simulate a slice of its drive: "
         "bytes are given for the whole drive."
     )
@@ -76,13 +82,13 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _cliff(found: Sequence[Saturation]) -> str:
-    """Returns the share of its first rate that the best target keeps, and the point where it drops."""
+    """Returns the share of its first rate that the best target keeps."""
     best = max(found, key=lambda one: one.stretches[-1].iops)
     first, last = best.stretches[0].iops, best.stretches[-1].iops
-    kept = f"{compact(last)} IOPS after {best.capacities:.2g} capacities"
     if last > STEADY_SHARE * first:
-        return f"{best.column.short} loses nothing to random writes: {kept}."
-    return f"{best.column.short} keeps {100 * last / first:.0f} % of its first rate: {kept}."
+        kept = f"{compact(last)} IOPS after {best.capacities:.2g} capacities"
+        return f"{best.column.short} loses nothing to {best.load}: {kept}."
+    return f"{best.column.short} keeps {100 * last / first:.0f} % of its first rate: {compact(last)} IOPS."
 
 
 def _fall(one: Saturation) -> str:
@@ -101,12 +107,14 @@ def _fall(one: Saturation) -> str:
 
 def _saturation(column: Column) -> Saturation | None:
     run, target = column.run, column.target
-    if run.document.method.name != METHOD or not target.capacity_bytes:
+    load = LOADS.get(run.document.method.name)
+    if load is None or not target.capacity_bytes:
         return None
     rows = run.query(
         "intervals",
-        "select max(length_s) as length_s, sum(n)::bigint as n, sum(bytes)::double as written, min(ordinal) as place "
-        "from rows where target = $target[1] and op = 'write' group by step, start_s order by place",
+        "select max(length_s) as length_s, sum(n)::bigint as n, "
+        "coalesce(sum(bytes) filter (op = 'write'), 0)::double as written, min(ordinal) as place "
+        "from rows where target = $target[1] and step like 'satura%' group by step, start_s order by place",
         {"target": [target.name]},
     ).to_pylist()
     capacity_bytes = round(target.capacity_bytes * (target.scale or 1))
@@ -119,7 +127,7 @@ def _saturation(column: Column) -> Saturation | None:
         length_s = sum(row["length_s"] for row in part)
         if length_s:
             stretches.append(Stretch(written / capacity_bytes, sum(row["n"] for row in part) / length_s))
-    return Saturation(column, stretches) if len(stretches) > 1 else None
+    return Saturation(column, load, stretches) if written and len(stretches) > 1 else None
 
 
 def _points(one: Saturation) -> list[tuple[float, float]]:

@@ -1,0 +1,105 @@
+"""Methods made from a trace: its replay, and those of the catalogue that take their workload from one."""
+
+import json
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from fathom.errors import UsageError
+from fathom.fitting.chosen import Choice
+from fathom.fitting.io_streams import Cumulative, cumulative
+from fathom.method.method import Method, load_method, method_file, parse_method
+from fathom.method.template import Workload, Workloads, filled_in, is_template, uses_replay
+from fathom.plan.replay import NAME, Replay, measure_step, replay_method
+from fathom.traces.opening import open_trace
+from fathom.traces.prepare import prepare
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+
+def method_of(name: str, replay: Replay | None, *, quick: bool = False) -> tuple[Method, list[str]]:
+    """Returns the method of that name or file, with the workload of the trace where it takes one.
+
+    Also returns what is to be known of the trace, a sentence each. Raises UsageError.
+    """
+    if name == NAME:
+        if replay is None:
+            raise UsageError(f"the method {NAME} needs a trace", "give --trace FILE")
+        if quick:
+            raise UsageError("a replay has no shortened form", "leave out --quick, or give --speed")
+        return replay_method(replay)
+    if replay is None:
+        return load_method(name, quick=quick), []
+    text, file = method_file(name)
+    if not is_template(text):
+        raise UsageError(
+            f"--trace belongs to the method {NAME} and to those with a workload of a trace, not to {name}",
+            f"run {NAME} --trace FILE",
+        )
+    return _of_template(text, file, replay, quick=quick)
+
+
+def _of_template(text: str, file: str, replay: Replay, *, quick: bool) -> tuple[Method, list[str]]:
+    replayed = uses_replay(text)
+    kept = (
+        replace(replay, fill="reads")
+        if replayed
+        else Replay(replay.trace, replay.device, align_bytes=replay.align_bytes)
+    )
+    if replay != kept:
+        raise UsageError(
+            f"{file} {'writes the whole target first' if replayed else 'takes no times and places from a trace'}",
+            f"leave out {'--fill' if replayed else '--timing, --speed, --offsets, --fill and --iodepth'}",
+        )
+    trace = open_trace(replay.trace)
+    found = cumulative(
+        Choice(lambda: open_trace(replay.trace), replay.device, replay.align_bytes), trace.name
+    )
+    head = tomllib.loads(text)
+    shortened_by = float(head.get("quick", {}).get("divide_times_by", 1)) if quick else 1.0
+    whole = found.workload
+    workloads = Workloads(
+        whole,
+        [stream.workload for stream in found.streams],
+        _replayed(trace.name, replay, shortened_by) if replayed else whole,
+    )
+    document = filled_in(text, file, workloads)
+    document["source"] = f"{document.get('source', '')}; the workload: {_source(trace.name, found)}"
+    return parse_method(json.dumps(document), f"{Path(file).stem}.json", quick=quick), _notes(
+        trace.name, found
+    )
+
+
+def _replayed(name: str, replay: Replay, shortened_by: float) -> Workload:
+    prepared = prepare(
+        open_trace(replay.trace), replay.device, speed=replay.speed, align_bytes=replay.align_bytes
+    )
+    step = measure_step(prepared, replay, shortened_by=shortened_by)
+    return Workload(NAME, name, cast("dict[str, JsonValue]", step["job"]))
+
+
+def _source(name: str, found: Cumulative) -> str:
+    return (
+        f"{len(found.streams)} I/O streams with {100 * found.share:.3g} % of the reads and writes of {name}"
+    )
+
+
+def _notes(name: str, found: Cumulative) -> list[str]:
+    """Returns the streams with their shares, and what of the trace no stream has."""
+    streams = ", ".join(
+        f"{stream.workload.words} {100 * stream.ios / found.ios.total():.3g} %" for stream in found.streams
+    )
+    notes = [f"{name}: {streams}"]
+    if found.share < 1:
+        notes.append(
+            f"{name}: {100 * (1 - found.share):.3g} % of the reads and writes are smaller streams, which count with "
+            "those of their operation"
+        )
+    left_out = found.flushes + found.left_out
+    if left_out:
+        notes.append(
+            f"{name}: {left_out:,} flushes, discards and I/Os beyond 64 MiB have no part in the streams"
+        )
+    return notes
