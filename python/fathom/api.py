@@ -79,6 +79,8 @@ class RunOptions(ReviewOptions, total=False):
     """Loads the real targets at once, as one array."""
     purge: Purge
     """How purge steps erase NVMe drives. Default: trim."""
+    power_state: int | None
+    """NVMe power state of the drives during the run. Default: as they are."""
     replay: Replay | None
     """The trace of the method `replay`, and how it is replayed; or the one that a method takes its workload from."""
 
@@ -109,9 +111,8 @@ def repeat_run(method: str, targets: Words, times: int, **options: Unpack[RunOpt
             _size_bytes(options.get("size_bytes")),
             together=options.get("together", False),
         )
-        return session.repeat_run(
-            parsed, chosen, _options(options, initiator, options.get("purge", "trim")), times
-        )
+        own = _options(options, initiator, options.get("purge", "trim"), options.get("power_state"))
+        return session.repeat_run(parsed, chosen, own, times)
 
 
 def plan_run(
@@ -250,7 +251,9 @@ def _initiator(options: HostOptions) -> AbstractContextManager[Initiator]:
     return initiator_of(hosts, shell, options.get("ray"), options.get("local_hosts"))
 
 
-def _options(options: ReviewOptions, initiator: Initiator, purge: Purge = "trim") -> Options:
+def _options(
+    options: ReviewOptions, initiator: Initiator, purge: Purge = "trim", power_state: int | None = None
+) -> Options:
     watch = options.get("progress")
     observer = options.get("observer") or (_Watched(watch) if watch else SilentObserver())
     return Options(
@@ -263,6 +266,7 @@ def _options(options: ReviewOptions, initiator: Initiator, purge: Purge = "trim"
         power=options.get("power"),
         initiator=initiator,
         purge=purge,
+        power_state=power_state,
     )
 
 

@@ -134,6 +134,13 @@ def test_the_governor_is_noted_for_hardware_only():
     assert notes(run_view([Measured("twin:a", RATES)], [twin("a", "A")], environment=slow)) == []
 
 
+def test_a_power_state_that_drives_were_held_in_is_noted_with_its_limit():
+    held = ENVIRONMENT | {"power_state": {"number": 2, "most_w": {"nvme0n1": 8.25}, "before": {"nvme0n1": 0}}}
+    note = only(sound(environment=held))
+    assert note.rule == "power-state"
+    assert note.text == "the drives were held in power state 2 for this run: nvme0n1 may draw 8.25 W at most"
+
+
 def test_a_link_below_its_maximum_is_noted_with_both():
     slow = device(link_width_lanes=2)
     note = only(run_view([Measured(DEVICE, [500_000.0] * 60)], [slow]))

@@ -17,6 +17,7 @@ from fathom.cli.options import (
     MethodName,
     Out,
     Power,
+    PowerState,
     PriceList,
     Purge,
     Quick,
@@ -79,6 +80,7 @@ def run(
     destroy: Destroy = [],  # noqa: B006
     unknown_data: UnknownData = False,
     purge: Purge = "trim",
+    power_state: PowerState = None,
     out: Out = None,
     power: Power = None,
     *,
@@ -99,7 +101,9 @@ def run(
     listed = read_prices(prices)
     beside = [find_run(baseline)] if baseline else []
     with initiator_of(*hosts) as initiator:
-        options = _options(seed, destroy, out, power, initiator, purge, unknown_data=unknown_data)
+        options = _options(
+            seed, destroy, out, power, initiator, purge, power_state, unknown_data=unknown_data
+        )
         chosen = prepare(parsed, targets, initiator, size_bytes(size), together=together)
         finished = _repeat(parsed, chosen, options, repeats)
     _conclude(finished, as_json, beside, listed)
@@ -113,6 +117,7 @@ def plan(
     repeats: Repeats = 1,
     size: Size = None,
     purge: Purge = "trim",
+    power_state: PowerState = None,
     *,
     replay: ReplayOptions,
 ) -> None:
@@ -124,7 +129,7 @@ def plan(
 
     parsed = method_of(method, replay, quick=quick)
     chosen = prepare(parsed, targets, ThisMachine(), size_bytes(size), together=together)
-    print_plan(stdout(), parsed, chosen, repeats, purge_of(purge))
+    print_plan(stdout(), parsed, chosen, repeats, purge_of(purge), power_state)
 
 
 def resume(
@@ -267,6 +272,7 @@ def _options(
     power: str | None = None,
     initiator: "Initiator | None" = None,
     purge: str = "trim",
+    power_state: int | None = None,
     *,
     unknown_data: bool = False,
 ) -> "Options":
@@ -283,4 +289,5 @@ def _options(
         interrupt=Event(),
         initiator=initiator or ThisMachine(),
         purge=purge_of(purge),
+        power_state=power_state,
     )

@@ -38,6 +38,12 @@ Purge = Annotated[
         metavar="HOW",
     ),
 ]
+PowerState = Annotated[
+    int | None,
+    typer.Option(
+        "--power-state", help="NVMe power state of the drives during the run", metavar="N", min=0, max=31
+    ),
+]
 Out = Annotated[
     Path | None, typer.Option(help="folder for the run (default: the home of all runs)", metavar="DIR")
 ]

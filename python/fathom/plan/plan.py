@@ -14,6 +14,7 @@ from fathom.output.text import capacity, duration, percent, without_document
 from fathom.plan.expect import Endurance, endurance_of, expect, rating_of
 from fathom.plan.fit import check_fits
 from fathom.targets.claim import check_target
+from fathom.targets.power_states import check_power_state
 from fathom.targets.purge import Purge, check_purge
 from fathom.targets.target import Target
 
@@ -105,6 +106,7 @@ def print_plan(
     targets: Sequence[Target],
     repeats: int = 1,
     purge: Purge = "trim",
+    power_state: int | None = None,
 ) -> None:
     """Prints the plan as tables, one per target, each with the sum over all repeats."""
     from rich.table import Table
@@ -145,7 +147,7 @@ def print_plan(
             console.print(line, style="dim", highlight=False, soft_wrap=True)
         for note in target.notes_before_run:
             console.print(note, style="dim", highlight=False, soft_wrap=True, markup=False)
-        if refusal := _refusal(target, method, purge):
+        if refusal := _refusal(target, method, purge, power_state):
             console.print(
                 f"would not run: {refusal}",
                 style="yellow",
@@ -159,7 +161,7 @@ def _bound(target: Target) -> str:
     return f"{target.bound}: " if target.bound else ""
 
 
-def _refusal(target: Target, method: Method, purge: Purge) -> FathomError | None:
+def _refusal(target: Target, method: Method, purge: Purge, power_state: int | None) -> FathomError | None:
     """Returns why a run would be refused now; None where it would begin.
 
     Reasons are a region that does not fit, or a device without its token.
@@ -168,6 +170,8 @@ def _refusal(target: Target, method: Method, purge: Purge) -> FathomError | None
         check_fits(method, target)
         check_target(target, writes=method.writes_to(target))
         check_purge(target, purge)
+        if power_state is not None:
+            check_power_state(target, power_state)
     except (UsageError, RefusedError) as error:
         return error
     return None

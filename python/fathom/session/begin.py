@@ -22,8 +22,9 @@ from fathom.runs.store import RunStore
 from fathom.runs.writer import writing_run
 from fathom.session.live import LiveFile
 from fathom.session.options import Options
-from fathom.session.record import new_document
+from fathom.session.record import new_document, power_states_of
 from fathom.session.session import Session
+from fathom.targets.power_states import check_power_state, held_in
 from fathom.targets.purge import check_purge, purge_of
 from fathom.targets.target import Identity, Target
 
@@ -38,8 +39,13 @@ def start_run(method: Method, targets: Sequence[Target], options: Options) -> Ru
     meter = _meter(options, targets)
     run_id = new_run_id(method.name)
     path = (options.out or runs_home()) / run_id
-    with _run_named(path), _claimed(method, targets, options) as ready, writing_run(path):
-        store = RunStore.create(path, new_document(run_id, method, ready, options))
+    with (
+        _run_named(path),
+        _claimed(method, targets, options) as ready,
+        held_in(ready, options.power_state, {}) as held,
+        writing_run(path),
+    ):
+        store = RunStore.create(path, new_document(run_id, method, ready, options, held))
         return _watched_session(store, method, ready, options, meter)
 
 
@@ -77,11 +83,17 @@ def resume_run(path: Path, options: Options) -> Run:
     options.seed = document.own_seed
     options.purge = purge_of(str(document.environment.get("purge", "trim")))
     options.power = cast("str | None", document.environment.get("power_meter"))
+    options.power_state, options.power_before = power_states_of(document.environment)
     targets = with_files(method, targets_of_run(document, options.initiator.resolve))
     for target in targets:
         options.initiator.go_on(target, _parts_of(document, target))
     meter = _meter(options, targets)
-    with writing_run(path), _run_named(path), _claimed(method, targets, options) as ready:
+    with (
+        writing_run(path),
+        _run_named(path),
+        _claimed(method, targets, options) as ready,
+        held_in(ready, options.power_state, options.power_before),
+    ):
         return _watched_session(RunStore.reopen(path), method, ready, options, meter)
 
 
@@ -139,6 +151,7 @@ def _claimed(method: Method, targets: Sequence[Target], options: Options) -> Ite
     """Holds every target for the length of the run. All are checked before the first of them is touched."""
     initiator = options.initiator
     _check_purge_asked(method, options)
+    _check_power_state_asked(options)
     check_bound(method, targets)
     for target in targets:
         check_fits(method, target)
@@ -150,6 +163,8 @@ def _claimed(method: Method, targets: Sequence[Target], options: Options) -> Ite
             unknown_data=options.unknown_data,
         )
         check_purge(target, options.purge)
+        if options.power_state is not None:
+            check_power_state(target, options.power_state)
     with ExitStack() as stack:
         ready = [
             stack.enter_context(
@@ -178,6 +193,12 @@ def _check_purge_asked(method: Method, options: Options) -> None:
         raise UsageError(
             f"--purge {options.purge}: works only on this machine's own drives", "run it on one host"
         )
+
+
+def _check_power_state_asked(options: Options) -> None:
+    """Raises UsageError for a power state that hosts would have to set."""
+    if options.power_state is not None and not isinstance(options.initiator, ThisMachine):
+        raise UsageError("--power-state: works only on this machine's own drives", "run it on one host")
 
 
 def _check_measures(method: Method, targets: Sequence[Target]) -> None:

@@ -1,5 +1,6 @@
 """How to run: everything but method and target, and the observer of a run."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
@@ -64,6 +65,10 @@ class Options:
     repeat_of: str | None = None
     initiator: Initiator = field(default_factory=ThisMachine)
     purge: Purge = "trim"
+    power_state: int | None = None
+    """NVMe power state of all drives during the run; None leaves them as they are."""
+    power_before: Mapping[str, int] = field(default_factory=dict)
+    """What to put back after a run that goes on, by drive; else what the drives have at its start."""
 
     def __post_init__(self) -> None:
         """Checks what the engines take as unsigned 64 bits."""

@@ -1,6 +1,6 @@
 """run.json of a run that begins: method, targets with identity, machine, versions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -12,14 +12,17 @@ from fathom.runs.document import MethodRecord, QuickFactors, RunDocument, Target
 from fathom.session.options import Options
 from fathom.targets.capability_words import capabilities_of
 from fathom.targets.environment import environment
+from fathom.targets.power_states import Held
 from fathom.targets.target import Target
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
 
-def new_document(run_id: str, method: Method, targets: Sequence[Target], options: Options) -> RunDocument:
-    """Returns the document of a run that begins now."""
+def new_document(
+    run_id: str, method: Method, targets: Sequence[Target], options: Options, held: Sequence[Held]
+) -> RunDocument:
+    """Returns the document of a run that begins now. `held` are the drives that it put into a power state."""
     quick = method.quick
     return RunDocument(
         id=run_id,
@@ -42,9 +45,30 @@ def new_document(run_id: str, method: Method, targets: Sequence[Target], options
         environment=environment().to_json()
         | options.initiator.to_json()
         | ({"power_meter": options.power} if options.power else {})
-        | ({"purge": options.purge} if options.purge != "trim" else {}),
+        | ({"purge": options.purge} if options.purge != "trim" else {})
+        | _power_states(held),
         versions={"fathom": __version__, "core": _core.__version__},
     )
+
+
+def _power_states(held: Sequence[Held]) -> "dict[str, JsonValue]":
+    """Returns the power state that the drives were put into, with what to put back; nothing without one."""
+    if not held:
+        return {}
+    most_w: dict[str, JsonValue] = {
+        one.drive: one.state.most_w for one in held if one.state.most_w is not None
+    }
+    before: dict[str, JsonValue] = {one.drive: one.before for one in held}
+    return {"power_state": {"number": held[0].state.number, "most_w": most_w, "before": before}}
+
+
+def power_states_of(environment: "Mapping[str, JsonValue]") -> tuple[int | None, dict[str, int]]:
+    """Returns the power state that a run put its drives into, None for none, and what to put back by drive."""
+    match environment.get("power_state"):
+        case {"number": int(number), "before": dict(before)}:
+            return number, {drive: dword for drive, dword in before.items() if isinstance(dword, int)}
+        case _:
+            return None, {}
 
 
 def _capabilities(target: Target) -> "dict[str, JsonValue]":

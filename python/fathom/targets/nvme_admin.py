@@ -4,13 +4,16 @@ import ctypes
 import fcntl
 import os
 import struct
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 ADMIN_CMD = 0xC0484E41
 """`_IOWR('N', 0x41, 72 bytes)` of linux/nvme_ioctl.h; on a namespace it goes to its controller."""
-IDENTIFY, GET_LOG_PAGE, FORMAT_NVM, SANITIZE = 0x06, 0x02, 0x80, 0x84
+GET_LOG_PAGE, IDENTIFY, SET_FEATURES, GET_FEATURES, FORMAT_NVM, SANITIZE = 0x02, 0x06, 0x09, 0x0A, 0x80, 0x84
 TIMEOUT_MS = 5_000
+_COMMAND = struct.Struct("<B3xI8xQQIIII16xII")
+"""struct nvme_admin_cmd: opcode, nsid, metadata, addr, metadata_len, data_len, cdw10, cdw11, timeout_ms, result."""
 
 
 class Admin(Protocol):
@@ -29,21 +32,40 @@ def admin_of(node: Path) -> Admin:
     def admin(
         opcode: int, namespace: int, cdw10: int, cdw11: int, size: int, timeout_ms: int = TIMEOUT_MS
     ) -> bytes:
-        data = ctypes.create_string_buffer(size) if size else None
-        address = ctypes.addressof(data) if data else 0
-        # struct nvme_admin_cmd: opcode, nsid, addr, data_len, cdw10, cdw11, timeout.
-        command = bytearray(
-            struct.pack(
-                "<B3xI8xQQIIII16xII", opcode, namespace, 0, address, 0, size, cdw10, cdw11, timeout_ms, 0
-            )
-        )
-        descriptor = os.open(node, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            status = fcntl.ioctl(descriptor, ADMIN_CMD, command)
-        finally:
-            os.close(descriptor)
-        if status:
-            raise OSError(f"{node}: NVMe status {status:#x}")
-        return data.raw if data else b""
+        data, _ = _send(node, opcode, namespace, cdw10, cdw11, size, timeout_ms)
+        return data
 
     return admin
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """The features of the controller behind a device node, one dword each. Methods raise OSError as `Admin` does."""
+
+    node: Path
+
+    def get(self, feature: int) -> int:
+        """Returns the current value."""
+        _, result = _send(self.node, GET_FEATURES, 0, feature, 0, 0, TIMEOUT_MS)
+        return result
+
+    def set(self, feature: int, value: int) -> None:
+        """Sets the value until the controller is reset. The drive does not save it."""
+        _send(self.node, SET_FEATURES, 0, feature, value, 0, TIMEOUT_MS)
+
+
+def _send(
+    node: Path, opcode: int, namespace: int, cdw10: int, cdw11: int, size: int, timeout_ms: int
+) -> tuple[bytes, int]:
+    """Returns the bytes and dword 0 of the completion."""
+    data = ctypes.create_string_buffer(size) if size else None
+    address = ctypes.addressof(data) if data else 0
+    command = bytearray(_COMMAND.pack(opcode, namespace, 0, address, 0, size, cdw10, cdw11, timeout_ms, 0))
+    descriptor = os.open(node, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        status = fcntl.ioctl(descriptor, ADMIN_CMD, command)
+    finally:
+        os.close(descriptor)
+    if status:
+        raise OSError(f"{node}: NVMe status {status:#x}")
+    return data.raw if data else b"", _COMMAND.unpack(command)[-1]

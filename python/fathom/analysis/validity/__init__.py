@@ -44,6 +44,7 @@ RULES: tuple[Rule, ...] = (
     of_device.throttled,
     of_device.link,
     of_hosts.governor,
+    of_hosts.power_state,
     of_hosts.numa,
     of_data.unmapped,
     of_hosts.virtual_disk,

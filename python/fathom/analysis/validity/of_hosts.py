@@ -162,6 +162,24 @@ def governor(view: RunView) -> Iterable[Note]:
         )
 
 
+def power_state(view: RunView) -> Iterable[Note]:
+    """Yields a note where drives were held in a power state for the run."""
+    match view.document.environment.get("power_state"):
+        case {"number": int(number), "most_w": dict(most_w)}:
+            limits = "; ".join(f"{drive} may draw {watts:g} W at most" for drive, watts in most_w.items())
+            yield Note(
+                "power-state",
+                "info",
+                None,
+                None,
+                f"the drives were held in power state {number} for this run"
+                + (f": {limits}" if limits else ""),
+                "compare with a run in power state 0",
+            )
+        case _:
+            return
+
+
 def numa(view: RunView) -> Iterable[Note]:
     """Yields a note where some I/O crosses between sockets."""
     environment = view.document.environment

@@ -1,0 +1,163 @@
+"""Holds NVMe drives in a power state for the length of a run, and puts them back.
+
+The state is a feature of the controller: all its namespaces have it. The drive does not save it, so a reset of the
+controller ends it too. Fields are those of NVM Express base 2.0 (Power Management, feature 02h).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from fathom.errors import FathomError, RefusedError
+from fathom.targets.capabilities import IDENTIFY_BYTES, PowerState, parse_controller
+from fathom.targets.capability_reader import OF_CONTROLLER
+from fathom.targets.nvme_admin import IDENTIFY, Admin, Features, admin_of
+from fathom.targets.safety import block_device
+from fathom.targets.target import KIND_IN_WORDS, Target
+
+POWER_MANAGEMENT = 0x02
+_STATE = 0x1F
+"""Bits of the feature's dword that hold the number; those above are a hint about the load."""
+
+
+class FeatureAccess(Protocol):
+    """Reads and sets features of one controller. Both raise OSError."""
+
+    def get(self, feature: int) -> int:
+        """Returns the current value."""
+        ...
+
+    def set(self, feature: int, value: int) -> None:
+        """Sets the value until the controller is reset."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A drive in a power state. `before` is the feature's dword to put back."""
+
+    drive: str
+    state: PowerState
+    before: int
+
+
+def check_power_state(
+    target: Target, number: int, admin: Callable[[Path], Admin] = admin_of
+) -> dict[Path, PowerState]:
+    """Returns the state by drive of a target. Raises RefusedError where a drive has no such state. Changes nothing."""
+    if target.members:
+        return {
+            path: state
+            for member in target.members
+            for path, state in check_power_state(member, number, admin).items()
+        }
+    if target.kind != "device" or target.path is None or target.makes:
+        what = "a file system on a device" if target.makes else KIND_IN_WORDS[target.kind]
+        raise RefusedError(
+            f"{target.name} is {what}: --power-state works on bare NVMe drives",
+            "leave it out; `fathom sweep --set power_state=0,1` sets a twin's",
+        )
+    if not block_device(target.path).name.startswith("nvme"):
+        raise RefusedError(f"{target.name} is no NVMe drive: --power-state works on those", "leave it out")
+    try:
+        controller = parse_controller(admin(target.path)(IDENTIFY, 0, OF_CONTROLLER, 0, IDENTIFY_BYTES))
+    except OSError as error:
+        raise RefusedError(
+            f"{target.name}: cannot read its power states: {error}", "run as root, or leave --power-state out"
+        ) from error
+    states = controller.power_states if controller else ()
+    found = next((one for one in states if one.number == number), None)
+    if found is None:
+        raise RefusedError(
+            f"{target.name} has no power state {number}",
+            f"it has 0 to {len(states) - 1}; `fathom devices {target.path}` lists them",
+        )
+    if not found.operational:
+        raise RefusedError(
+            f"{target.name}: power state {number} is for idle drives, I/O ends it",
+            "choose an operational one",
+        )
+    return {target.path: found}
+
+
+@contextmanager
+def held_in(
+    targets: Sequence[Target],
+    number: int | None,
+    before: Mapping[str, int],
+    admin: Callable[[Path], Admin] = admin_of,
+    features: Callable[[Path], FeatureAccess] = Features,
+) -> Iterator[list[Held]]:
+    """Puts all drives into a power state and yields what was done; nothing for None. Puts them back at the end.
+
+    Args:
+        targets: claimed targets.
+        number: of the state.
+        before: dwords to put back at the end, by drive, of a run that goes on; else what the drive has now.
+        admin: the controller behind a device node.
+        features: the features of that controller.
+
+    Raises:
+        RefusedError: a drive does not take the state. Those before it are put back.
+        FathomError: at the end, a drive was not in the state any more, or could not be put back.
+    """
+    held: dict[Path, Held] = {}
+    failure: BaseException | None = None
+    try:
+        if number is not None:
+            states = {
+                path: one
+                for target in targets
+                for path, one in check_power_state(target, number, admin).items()
+            }
+            for path, state in states.items():
+                held[path] = _enter(path, state, before, features(path))
+        yield list(held.values())
+    except BaseException as error:
+        failure = error
+        raise
+    finally:
+        left = [text for path, one in held.items() for text in _put_back(one, features(path))]
+        if left:
+            first = [str(failure)] if failure and str(failure) else []
+            raise FathomError(
+                "; ".join([*first, *left]),
+                "`nvme get-feature DEVICE -f 2` shows the state, `nvme set-feature` sets it",
+            )
+
+
+def _enter(path: Path, state: PowerState, before: Mapping[str, int], features: FeatureAccess) -> Held:
+    """Sets the state and reads it back."""
+    try:
+        now = features.get(POWER_MANAGEMENT)
+        features.set(POWER_MANAGEMENT, now & ~_STATE | state.number)
+        after = features.get(POWER_MANAGEMENT)
+    except OSError as error:
+        raise RefusedError(
+            f"{path}: does not take power state {state.number}: {error}", "leave --power-state out"
+        ) from error
+    held = Held(path.name, state, before.get(path.name, now))
+    if after & _STATE != state.number:
+        left = _put_back(held, features, checked=False)
+        raise RefusedError(
+            "; ".join([f"{path}: stays in power state {after & _STATE} when set to {state.number}", *left]),
+            "leave --power-state out",
+        )
+    return held
+
+
+def _put_back(held: Held, features: FeatureAccess, *, checked: bool = True) -> list[str]:
+    """Puts the drive back, and returns what went wrong."""
+    wrong: list[str] = []
+    try:
+        at_end = features.get(POWER_MANAGEMENT) & _STATE
+        if checked and at_end != held.state.number:
+            wrong.append(
+                f"{held.drive} left power state {held.state.number} during the run, at its end it was in {at_end}"
+            )
+        features.set(POWER_MANAGEMENT, held.before)
+    except OSError as error:
+        wrong.append(f"{held.drive} could not be put back into power state {held.before & _STATE}: {error}")
+    return wrong

@@ -1,0 +1,161 @@
+"""Power states of NVMe drives: what is set, what is put back, and every reason not to set it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import fathom
+from fathom.errors import FathomError, RefusedError, UsageError
+from fathom.session.record import power_states_of
+from fathom.targets import power_states
+from fathom.targets.power_states import POWER_MANAGEMENT, check_power_state, held_in
+from fathom.targets.sysfs import BlockDevice
+from fathom.targets.target import Identity, Target
+
+NODE = Path("/dev/nvme9n7")
+TARGET = Target(
+    name=str(NODE),
+    kind="device",
+    path=NODE,
+    capacity_bytes=1 << 30,
+    logical_block_bytes=4096,
+    direct_align_bytes=4096,
+    identity=Identity(),
+    label="a drive",
+)
+HINT = 1 << 5
+"""A workload hint, which the dword has above the number of the state."""
+
+
+def identity(*most_w: float, idle: int | None = None) -> bytes:
+    """Identify Controller with these power states; `idle` is the number of one that is not operational."""
+    data = bytearray(4096)
+    data[263] = len(most_w) - 1
+    for number, watts in enumerate(most_w):
+        at = 2048 + 32 * number
+        data[at : at + 2] = round(watts * 100).to_bytes(2, "little")
+        data[at + 3] = (number == idle) << 1
+    return bytes(data)
+
+
+class Drive:
+    """A controller with three power states. `refuses` and `sticks`: how it takes a new one."""
+
+    def __init__(self, now: int = HINT, *, refuses: bool = False, sticks: bool = False) -> None:
+        self.now, self.refuses, self.sticks = now, refuses, sticks
+
+    def admin(self, path: Path) -> Callable[..., bytes]:
+        return lambda *command: identity(25, 14, 8, 0.01, idle=3)
+
+    def of(self, path: Path) -> "Drive":
+        return self
+
+    def get(self, feature: int) -> int:
+        assert feature == POWER_MANAGEMENT
+        return self.now
+
+    def set(self, feature: int, value: int) -> None:
+        assert feature == POWER_MANAGEMENT
+        if self.refuses:
+            raise OSError("NVMe status 0x10e")
+        if not self.sticks:
+            self.now = value
+
+
+@pytest.fixture(autouse=True)
+def _attached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def block_device(path: Path) -> BlockDevice:
+        (tmp_path / path.name).mkdir(exist_ok=True)
+        return BlockDevice(tmp_path / path.name, tmp_path)
+
+    monkeypatch.setattr(power_states, "block_device", block_device)
+
+
+def held(drive: Drive, number: int | None, before: dict[str, int] | None = None):
+    return held_in([TARGET], number, before or {}, drive.admin, drive.of)
+
+
+def test_a_drive_is_in_the_state_during_the_run_and_in_its_own_after_it() -> None:
+    drive = Drive()
+    with held(drive, 2) as found:
+        assert drive.now == HINT | 2
+        assert [(one.drive, one.state.most_w, one.before) for one in found] == [("nvme9n7", 8.0, HINT)]
+    assert drive.now == HINT
+
+
+def test_without_a_state_nothing_is_asked_or_set() -> None:
+    drive = Drive(refuses=True)
+    with held(drive, None) as found:
+        assert found == []
+
+
+def test_a_run_that_fails_puts_its_drive_back_too() -> None:
+    drive = Drive()
+    with pytest.raises(FathomError, match=r"^the target died$"), held(drive, 1):
+        raise FathomError("the target died")
+    assert drive.now == HINT
+
+
+def test_a_resumed_run_puts_back_what_its_first_part_found() -> None:
+    drive = Drive(now=2)
+    with held(drive, 2, {"nvme9n7": HINT | 1}):
+        pass
+    assert drive.now == HINT | 1
+
+
+def test_the_state_to_put_back_is_read_from_the_run() -> None:
+    recorded = {"power_state": {"number": 2, "most_w": {"nvme9n7": 8.0}, "before": {"nvme9n7": HINT}}}
+    assert power_states_of(recorded) == (2, {"nvme9n7": HINT})
+    assert power_states_of({"cpus": 2}) == (None, {})
+
+
+def test_a_drive_that_refuses_the_state_is_not_run() -> None:
+    drive = Drive(refuses=True)
+    with pytest.raises(RefusedError, match="does not take power state 1: NVMe status 0x10e"), held(drive, 1):
+        pytest.fail("it ran")
+    drive = Drive(sticks=True)
+    with pytest.raises(RefusedError, match="stays in power state 0 when set to 1"), held(drive, 1):
+        pytest.fail("it ran")
+
+
+def test_a_drive_that_was_reset_during_the_run_is_named_at_its_end() -> None:
+    drive = Drive()
+
+    def dies() -> None:
+        with held(drive, 2):
+            drive.refuses = True
+            raise FathomError("the target died")
+
+    with pytest.raises(
+        FathomError, match="the target died; nvme9n7 could not be put back into power state 0: NVMe"
+    ):
+        dies()
+
+
+def test_states_that_a_drive_lacks_or_has_for_idling_are_refused() -> None:
+    drive = Drive()
+    with pytest.raises(RefusedError, match="has no power state 4"):
+        check_power_state(TARGET, 4, drive.admin)
+    with pytest.raises(RefusedError, match="power state 3 is for idle drives"):
+        check_power_state(TARGET, 3, drive.admin)
+    assert [one.number for one in check_power_state(TARGET, 2, drive.admin).values()] == [2]
+
+
+def test_what_is_no_bare_nvme_drive_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match="is no NVMe drive"):
+        check_power_state(replace(TARGET, path=Path("/dev/sda")), 1)
+    with pytest.raises(
+        RefusedError, match="a file system on a device: --power-state works on bare NVMe drives"
+    ):
+        check_power_state(replace(TARGET, makes="xfs"), 1)
+    with pytest.raises(RefusedError, match="--power-state works on bare NVMe drives"):
+        fathom.run("four-corners", f"file:{tmp_path / 'x'}", size_bytes=1 << 24, power_state=1, out=tmp_path)
+    assert not list(tmp_path.glob("*/run.json"))
+    assert not (tmp_path / "x").exists()
+
+
+def test_hosts_are_not_asked_to_set_power_states(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="works only on this machine's own drives"):
+        fathom.run("four-corners", "null:", local_hosts=2, power_state=1, out=tmp_path)
