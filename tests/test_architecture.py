@@ -34,6 +34,7 @@ LAYERS = (
     "sweep",
     "what_if",
     "validation",
+    "new_device",
     "recommend",
     "exports",
     "imports",

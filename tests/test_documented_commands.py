@@ -90,7 +90,7 @@ def check_parsed(program: TyperCommand | TyperGroup, words: list[str]) -> None:
         check_parsed(found, rest)
         return
     for target in context.params.get("targets") or ():
-        twin = re.match(r"twin:(?!my-drive)([\w.-]+)", target)
+        twin = re.match(r"twin:(?!my-drive|acme-one)([\w.-]+)", target)
         if twin:
             load_device(twin[1])
 
@@ -112,6 +112,7 @@ def desk(tmp_path: Path, earlier: list[Run], monkeypatch: pytest.MonkeyPatch) ->
         shutil.copytree(run.path, runs / run.path.name)
     monkeypatch.setenv("FATHOM_RUNS", str(runs))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     desk = tmp_path / "desk"
     desk.mkdir()
@@ -125,6 +126,7 @@ def write_files(desk: Path) -> None:
         "oltp.fio": block("docs/how-to/import.md", "ini"),
         "oltp.toml": block("docs/how-to/export.md", "toml"),
         "firmware.toml": block("docs/how-to/compare.md", "toml"),
+        "acme.toml": block("docs/how-to/new-device.md", "toml"),
         "needs.toml": block("docs/how-to/choose.md", "toml"),
         "randread.fio": block("docs/how-to/results.md", "ini"),
         "app.log": TRACE,

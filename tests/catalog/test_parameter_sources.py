@@ -13,6 +13,7 @@ from fathom.catalog.models.base import Parameter
 DOCUMENTS = (
     r"AnandTech|StorageReview|ISSCC|NVMeVirt|ZRAID|golem\.de|github\.com|Western Digital|Micron|DIAWAY|Serial ATA|FADU"
     r"|Samsung PM9A3|Tom's Hardware|ComputerBase|OEM specification|btrfs documentation|WekaFS"
+    r"|data sheet, published/[a-z0-9.-]+\.toml"
 )
 """Names of the documents that published parameters are taken from."""
 LEAST_WORDS = 5

@@ -14,6 +14,7 @@ import pytest
 
 from fathom.catalog import entries, load_device, load_published
 from fathom.catalog.models import PublishedRow
+from fathom.validation.ratings import rated_cases
 
 REFERENCES = Path(__file__).parents[3] / "shared" / "references"
 SHIPPED = [entry.name for entry in entries("published") if entry.shipped]
@@ -206,11 +207,11 @@ def test_a_calibrated_parameter_names_the_rows_it_was_fitted_to_and_they_are_cal
         row.workload
         for row in load_published(device.published).rows
         if row.role == "calibration" and row.calibrates == "device"
-    }
+    } | {case.row.workload for case in rated_cases(device)}
     for key, parameter in device.twin.parameters.items():
         if parameter.basis == "calibrated":
             fitted_to = set(
-                re.findall(r"\b(?:fio|vdbench|vdi|rand-write)-[a-z0-9-]*[a-z0-9]", parameter.source)
+                re.findall(r"\b(?:fio|vdbench|vdi|rand-write|rated)-[a-z0-9-]*[a-z0-9]", parameter.source)
             )
             assert fitted_to, (
                 f"{key}: basis calibrated, but its source names no workload that it was fitted to"

@@ -66,10 +66,17 @@ def parse_as(
         document = laid_over(base or {}, tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise CatalogError(_syntax(str(error), text, location)) from error
+    return parse_document(model, document, location, key_lines(text))
+
+
+def parse_document(
+    model: type[_Model], document: Mapping[str, object], location: str, lines: Mapping[Path, int]
+) -> _Model:
+    """Returns a document as that model; `lines` has the line of each key. Raises as `parse`."""
     try:
         return model.model_validate(document)
     except ValidationError as error:
-        raise CatalogError(*_problems(error.errors(), model, text, location)) from error
+        raise CatalogError(*_problems(error.errors(), model, lines, location)) from error
 
 
 def laid_over(base: Mapping[str, object], own: Mapping[str, object]) -> dict[str, object]:
@@ -91,9 +98,10 @@ def _syntax(message: str, text: str, location: str) -> str:
     return f"{location}:{line}: not TOML: {message[: at.start()] if at else message}"
 
 
-def _problems(errors: list[ErrorDetails], model: type[BaseModel], text: str, location: str) -> list[str]:
+def _problems(
+    errors: list[ErrorDetails], model: type[BaseModel], lines: Mapping[Path, int], location: str
+) -> list[str]:
     """Returns one line per wrong key, in the file's order. A group's key is reported once, not once per row."""
-    lines = key_lines(text)
     found: dict[tuple[int, str], None] = {}
     for error in errors:
         known, rest = _place(error["loc"], lines)

@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from fathom.catalog.data_sheet import STATED_KEYS, data_sheet, reliability
-from fathom.catalog.models import DeviceIdentity, Parameter, ProductIdentity, PublishedRow, SpecRow
+from fathom.catalog.load import is_about
+from fathom.catalog.models import (
+    Device,
+    DeviceIdentity,
+    Parameter,
+    ProductIdentity,
+    Published,
+    PublishedRow,
+    SpecRow,
+)
 from fathom.output.text import without_document
 
 _Row = TypeVar("_Row", SpecRow, PublishedRow)
@@ -94,6 +103,43 @@ def identity_facts(identity: DeviceIdentity | ProductIdentity) -> dict[str, str]
 def stated_facts(identity: ProductIdentity, rows: Sequence[SpecRow]) -> dict[str, str]:
     """Returns what the data sheet says of the product beside its speed, by name."""
     return reliability(rows) | data_sheet(identity)
+
+
+CHECKED = "checked"
+"""The head of what has checked a twin."""
+DATA_SHEET = "data-sheet"
+"""The bench of drives that were calibrated on ratings alone."""
+WHOLE = ("fabric", "cluster")
+"""Kinds of systems whose results are about all of it."""
+
+
+def checked_by(device: Device, published: Published | None) -> int:
+    """Returns how many certain measured results, which nothing was fitted to, are there to check the device's twin."""
+    if device.twin is None or published is None:
+        return 0
+    return sum(
+        row.role == "validation"
+        and not row.uncertain
+        and (device.twin.kind in WHOLE or is_about(row, device))
+        for row in published.rows
+    )
+
+
+def checked_text(device: Device, published: Published | None) -> str:
+    """Returns in a word or two what has checked a device's twin; empty for one without."""
+    if device.twin is None:
+        return ""
+    count = checked_by(device, published)
+    return f"{count} row{'s' * (count > 1)}" if count else "none"
+
+
+def checked_fact(device: Device, published: Published | None) -> str:
+    """Returns the same as a sentence's end, for `checked`."""
+    count = checked_by(device, published)
+    if count:
+        return f"against {count} measured result{'s' * (count > 1)}: `fathom validate {device.name}`"
+    alone = device.twin is not None and device.twin.bench == DATA_SHEET
+    return "by no outside measurement" + ("; calibrated on its data sheet alone" if alone else "")
 
 
 def parameter_source(parameter: Parameter) -> str:

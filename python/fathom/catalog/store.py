@@ -63,11 +63,13 @@ class Entry:
 
 
 def user_folders() -> list[Path]:
-    """Returns the user's folders, the strongest first: `$FATHOM_CATALOG`, then `~/.config/fathom/catalog`."""
+    """Returns the user's folders, the strongest first: `$FATHOM_CATALOG`, then `~/.config/fathom/catalog`, then
+    `~/.config/fathom`.
+    """
     config = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
     chosen = os.environ.get("FATHOM_CATALOG")
     folders = [Path(chosen).expanduser()] if chosen else []
-    return [*folders, config / "fathom" / "catalog"]
+    return [*folders, config / "fathom" / "catalog", config / "fathom"]
 
 
 def entries(kind: Kind) -> list[Entry]:

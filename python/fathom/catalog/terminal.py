@@ -27,11 +27,14 @@ from fathom.catalog.models import (
     System,
 )
 from fathom.catalog.sheet import (
+    CHECKED,
     RATINGS,
     RESULTS,
     Column,
     Notes,
     capacity_text,
+    checked_fact,
+    checked_text,
     columns_of,
     identity_facts,
     number_text,
@@ -109,13 +112,15 @@ def _name(entry: Entry) -> Text:
 
 
 def _devices(found: Sequence[Entry]) -> Table:
-    table = _table("name", "device", "capacity", "interface", "twin", "bench", numbers=["capacity"])
+    table = _table("name", "device", "capacity", "interface", "twin", "bench", CHECKED, numbers=["capacity"])
 
     def add(entry: Entry) -> None:
         device = load_device(entry.name)
         twin = device.twin
+        published = load_published(device.published) if device.published else None
         cells = device.identity.label, capacity_text(device.capacity_bytes), device.identity.interface
-        _row(table, _name(entry), *cells, twin and twin.kind, twin and twin.bench)
+        checked = checked_text(device, published)
+        _row(table, _name(entry), *cells, twin and twin.kind, twin and twin.bench, checked)
 
     return _filled(table, found, add)
 
@@ -180,6 +185,7 @@ def _print_device(console: Console, device: Device) -> None:
         _print_facts(console, stated_facts(published.identity, ratings))
         _print_ratings(console, ratings)
     if device.twin:
+        _print_facts(console, {CHECKED: checked_fact(device, published)})
         title = f"Twin ({device.twin.kind}, driven from {device.twin.bench})"
         _print_parameters(console, title, device.twin.parameters)
     if published:

@@ -14,6 +14,7 @@ from fathom.cli.fit import fit
 from fathom.cli.imports import export_file, import_file
 from fathom.cli.look_up import catalog_app, devices, methods_app
 from fathom.cli.measure import plan, resume, review, run, verify
+from fathom.cli.new_device import new_device
 from fathom.cli.option_groups import ungrouped
 from fathom.cli.others import export_results, import_results
 from fathom.cli.predict import calibrate, choose, size, sweep, validate, what_if
@@ -83,6 +84,7 @@ for function in (
 ):
     app.command(cls=Command)(ungrouped(function))
 app.command("what-if", cls=Command)(what_if)
+app.command("new-device", cls=Command)(ungrouped(new_device))
 app.command("import", cls=Command)(import_file)
 app.command("export", cls=Command)(export_file)
 app.command("import-results", cls=Command)(import_results)

@@ -17,11 +17,14 @@ from fathom.catalog import (
 from fathom.catalog.load import is_about
 from fathom.catalog.models import Device, Parameter, Published, PublishedRow, SpecRow
 from fathom.catalog.sheet import (
+    CHECKED,
     RATINGS,
     RESULTS,
     Column,
     Notes,
     capacity_text,
+    checked_fact,
+    checked_text,
     columns_of,
     identity_facts,
     number_text,
@@ -109,7 +112,7 @@ LISTED: Sequence[tuple[str, Callable[[SpecRow], float | None]]] = (
 
 
 CAPACITY = "capacity"
-HEADS = (CAPACITY, *(head for head, _ in LISTED))
+HEADS = (CAPACITY, *(head for head, _ in LISTED), CHECKED)
 
 
 def listed() -> list[Group]:
@@ -145,6 +148,8 @@ def _device_row(entry: Entry) -> tuple[ListRow, str]:
     published = load_published(device.published) if device.published else None
     ratings = [row for row in published.ratings if is_about(row, device)] if published else []
     figures = {CAPACITY: capacity_text(device.capacity_bytes)} | _key_ratings(ratings)
+    if checked := checked_text(device, published):
+        figures[CHECKED] = checked
     about = [row for row in published.rows if is_about(row, device)] if published else []
     sources = _sources(ratings, about)
     if published and not sources:
@@ -206,6 +211,8 @@ def _device_view(device: Device) -> EntryView:
     rows = [row for row in published.rows if is_about(row, device)] if published else []
     facts = {CAPACITY: capacity_text(device.capacity_bytes)} | identity_facts(device.identity)
     facts |= stated_facts(published.identity, ratings) if published else {}
+    if device.twin:
+        facts[CHECKED] = checked_fact(device, published)
     notes, sheets = Notes(), [*_rating_sheets(ratings, Notes()), *_result_sheets(rows, Notes())]
     for row in (*ratings, *rows):
         notes.number(row)

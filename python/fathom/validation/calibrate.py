@@ -20,6 +20,7 @@ from fathom.errors import FathomError, UsageError
 from fathom.load.workers import Workers
 from fathom.validation.cases import Case, cases_of
 from fathom.validation.comparison import error_of
+from fathom.validation.ratings import rated_cases
 from fathom.validation.search import ALONE, Floats, Sensitivity, fit
 from fathom.validation.trial import LIMITS, Limits, Measured
 from fathom.validation.validate import Job, Watch, in_parallel
@@ -64,7 +65,7 @@ def calibrate(
     limits: Limits = LIMITS,
     watch: Watch | None = None,
 ) -> Calibration:
-    """Fits the device to its calibration rows.
+    """Fits the device to its calibration rows; to the ratings of its data sheet where nobody has measured it.
 
     Raises:
         UsageError: the device has no twin, no calibrated parameter, or no calibration row that can be simulated.
@@ -81,14 +82,37 @@ def calibrate(
         raise UsageError(
             f"{device.name}: {zero[0]} is not above 0, but a fit scales its start", "give it a start above 0"
         )
-    cases = [case for case in cases_of(device) if case.may_be_fitted and case.trial]
+    rows = cases_of(device) or rated_cases(device)
+    cases = [case for case in rows if case.may_be_fitted and case.trial]
     if not start:
         raise UsageError(f'{device.name} has no parameter of basis "calibrated", so nothing can be fitted')
     if not cases:
         raise UsageError(
             f"{device.name} has no calibration row that can be simulated, so nothing can be fitted"
         )
-    return _Calibrator(device, cases, start, workers, seed, limits, watch).run()
+    return fit_to(device, cases, start, workers, seed, limits, watch)
+
+
+def fit_to(
+    device: Device,
+    cases: Sequence[Case],
+    start: Mapping[str, float],
+    workers: Workers,
+    seed: int = 1,
+    limits: Limits = LIMITS,
+    watch: Watch | None = None,
+    *,
+    most: Mapping[str, float] | None = None,
+    covered: float | None = None,
+) -> Calibration:
+    """Fits the parameters of `start`, from there, to the cases alone; none above its value in `most`.
+
+    `covered` is that of `Trial`.
+
+    Raises:
+        FathomError: the twin refuses the parameters it has.
+    """
+    return _Calibrator(device, cases, start, workers, seed, limits, watch, most or {}, covered).run()
 
 
 class _Calibrator:
@@ -101,6 +125,8 @@ class _Calibrator:
         seed: int,
         limits: Limits,
         watch: Watch | None,
+        most: Mapping[str, float],
+        covered: float | None,
     ) -> None:
         refuse_others(cases)
         self._device = device
@@ -111,7 +137,9 @@ class _Calibrator:
         self._seed = seed
         self._limits = limits
         self._watch = watch
-        self._dies = _dies(device)
+        # Above the number of dies a power budget means nothing, and a search would wander there.
+        self._most = {"programming_dies_max": _dies(device), **most}
+        self._covered = covered
         self._known: dict[tuple[float, ...], Floats | None] = {}
 
     def run(self) -> Calibration:
@@ -146,10 +174,9 @@ class _Calibrator:
         )
 
     def _round(self, name: str, value: float) -> float:
+        most = self._most.get(name, np.inf)
         if not self._whole(name):
-            return float(f"{value:.{DIGITS}g}")
-        # Above the number of dies a power budget means nothing, and a search would wander there.
-        most = self._dies if name == "programming_dies_max" else np.inf
+            return float(f"{min(value, most):.{DIGITS}g}")
         return float(min(max(round(value), 1), most))
 
     def _residuals(self, values: Floats) -> Floats | None:
@@ -176,7 +203,7 @@ class _Calibrator:
             for name, value in zip(self._names, values, strict=True)
         }
         label = f"set {len(self._known) + 1}: {case.name}"
-        return row_job(self._device, case, named, label, self._seed, self._limits)
+        return row_job(self._device, case, named, label, self._seed, self._limits, self._covered)
 
 
 def row_job(

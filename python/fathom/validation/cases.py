@@ -185,6 +185,11 @@ def published_jobs() -> dict[str, tuple[Job, str]]:
     return found
 
 
+def stated_case(device: Device, row: PublishedRow) -> Case:
+    """Returns the case of a row that states its I/O."""
+    return _case(device, row, {})
+
+
 def _case(device: Device, row: PublishedRow, jobs: Mapping[str, tuple[Job, str]]) -> Case:
     try:
         trial, remark = _trial(row, jobs)

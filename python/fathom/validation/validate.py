@@ -12,6 +12,7 @@ from fathom.errors import FathomError, UsageError
 from fathom.load.workers import Workers, as_they_end
 from fathom.validation.cases import Case, Trial
 from fathom.validation.comparison import Compared, compare_case, compare_system
+from fathom.validation.ratings import rated_cases
 from fathom.validation.systems import SystemCase, every_case
 from fathom.validation.trial import LIMITS, Limits, Measured, run_trial
 
@@ -48,7 +49,12 @@ def devices_to_validate(names: Sequence[str]) -> list[Device]:
             )
         if not every_case(device):
             systems = " or ".join(f"`fathom validate {name}`" for name in _systems_with(device.name))
-            raise UsageError(f"{device.name}: no published result was measured on it alone", systems or None)
+            rated = (
+                f"`fathom calibrate {device.name}` compares it with its ratings"
+                if rated_cases(device)
+                else None
+            )
+            raise UsageError(f"{device.name}: no published result was measured on it alone", systems or rated)
     return devices
 
 

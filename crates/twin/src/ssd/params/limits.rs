@@ -23,7 +23,7 @@ impl SsdParams {
     fn counts(&self) -> [(&'static str, u64, u64, u64); 27] {
         let n = u64::from;
         [
-            ("capacity_bytes", self.capacity_bytes, 1 << 22, 1 << 43),
+            ("capacity_bytes", self.capacity_bytes, 1 << 22, 1 << 50),
             ("slice_denominator", n(self.slice_denominator), 1, 65_536),
             ("command_slots", n(self.command_slots), 1, 65_535),
             ("gc_ahead_bytes", self.gc_ahead_bytes, 0, 1 << 40),

@@ -1,0 +1,137 @@
+"""Fits a drive's draft to its ratings: each rating sets one parameter, in an order that leaves earlier ones met.
+
+A search over all parameters at once would find the same: a maximum feels what limits it and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fathom.catalog.models import Device, Parameter, SpecRow
+from fathom.load.workers import Workers
+from fathom.new_device.draft import Draft
+from fathom.prediction.priors import shipped_priors
+from fathom.report.style import grouped
+from fathom.validation.calibrate import FittedParameter, fit_to, row_job
+from fathom.validation.cases import Case
+from fathom.validation.comparison import error_of
+from fathom.validation.ratings import PRECISION, Rating, cases_of_ratings
+from fathom.validation.trial import Measured
+from fathom.validation.validate import Watch, in_parallel
+
+UNITS = {"iops": "IOPS", "mbps": "MB/s", "latency_us": "us"}
+MET_PCT = 3.0
+"""Error up to which a rating counts as met: figures are rounded, and trials sampled."""
+
+
+@dataclass(frozen=True)
+class Met:
+    """A rating and what the twin makes of it."""
+
+    key: str
+    case: Case
+    rated: float
+    simulated: float
+    error_pct: float
+    parameter: str | None
+    """What the rating has set; None where it sets nothing."""
+    limited_by: str | None
+
+    @property
+    def met(self) -> bool:
+        """Whether the twin has the rating."""
+        return abs(self.error_pct) <= MET_PCT
+
+
+@dataclass(frozen=True)
+class Outside:
+    """A fitted value outside the range in which 80 % of its class are expected."""
+
+    parameter: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A drive that has been fitted to its ratings."""
+
+    device: Device
+    ratings: Sequence[Met]
+    outside: Sequence[Outside]
+
+
+def fit(
+    draft: Draft, ratings: SpecRow, workers: Workers, seed: int = 1, watch: Watch | None = None
+) -> Fitted:
+    """Fits the draft of a device to its ratings, and compares all of them in the end.
+
+    Raises FathomError where the twin refuses the parameters of the draft.
+    """
+    device = draft.device
+    for rating, case in cases_of_ratings(device, [ratings]):
+        if rating.key in draft.sets:
+            found = fit_to(
+                device,
+                [case],
+                _start(device, draft.sets[rating.key]),
+                workers,
+                seed,
+                watch=watch,
+                most=draft.most,
+                covered=PRECISION,
+            )
+            device = _with(device, rating, case, found.parameters[0])
+    cases = cases_of_ratings(device, [ratings])
+    jobs = [row_job(device, case, {}, case.name, seed, covered=PRECISION) for _, case in cases]
+    results = in_parallel(jobs, workers, watch)
+    met = [
+        _met(rating, case, one, draft.sets.get(rating.key))
+        for (rating, case), one in zip(cases, results, strict=True)
+    ]
+    return Fitted(device, met, _outside(draft.device, device))
+
+
+def _met(rating: Rating, case: Case, measured: Measured, parameter: str | None) -> Met:
+    rated, simulated = case.figures[rating.metric], measured.value(case.row, rating.metric)
+    error_pct = error_of(case.row, rated, simulated) or 0.0
+    return Met(rating.key, case, rated, simulated, error_pct, parameter, measured.limited_by)
+
+
+def _start(device: Device, name: str) -> dict[str, float]:
+    assert device.twin is not None
+    return {name: float(device.twin.parameters[name].value)}
+
+
+def _with(device: Device, rating: Rating, case: Case, one: FittedParameter) -> Device:
+    """Returns the device with what a rating has set; as it is where the rating does not feel the parameter."""
+    assert device.twin is not None
+    before = device.twin.parameters[one.name]
+    if not one.sensitivity.felt:
+        return device
+    rated = case.figures[rating.metric]
+    why = f"; {before.source}" if before.basis == "derived" else ""
+    new = Parameter(
+        value=int(one.after) if type(before.value) is int else one.after,
+        basis="calibrated",
+        source=f"{rating.workload}: rated {grouped(rated)} {UNITS[rating.metric]}{why}",
+    )
+    twin = device.twin.model_copy(update={"parameters": {**device.twin.parameters, one.name: new}})
+    return device.model_copy(update={"twin": twin})
+
+
+def _outside(drafted: Device, device: Device) -> list[Outside]:
+    """Returns the fitted values of an SSD outside their class's range, which is around the draft's assumptions."""
+    if drafted.twin is None or device.twin is None or drafted.twin.kind != "ssd":
+        return []
+    found = []
+    for name, one in device.twin.parameters.items():
+        start, width = drafted.twin.parameters[name], shipped_priors().parameters.get(name)
+        if one.basis != "calibrated" or width is None or isinstance(start.value, str):
+            continue
+        low, high = start.value / width.factor, start.value * width.factor
+        if start.basis == "assumed" and not low <= float(one.value) <= high:
+            found.append(Outside(name, float(one.value), low, high))
+    return found

@@ -1,0 +1,64 @@
+"""A new drive in a terminal: how well each rating is met, and what it has set. Computes nothing."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from fathom.new_device.files import CHECKED
+from fathom.new_device.fit import UNITS, Fitted, Met
+from fathom.new_device.make import Made
+from fathom.output.table import flush_table
+from fathom.output.text import signed_pct
+from fathom.report.style import grouped, plain
+
+
+def print_made(console: Console, made: Made) -> None:
+    """Prints ratings beside what the twin does, values outside their class, and how to go on."""
+    fitted = made.fitted
+    console.print(Text(fitted.device.identity.label, style="bold"))
+    _print_ratings(console, fitted)
+    for one in fitted.outside:
+        _print_dim(
+            console,
+            f"{one.parameter} is {one.value:.4g}, outside the {one.low:.4g} to {one.high:.4g} of its class: a wrong "
+            "rating, or a drive unlike its class",
+        )
+    for one in fitted.ratings:
+        if not one.met:
+            _print_dim(console, _missed(one))
+    _print_dim(console, CHECKED)
+    for path in made.paths:
+        console.print(f"written to {path}", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"fathom run four-corners twin:{fitted.device.name}", markup=False, highlight=False)
+
+
+def _missed(one: Met) -> str:
+    role = "not met" if one.parameter else "not met; no parameter was fitted to it"
+    return f"{one.key}: {role}. The twin is limited by: {one.limited_by or 'nothing that it names'}"
+
+
+def _print_ratings(console: Console, fitted: Fitted) -> None:
+    assert fitted.device.twin is not None
+    table = flush_table()
+    for column in ("rating", "rated", "simulated", "error", "has set", ""):
+        table.add_column(column, justify="right" if column in ("rated", "simulated", "error") else "left")
+    for one in fitted.ratings:
+        unit = next(text for metric, text in UNITS.items() if metric in one.case.figures)
+        parameter = fitted.device.twin.parameters.get(one.parameter or "")
+        table.add_row(
+            one.key,
+            Text.assemble(grouped(one.rated), (f" {unit}", "dim")),
+            grouped(one.simulated),
+            Text(signed_pct(one.error_pct), style="" if one.met else "yellow"),
+            f"{one.parameter} = {parameter.value:g}"
+            if parameter and not isinstance(parameter.value, str)
+            else "",
+            Text("" if one.parameter else "compared only", style="dim"),
+        )
+    console.print(table)
+
+
+def _print_dim(console: Console, text: str) -> None:
+    console.print(Padding(Text(plain(text), style="dim"), (0, 0, 0, 2), expand=False))

@@ -1,0 +1,281 @@
+"""A drive from its data sheet: what is read, what is refused unsimulated, what is filled in and fitted."""
+
+import io
+import json
+import sys
+import tomllib
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from documented import block
+from fathom import _core
+from fathom.catalog import CatalogError, load_device, load_published
+from fathom.catalog.sheet import checked_fact, checked_text
+from fathom.cli import app
+from fathom.errors import RefusedError, UsageError
+from fathom.load.workers import Workers
+from fathom.new_device.ask import ask_for_sheet
+from fathom.new_device.checks import problems
+from fathom.new_device.classes import classes
+from fathom.new_device.draft import draft, published_of
+from fathom.new_device.files import device_toml, published_toml
+from fathom.new_device.flash import flash_of
+from fathom.new_device.make import check, make
+from fathom.new_device.sheet import DataSheet, read_sheet
+from fathom.validation.ratings import rated_cases
+
+T = TypeVar("T")
+ACME = block("docs/how-to/new-device.md", "toml")
+DISK = """
+vendor = "Acme"
+model = "Platter"
+kind = "disk"
+capacity_gb = 24000
+interface = "SATA"
+seq_read_mbps = 285
+rpm = 7200
+platters = 10
+cache_mb = 512
+power_idle_w = 6
+source = "Acme Platter data sheet"
+"""
+
+
+class Here:
+    """Workers that simulate in this process, at once."""
+
+    def submit(self, function: Callable[..., T], /, *arguments: object) -> "Future[T]":
+        future: Future[T] = Future()
+        future.set_result(function(*arguments))
+        return future
+
+
+HERE: Workers = Here()
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("FATHOM_CATALOG", raising=False)
+    return tmp_path / "config/fathom"
+
+
+def sheet_of(text: str, tmp_path: Path, name: str = "sheet.toml") -> DataSheet:
+    path = tmp_path / name
+    path.write_text(text)
+    return read_sheet(path)
+
+
+def changed(tmp_path: Path, **keys: object) -> DataSheet:
+    """The sheet of the page with other values; None leaves a key out."""
+    document = {key: value for key, value in (tomllib.loads(ACME) | keys).items() if value is not None}
+    return sheet_of(json.dumps(document, indent=1), tmp_path, "sheet.json")
+
+
+def test_json_and_toml_say_the_same(tmp_path: Path) -> None:
+    assert changed(tmp_path) == sheet_of(ACME, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("keys", "text"),
+    [
+        ({"source": None}, 'key "source" is missing'),
+        ({"pcie_generation": None}, 'key "pcie_generation" is missing: 3 to 6'),
+        ({"nand": None}, 'key "nand" is missing: "TLC" or "QLC"'),
+        ({"nand": "TCL"}, 'nand: "TCL" is not one of TLC, QLC; did you mean "TLC"?'),
+        ({"seq_read_mbps": None, "rand_read_iops": None}, "too few ratings: seq_read_mbps, rand_read_iops"),
+        ({"seq_reed_mbps": 3}, 'unknown key "seq_reed_mbps"; did you mean "seq_read_mbps"?'),
+        ({"kind": "disk"}, 'interface: "PCIe" is none of a disk'),
+        ({"capacity_gb": "480 GB"}, 'capacity_gb: expected a number, found "480 GB"'),
+    ],
+)
+def test_a_sheet_that_is_not_whole_is_one_line_each(
+    tmp_path: Path, keys: dict[str, object], text: str
+) -> None:
+    with pytest.raises(CatalogError) as error:
+        changed(tmp_path, **keys)
+    (line,) = error.value.problems
+    assert text in line
+    assert line.startswith(f"{tmp_path / 'sheet.json'}:")
+
+
+def test_a_wrong_key_has_its_line(tmp_path: Path) -> None:
+    with pytest.raises(CatalogError, match=r"sheet.json:5: capacity_gb: expected a number above 0, found -1"):
+        changed(tmp_path, capacity_gb=-1)
+    with pytest.raises(CatalogError, match=r"sheet.toml:4: capacity_gb: expected a number above 0, found -1"):
+        sheet_of(ACME.replace("capacity_gb = 480", "capacity_gb = -1"), tmp_path)
+
+
+def test_text_that_is_no_json_is_refused_with_its_line(tmp_path: Path) -> None:
+    with pytest.raises(CatalogError, match=r"sheet\.json:2: not JSON"):
+        sheet_of('{"vendor": "Acme",\n', tmp_path, "sheet.json")
+
+
+@pytest.mark.parametrize(
+    ("keys", "key", "text"),
+    [
+        ({"seq_read_mbps": 9000}, "seq_read_mbps", "9,000 MB/s is above the 7,411 MB/s that PCIe Gen4 x4"),
+        ({"seq_write_mbps": 6000}, "seq_write_mbps", "exceed what 8 dies of 512 Gb can program, 1,680 MB/s"),
+        ({"rand_read_iops": 1_900_000}, "rand_read_iops", "1,900,000 of 4 KiB are 7,782 MB/s, above the"),
+        ({"rand_write_iops": 300_000}, "rand_write_iops", "above the sequential 900 MB/s"),
+        ({"tbw_tb": 438}, "tbw_tb", "1 drive writes a day for 5 years are 876 TB"),
+        ({"capacity_gb": 540, "tbw_tb": None}, "capacity_gb", "no whole number of dies gives 0.5401 TB"),
+        ({"capacity_gb": 60, "tbw_tb": None, "seq_write_mbps": 90, "rand_write_iops": 4000,
+          "rand_read_iops": 900_000}, "rand_read_iops", "pages that 1 dies of 512 Gb can sense"),
+    ],
+)  # fmt: skip
+def test_a_rating_that_no_such_drive_can_have_is_named(
+    tmp_path: Path, keys: dict[str, object], key: str, text: str
+) -> None:
+    found = problems(changed(tmp_path, **keys))
+    assert found[0].key == key
+    assert text in found[0].text
+    assert {one.key for one in found} == {key}
+
+
+def test_random_reads_of_a_disk_are_bounded_by_its_turns(tmp_path: Path) -> None:
+    (found,) = problems(sheet_of(DISK + "rand_read_iops = 1000\n", tmp_path))
+    assert str(found) == "rand_read_iops: 1,000 reads a second are more than 8 in a turn at 7200 rpm"
+
+
+def test_a_sheet_without_a_fault_has_no_problem(tmp_path: Path) -> None:
+    assert problems(sheet_of(ACME, tmp_path)) == []
+    assert problems(sheet_of(DISK, tmp_path)) == []
+
+
+def test_problems_are_found_before_anything_is_simulated_and_nothing_is_written(
+    tmp_path: Path, home: Path
+) -> None:
+    with pytest.raises(CatalogError, match="seq_read_mbps"):
+        check(changed(tmp_path, seq_read_mbps=9000), None, force=False)
+    assert not home.exists()
+
+
+@pytest.mark.parametrize(
+    ("capacity_gb", "dies"), [(3840, 32), (7680, 64), (6400, 64), (15360, 128), (25600, 256)]
+)
+def test_dies_are_a_power_of_two_of_the_largest_that_program_the_rated_writes(
+    tmp_path: Path, capacity_gb: int, dies: int
+) -> None:
+    sheet = changed(tmp_path, capacity_gb=capacity_gb, tbw_tb=None, seq_write_mbps=4000)
+    assert (flash_of(sheet).dies, flash_of(sheet).nand.die_gbit) == (dies, 1024)
+    fast = changed(tmp_path, capacity_gb=3840, tbw_tb=None, pcie_generation=5, seq_write_mbps=10_000)
+    assert flash_of(fast).nand.die_gbit == 512
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {},
+        {"pcie_generation": 5},
+        {"interface": "SATA", "pcie_generation": None, "seq_read_mbps": 540, "rand_read_iops": 90_000},
+        {"interface": "SAS", "pcie_generation": None, "seq_read_mbps": 1100, "rand_read_iops": 200_000},
+        {"nand": "QLC", "capacity_gb": 122_880, "tbw_tb": None},
+    ],
+)  # fmt: skip
+def test_the_twin_takes_what_is_filled_in_and_each_parameter_has_basis_and_source(
+    tmp_path: Path, keys: dict[str, object]
+) -> None:
+    device = draft(changed(tmp_path, **keys)).device
+    assert device.twin is not None
+    _core.ssd_parameters(device.twin_params_json())
+    assert {one.basis for one in device.twin.parameters.values()} == {"published", "derived", "assumed"}
+    assert all(one.source for one in device.twin.parameters.values())
+    written = tomllib.loads(device_toml(device))["twin"]["parameters"]
+    assert {name: one["value"] for name, one in written.items()} == {
+        name: one.value for name, one in device.twin.parameters.items()
+    }
+
+
+def test_where_the_link_bounds_sequential_writes_random_ones_set_the_flash(tmp_path: Path) -> None:
+    sata = {"interface": "SATA", "pcie_generation": None, "seq_read_mbps": 560, "rand_read_iops": 90_000}
+    bound = draft(changed(tmp_path, **sata, seq_write_mbps=530))
+    assert (bound.sets["seq_write_mbps"], bound.sets["rand_write_iops"]) == ("write_unit_ns", "program_us")
+    free = draft(changed(tmp_path, **sata, seq_write_mbps=300))
+    assert (free.sets["seq_write_mbps"], free.sets["rand_write_iops"]) == ("program_us", "over_provisioning")
+
+
+def test_rated_power_sets_what_a_program_takes(tmp_path: Path) -> None:
+    def energy(**keys: object) -> float:
+        twin = draft(changed(tmp_path, **keys)).device.twin
+        assert twin is not None
+        return float(twin.parameters["program_uj"].value)
+
+    assert energy(power_write_w=6) < energy(power_write_w=9)
+
+
+def test_ratings_are_kept_with_their_source(tmp_path: Path) -> None:
+    text = published_toml(published_of(sheet_of(ACME, tmp_path)))
+    (group,) = tomllib.loads(text)["spec"]
+    assert group["source"] == "Acme One data sheet, revision 3"
+    assert group["rows"][0]["rand_read_iops"] == 300_000
+
+
+def test_a_disk_is_made_found_by_name_and_marked_as_unchecked(tmp_path: Path, home: Path) -> None:
+    sheet = sheet_of(DISK, tmp_path)
+    made = make(sheet, check(sheet, None, force=False), HERE)
+    assert [path.relative_to(home) for path in made.paths] == [
+        Path("devices/acme-platter-24tb.toml"),
+        Path("published/acme-platter-24tb.toml"),
+    ]
+    (rating,) = made.fitted.ratings
+    assert (rating.key, rating.parameter, rating.met) == ("seq_read_mbps", "outer_mbps", True)
+    device = load_device("acme-platter-24tb")
+    assert device == made.fitted.device
+    assert device.twin is not None
+    assert device.twin.parameters["heads"].value == 20
+    assert device.twin.parameters["outer_mbps"].basis == "calibrated"
+    published = load_published("acme-platter-24tb")
+    assert checked_text(device, published) == "none"
+    assert checked_fact(device, published).endswith("calibrated on its data sheet alone")
+    assert [case.row.workload for case in rated_cases(device)] == ["rated-seq-read"]
+    with pytest.raises(RefusedError, match="exists; give --force"):
+        check(sheet, None, force=False)
+    assert check(sheet, None, force=True) == made.paths
+
+
+@pytest.mark.long
+def test_the_drive_of_the_page_meets_its_ratings_and_each_has_set_one_parameter(tmp_path: Path) -> None:
+    sheet = sheet_of(ACME, tmp_path)
+    made = make(sheet, check(sheet, None, force=False), HERE)
+    assert all(one.met for one in made.fitted.ratings)
+    assert [one.parameter for one in made.fitted.ratings] == [
+        "read_sense_us",
+        "write_ack_us",
+        "read_unit_ns",
+        "command_ns",
+        "program_us",
+        "over_provisioning",
+    ]
+
+
+def test_answers_at_a_terminal_make_the_sheet_and_its_text(tmp_path: Path) -> None:
+    document = tomllib.loads(DISK)
+    words = {
+        "vendor": "vendor", "model": "model", "kind, ssd or disk": "kind", "capacity in GB": "capacity_gb",
+        "interface: PCIe, SATA or SAS": "interface", "turns a minute": "rpm", "platters": "platters",
+        "cache in MB": "cache_mb", "sequential reads in MB/s": "seq_read_mbps",
+        "idle power in W": "power_idle_w", "source: document and revision": "source",
+    }  # fmt: skip
+    sheet, text = ask_for_sheet(lambda question: str(document.get(words.get(question, ""), "")))
+    assert sheet == sheet_of(DISK, tmp_path)
+    assert tomllib.loads(text) == document
+
+
+def test_without_a_sheet_and_a_terminal_the_command_says_what_to_give(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    with pytest.raises(UsageError, match="name a TOML or JSON file"):
+        app(["new-device"], standalone_mode=False)
+
+
+def test_every_class_is_like_a_device_of_the_catalogue_of_its_kind() -> None:
+    for one in classes().drive:
+        twin = load_device(one.like).twin
+        assert twin is not None
+        assert twin.kind == one.kind
