@@ -14,10 +14,12 @@ import pytest
 from typer.testing import CliRunner
 
 import synthetic
+from fathom.catalog import load_device
 from fathom.cli import app
 from fathom.compare.gate import parse_gate
 from fathom.compare.metrics import METRICS
 from fathom.errors import FathomError, UsageError
+from fathom.prediction.interval import order_chance, spread_of
 
 Made = Callable[..., Path]
 
@@ -234,6 +236,38 @@ def test_runs_that_are_no_repeats_are_not_taken_as_one_side(made: Made):
     done = fathom(f"{one},{other}", made("c", seed=3))
     assert done.returncode == 2
     assert "no repeats of one measurement" in done.stderr
+
+
+def of_twin(folder: Path, number: int, *, catalog: str | None = None, share: float = 1.0) -> Path:
+    """A run of the first or second synthetic twin, or of one with other parameters."""
+    own = synthetic.TWINS[number]
+    rates = [share * rate for rate in own.rates]
+    fake = replace(own, rates=rates, catalog=catalog or own.catalog)
+    path = folder / f"{number}-{share:g}-four-corners"
+    return synthetic.make_run(
+        path, [fake], measure_s=8, precondition_s=4, fill_s=4, seed=number + 1, notes=()
+    )
+
+
+def test_two_drives_twins_differ_with_the_chance_that_real_drives_do(tmp_path: Path):
+    sides = of_twin(tmp_path, 0), of_twin(tmp_path, 1, share=0.6)
+    found = rows(*sides)
+    read = found["4 KiB random read", "iops"]
+    assert read["verdict"] == "worse"
+    spreads = [spread_of(load_device(str(synthetic.TWINS[n].catalog)), 4096) for n in (0, 1)]
+    assert isinstance(read["base"], float)
+    assert isinstance(read["new"], float)
+    assert read["order_chance"] == order_chance(read["base"] / read["new"], *spreads)
+    assert found["4 KiB random read", "p99"]["order_chance"] is None
+    printed = fathom(*sides, "--metrics", "rate").stdout
+    assert "worse; real drives " in " ".join(printed.split())
+
+
+def test_one_drives_twin_with_other_parameters_has_no_such_chance(tmp_path: Path):
+    other = f"{synthetic.TWINS[0].catalog}?ecc_us=30"
+    found = rows(of_twin(tmp_path, 0), of_twin(tmp_path, 0, catalog=other, share=0.8))
+    assert found["4 KiB random write", "iops"]["verdict"] == "worse"
+    assert {row["order_chance"] for row in found.values()} == {None}
 
 
 def test_every_metric_is_known_by_a_name_that_a_limit_takes():

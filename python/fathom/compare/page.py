@@ -6,7 +6,7 @@ from itertools import groupby
 from fathom.analysis.finding import joined
 from fathom.compare.rows import Compared, Result, Row
 from fathom.compare.sides import Side
-from fathom.compare.words import answer, change, limits, meaning
+from fathom.compare.words import answer, asides, change, meaning
 from fathom.report.blocks import (
     Answer,
     Block,
@@ -155,7 +155,7 @@ def _row(row: Row) -> TableRow:
     why = (
         plain(row.why)
         or (f"{row.repeats_needed} repeats would decide" if row.repeats_needed else "")
-        or "; ".join(limits(row))
+        or "; ".join(asides(row))
     )
     verdict = Item(
         row.verdict.value,

@@ -43,6 +43,8 @@ class Row:
     why: str = ""
     repeats_needed: int | None = None
     gates: Sequence[tuple[Gate, Outcome]] = ()
+    order_chance: float | None = None
+    """How likely real drives differ in the same direction, 0..1; None where that is not known or nothing differs."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,7 @@ class _MetricPair:
     estimates: tuple[Estimate, Estimate] | None
     why: str
     unsettled: str
+    order_chance: float | None = None
 
 
 def compare_sides(
@@ -218,7 +221,15 @@ def _pair(
         why = f"not in {'base' if base is None else 'new'}"
     elif known is None:
         why = NO_INTERVAL
-    return _MetricPair(workload, metric, names, base, new, known, why, unsettled)
+    chance = _order_chance(theirs, own) if metric in (METRICS["iops"], METRICS["mbps"]) else None
+    return _MetricPair(workload, metric, names, base, new, known, why, unsettled, chance)
+
+
+def _order_chance(theirs: Cell, own: Cell) -> float | None:
+    """Returns how likely real drives have the order of two rates of I/O with fixed block sizes."""
+    if not theirs.value or not own.value:
+        return None
+    return own.order_chance(theirs) if own.value >= theirs.value else theirs.order_chance(own)
 
 
 def _is_lower_bound(point: Point, metric: Metric) -> bool:
@@ -276,4 +287,8 @@ def _row(pair: _MetricPair, confidence: float, level_pct: float, gates: Sequence
         for gate in gates
         if gate.metric in pair.names
     ]
-    return Row(pair.workload, pair.metric, pair.base, pair.new, found, said, pair.why, needed, outcomes)
+    differs = said in (Verdict.BETTER, Verdict.WORSE)
+    chance = pair.order_chance if differs else None
+    return Row(
+        pair.workload, pair.metric, pair.base, pair.new, found, said, pair.why, needed, outcomes, chance
+    )

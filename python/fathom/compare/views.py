@@ -9,7 +9,7 @@ from rich.text import Text
 
 from fathom.compare.gate import Outcome
 from fathom.compare.rows import Missing, Result, Row
-from fathom.compare.words import answer, change, limits, meaning, workload_of
+from fathom.compare.words import answer, asides, change, meaning, workload_of
 from fathom.output.table import flush_table
 from fathom.report.style import grouped, plain
 from fathom.statistics.differences import Verdict
@@ -62,8 +62,8 @@ def _figure(value: float | None) -> str:
 
 
 def _said(row: Row) -> str:
-    """Returns the verdict, or why there is none, and the limits that are not kept."""
-    return "; ".join([plain(row.why) or row.verdict.value, *limits(row)])
+    """Returns the verdict, or why there is none, and what is said beside it."""
+    return "; ".join([plain(row.why) or row.verdict.value, *asides(row)])
 
 
 def to_markdown(result: Result, context: Sequence[str]) -> str:
@@ -129,6 +129,7 @@ def _row_json(row: Row) -> dict[str, object]:
         "ratio_high": found.high if found else None,
         "verdict": row.verdict.value,
         "why": row.why or None,
+        "order_chance": row.order_chance,
         "repeats_needed": row.repeats_needed,
         "limits": [{"limit": gate.text, "outcome": outcome.value} for gate, outcome in row.gates],
     }

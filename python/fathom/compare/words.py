@@ -1,11 +1,10 @@
 """A comparison in sentences: the answer first, then what else differs and what its intervals mean."""
 
-from collections.abc import Sequence
-
 from fathom.analysis.finding import joined
 from fathom.compare.gate import Outcome
 from fathom.compare.rows import Result, Row
 from fathom.output.text import signed_pct
+from fathom.prediction.words import order_words
 from fathom.statistics.differences import Difference, Verdict
 
 MOST_NAMED = 4
@@ -78,6 +77,8 @@ def meaning(result: Result) -> list[str]:
         f"{Verdict.LEVEL.value.capitalize()}: the whole interval is within {result.level_pct:g} %. "
         f"{Verdict.UNKNOWN.value.capitalize()}: the interval includes no change.",
     ]
+    if any(row.order_chance is not None for row in result.rows):
+        texts.append("Real drives: how likely they differ the same way, by past misses of twins like these.")
     if needed := [row.repeats_needed for row in result.rows if row.repeats_needed]:
         least, most = min(needed), max(needed)
         many = f"{least}" if least == most else f"{least} to {most}"
@@ -85,6 +86,8 @@ def meaning(result: Result) -> list[str]:
     return texts
 
 
-def limits(row: Row) -> Sequence[str]:
-    """Returns the limits that a row misses or cannot decide, in words."""
-    return [f"{gate.text}: {outcome.value}" for gate, outcome in row.gates if outcome is not Outcome.KEPT]
+def asides(row: Row) -> list[str]:
+    """Returns what is said beside a verdict: how likely real drives show it, and the limits that are not kept."""
+    order = [] if row.order_chance is None else [f"real drives {order_words(row.order_chance)}"]
+    limits = [f"{gate.text}: {outcome.value}" for gate, outcome in row.gates if outcome is not Outcome.KEPT]
+    return [*order, *limits]

@@ -8,6 +8,15 @@ def range_words(spread: Spread) -> str:
     return f"−{100 * (1 - 1 / spread.factor):.0f} % to +{100 * (spread.factor - 1):.0f} %"
 
 
+MOST_SURE_PCT = 99
+"""No order is called likelier than this: past misses are too few."""
+
+
+def order_words(chance: float) -> str:
+    """Returns how likely measurements show an order, 0..1: `93 %`."""
+    return f"> {MOST_SURE_PCT} %" if 100 * chance > MOST_SURE_PCT else f"{100 * chance:.0f} %"
+
+
 def about_words(spread: Spread) -> str:
     """Returns which I/O a spread is about."""
     return f"blocks {spread.blocks}" if "KiB" in spread.blocks else f"blocks of {spread.blocks}"

@@ -16,11 +16,12 @@ from fathom._core import LARGE_BLOCK_BYTES
 from fathom.analysis.consistency import floor_of
 from fathom.analysis.finding import joined
 from fathom.catalog.models import Device
+from fathom.catalog.settings import split
 from fathom.columns.schema import Point
 from fathom.method.curve import is_point
 from fathom.method.method import AGAINST_ITS_DRIVE
 from fathom.output.text import many_of
-from fathom.prediction.interval import Spread, known_device, spread_of
+from fathom.prediction.interval import Spread, known_device, order_chance, spread_of
 from fathom.report import published
 from fathom.report.data import RunData
 from fathom.report.published import Lookup, Metric, Published
@@ -143,6 +144,19 @@ class Cell:
             return None
         device = self.column.twin_device
         return spread_of(device, self.point.block_bytes) if device else None
+
+    def order_chance(self, behind: "Cell") -> float | None:
+        """Returns how likely measurements show this cell's headline ahead of a lower one's, 0..1.
+
+        None where neither is a twin's, or where nothing is known of a twin's misses. None for one device's twin with
+        other parameters too: both miss alike.
+        """
+        both = (self, behind)
+        if any(cell.column.is_twin and not cell.spread for cell in both) or not behind.value:
+            return None
+        if len({split(cell.column.target.catalog or "")[0] for cell in both}) == 1:
+            return None
+        return order_chance((self.value or 0) / behind.value, self.spread, behind.spread)
 
     @property
     def margin(self) -> str:

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from fathom.analysis.findings import joined
 from fathom.analysis.settled import Unsettled
-from fathom.catalog.settings import split
-from fathom.prediction.interval import order_chance
+from fathom.prediction.words import order_words
 from fathom.report.blocks import Bar, Block, Card, Cards, KeyFigure, NoBar, Points, Prose, Section
 from fathom.report.comparison import Cell, Comparison, Corner
 from fathom.report.findings import FindingTexts, finding_texts, gate, ranked_of
@@ -17,8 +16,6 @@ from fathom.report.style import compact, grouped, plain
 ORDER = 10
 MANY = {"read": "reads", "write": "writes"}
 CALIBRATION = "calibration"
-MOST_SURE_PCT = 99
-"""No order is called likelier than this: past misses are too few."""
 SHOWN = 6
 """Sentences and cards that are shown before the rest is folded away."""
 
@@ -165,20 +162,8 @@ def _order(corner: Corner) -> str:
     if len(corner.ranking) < 2 or corner.level_with_best:
         return ""
     first, second = corner.ranking[:2]
-    if any(cell.column.is_twin and not cell.spread for cell in (first, second)) or _same_twin(first, second):
-        return ""
-    chance = order_chance((first.value or 0) / (second.value or 1), first.spread, second.spread)
-    return f"real drives: this order with {_percent(chance)}" if chance is not None else ""
-
-
-def _same_twin(one: Cell, other: Cell) -> bool:
-    """Returns whether both are one device's twin, with whatever parameters: they miss alike, so misses say nothing."""
-    names = [split(cell.column.target.catalog or "")[0] for cell in (one, other)]
-    return names[0] == names[1]
-
-
-def _percent(chance: float) -> str:
-    return f"> {MOST_SURE_PCT} %" if 100 * chance > MOST_SURE_PCT else f"{100 * chance:.0f} %"
+    chance = first.order_chance(second)
+    return f"real drives: this order with {order_words(chance)}" if chance is not None else ""
 
 
 def _expected(cell: Cell) -> tuple[float, float] | None:
