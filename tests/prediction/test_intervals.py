@@ -186,3 +186,8 @@ def test_the_page_on_predictions_has_the_present_counts():
         share, factor = f"{100 * found.share:.0f} %", f"{found.median_factor:.2f}"
         assert f"| {label} | {found.rows} | {found.held} | {share} | {factor} | {fixed} |" in page
     assert f"it held {whole.held} of {whole.rows} published figures" in (tree / "README.md").read_text()
+
+
+def test_a_twin_of_a_data_sheet_alone_has_no_interval():
+    assert spread_of(load_device("micron-9550-max-6.4tb"), 4096) is None
+    assert spread_of(load_device("samsung-pm9a3-7.68tb"), 4096) is not None

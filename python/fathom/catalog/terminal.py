@@ -49,6 +49,10 @@ from fathom.output.text import without_document
 
 _ROLE_STYLE = {"calibration": "cyan", "validation": "green", "context": "dim"}
 _BASIS_STYLE = {"published": "green", "derived": "cyan", "calibrated": "yellow", "assumed": "magenta"}
+MOST_COLUMNS = 11
+"""More columns of ratings than that do not fit into a terminal of 80."""
+IDENTIFYING = 2
+"""The first columns of ratings, capacity and form factor: of a single row the lines above say both."""
 _LEAST = {"note": 5, "form\nfactor": 6, "device": 12, "source": 20}
 
 
@@ -247,6 +251,8 @@ def _print_ratings(console: Console, rows: Sequence[SpecRow]) -> None:
     if not rows:
         return
     columns = columns_of(RATINGS, rows)
+    if len(rows) == 1 and len(columns) > MOST_COLUMNS:
+        columns = [column for column in columns if column not in RATINGS[:IDENTIFYING]]
     numbers = [_head(column) for column in columns if column.numeric]
     table = _table(*map(_head, columns), "note", numbers=numbers)
     notes = Notes()

@@ -17,6 +17,7 @@ from math import exp, log
 from statistics import median
 from typing import TYPE_CHECKING, Literal
 
+from fathom.catalog.sheet import DATA_SHEET
 from fathom.prediction.misses import DeviceMisses, Family, Miss, family_of, shipped_misses
 from fathom.statistics.conformal import bound
 
@@ -87,6 +88,8 @@ def spread_of(
 ) -> Spread | None:
     """Returns the spread of a device's twin; None without a twin, or where too little of its family is published.
 
+    None too for a twin of a data sheet alone: misses are those of twins that were fitted to measurements.
+
     Args:
         device: the device.
         block_bytes: of the I/O; None for several sizes.
@@ -96,7 +99,7 @@ def spread_of(
         CatalogError: the file of misses is wrong.
     """
     family = family_of(device)
-    if family is None:
+    if family is None or (device.twin and device.twin.bench == DATA_SHEET):
         return None
     if known is None:
         return _shipped_spread(device.name, family, blocks_of(block_bytes))

@@ -24,6 +24,7 @@ from fathom.catalog.load import CAPACITY_TOLERANCE, is_about
 from fathom.catalog.models import Device, PublishedRow, System
 from fathom.method.job import NS_PER_S, SentJob, read_job
 from fathom.method.method import parse_method
+from fathom.method.template import is_template
 
 Metric = Literal[
     "iops",
@@ -173,12 +174,14 @@ def cases_of(device: Device) -> list[Case]:
 def published_jobs() -> dict[str, tuple[Job, str]]:
     """Returns each published workload's job in a method, and the method's name. A curve counts by its maximum's job.
 
-    Methods through a file system are left out: their rows are of another path. Raises UsageError where a method file is
-    wrong.
+    Methods through a file system are left out: their rows are of another path. So are those that take their workload
+    from a trace. Raises UsageError where a method file is wrong.
     """
     found: dict[str, tuple[Job, str]] = {}
     for entry in entries("methods"):
-        method = parse_method(entry.text(), str(entry.file))
+        if is_template(text := entry.text()):
+            continue
+        method = parse_method(text, str(entry.file))
         for step in method.steps if method.file_system is None else ():
             if step.published:
                 found.setdefault(step.published, (step.job, entry.name))

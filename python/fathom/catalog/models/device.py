@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import prod
 from typing import Literal
 
 from pydantic import Field
@@ -13,6 +14,10 @@ from fathom.catalog.models.machine import Machine
 SYSTEM_KINDS = ("drive", "fabric", "cluster")
 """Kinds of twins that are systems of crate `twin`: a drive by its ratings, drives behind something."""
 SYSTEM_BLOCK_BYTES = 512
+SLICE_ROWS = 64
+"""Superblocks of a slice, at least: with fewer, cleaning has too few to choose from."""
+_ROW = ("planes_per_die", "nand_page_bytes", "pages_per_program", "channels", "dies_per_channel")
+"""Parameters whose product is what all dies program at once."""
 
 
 class DeviceIdentity(Strict):
@@ -108,8 +113,9 @@ class Device(Strict):
         Args:
             bench: name of the system to drive it from; the device's own bench if absent.
             sharing: devices that share the bench, this one included.
-            slice_bytes: most that an SSD's twin simulates of it, to a power of two of its capacity; a zoned one's zones
-                keep their size, so it is left as it is.
+            slice_bytes: most that an SSD's twin simulates of it, to a power of two of its capacity; more where that
+                holds fewer than `SLICE_ROWS` programs of every die. A zoned one's zones keep their size, so it is left
+                as it is.
 
         Raises:
             CatalogError: the device has no twin, or the bench is unknown.
@@ -127,7 +133,9 @@ class Device(Strict):
         values = values_of(self.twin.parameters)
         if slice_bytes and "slice_denominator" in values and "zone_bytes" not in values:
             least = 1 << max(0, -(-self.capacity_bytes // slice_bytes) - 1).bit_length()
-            values["slice_denominator"] = max(int(values["slice_denominator"]), least)
+            values["slice_denominator"] = max(
+                int(values["slice_denominator"]), min(least, _most_slices(self.capacity_bytes, values))
+            )
         return json.dumps(
             {"kind": self.twin.kind, "capacity_bytes": self.capacity_bytes, **values, "host": host}
         )
@@ -148,3 +156,9 @@ class Device(Strict):
             "drives": drives,
             "between": between,
         }
+
+
+def _most_slices(capacity_bytes: int, values: dict[str, bool | int | float | str]) -> int:
+    """Returns the largest power of two of slices that are still large enough."""
+    row_bytes = prod(int(values.get(name, 1)) for name in _ROW)
+    return 1 << (max(1, capacity_bytes // (SLICE_ROWS * row_bytes)).bit_length() - 1)
