@@ -4,10 +4,13 @@ Whatever a file, a drive, a host or a meter sends, a parser returns or refuses w
 `corpus/NAME` keeps samples, and every input that once broke the parser.
 """
 
+import os
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 import fathom
 from fathom import _core
@@ -15,11 +18,15 @@ from fathom.catalog.check import parse
 from fathom.catalog.load import load_device
 from fathom.catalog.settings import altered
 from fathom.errors import FathomError
+from fathom.fitting.chosen import Choice
+from fathom.fitting.io_streams import Cumulative, IoStream, cumulative
+from fathom.fitting.of_trace import filled_method
 from fathom.fleet import wire
 from fathom.fleet.agent import HostAgent
 from fathom.fleet.hosts import _read_hosts
 from fathom.imports import import_method
-from fathom.method.method import parse_method
+from fathom.method.method import Method, parse_method
+from fathom.method.template import Workloads, is_template
 from fathom.power.csv_file import CsvFile
 from fathom.power.meter import open_meter
 from fathom.power.source import MeterError
@@ -40,6 +47,8 @@ from fathom.targets.media_logs import MediaReader
 from fathom.targets.parse import parse_target
 from fathom.targets.purge import _namespaces, erase_of
 from fathom.traces.opening import FORMATS, open_trace
+from fathom.traces.prepare import prepare
+from fathom.traces.profile import characterise
 
 CATALOG = Path(fathom.__file__).parent / "catalog"
 CORPUS = Path(__file__).parent / "corpus"
@@ -118,6 +127,30 @@ def _trace(format: str, columns: str | None = None) -> Callable[[bytes], object]
     )
 
 
+def _used(data: bytes) -> object:
+    """A trace in CSV, as everything takes it that reads a trace to its end: its profile, streams and replay."""
+    path = Path(_USED) / "input.csv"
+    path.write_bytes(data)
+    found = cumulative(Choice(lambda: open_trace(path, "csv")), path.name)
+    with patch.dict(os.environ, XDG_CACHE_HOME=_USED):
+        prepared = prepare(open_trace(path, "csv"))
+    for made in (prepared, prepared.fill):
+        if made:
+            made.path.unlink()
+    return characterise(open_trace(path, "csv")), found.workload
+
+
+def _template(text: str) -> Method:
+    """A method that takes its workload from a trace."""
+    if not is_template(text):
+        return parse_method(text, "m.toml")
+    return filled_method(text, "m.toml", WORKLOADS, "two streams", quick=True)
+
+
+_USED = tempfile.mkdtemp(prefix="fathom-fuzz-")
+_READ, _WRITE = IoStream("read", 8192, False, 7), IoStream("write", 4096, True, 3)
+_BOTH = Cumulative((_READ, _WRITE), Counter(read=7, write=3), 0, 0).workload
+WORKLOADS = Workloads(_BOTH, [_READ.workload, _WRITE.workload], _BOTH)
 PARSERS: dict[str, Parser] = {
     "method": Parser(_of_text(lambda text: parse_method(text, "m.toml")), shipped="methods/*.toml"),
     "job": Parser(_of_text(lambda text: _core.Job(text, "job.json")), (_core.ParseError,)),
@@ -148,6 +181,16 @@ PARSERS: dict[str, Parser] = {
     "interval": Parser(lambda data: _core.Interval.from_bytes(data, 0), (_core.BackendError, ValueError)),
     "recording": Parser(_core.Recording.from_bytes, (_core.BackendError, ValueError)),
     **{f"trace-{format}": Parser(_trace(format)) for format in FORMATS},
+    **{
+        f"trace-packed-{packed}": Parser(
+            _of_file(
+                lambda path: sum(len(batch) for batch in open_trace(path, "csv").batches()), f"input.{packed}"
+            )
+        )
+        for packed in ("gz", "bz2", "zst", "lz4")
+    },
+    "trace-used": Parser(_used),
+    "template": Parser(_of_text(_template), shipped="methods/snia-rwsw-*.toml"),
     "trace-columns": Parser(_of_text(lambda text: _core.TraceReader("csv", text)), (_core.ParseError,)),
     "trace-detect": Parser(_core.trace_format),
     "results-fio-json": Parser(_results(Format.FIO_JSON)),

@@ -19,7 +19,7 @@ MINUTE_S = 60
 ASKED_S = os.environ.get("FATHOM_FUZZ_SECONDS")
 SEED = os.environ.get("FATHOM_FUZZ_SEED", "1")
 SMALL = {
-    *("duration", "need", "size", "setting", "target", "power-option", "media-logs", "published"),
+    *("duration", "need", "size", "setting", "target", "power-option", "media-logs", "published", "template"),
     *("journal", "manifest", "host-answer", "host-call"),
     *("results-fio-log", "results-fio-latency-log", "results-fio-histogram-log"),
 }

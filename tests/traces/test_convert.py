@@ -7,15 +7,17 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from samples import EXPECTED, SAMPLES
 from test_formats import of_text, read
 
 from fathom.errors import RefusedError, UsageError
-from fathom.traces.batch import NO_NAME, Batch
+from fathom.traces.batch import NO_NAME, Batch, Findings
 from fathom.traces.convert import convert
 from fathom.traces.opening import open_trace
+from fathom.traces.parquet import ParquetWriter
 
 
 def fathom(*arguments: str, cwd: Path, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
@@ -142,3 +144,32 @@ def test_a_parquet_trace_without_threads_and_cpus_is_still_read(tmp_path: Path):
     same(before, after, ("issue_ns", "latency_ns", "offset_bytes", "size_bytes", "operation", "process"))
     assert set(before.cpu.tolist()) == {1}
     assert set(after.cpu.tolist()) == set(after.pid.tolist()) == {NO_NAME}
+
+
+def test_what_has_been_read_of_a_parquet_trace_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("fathom.traces.parquet._ROWS", 1 << 14)
+    monkeypatch.setattr("fathom.traces.parquet._READ_ROWS", 1 << 13)
+    drawn, rows, groups = np.random.default_rng(1), 1 << 14, 24
+    none = np.zeros(rows, np.uint32)
+    with ParquetWriter(tmp_path / "long.parquet") as writer:
+        for group in range(groups):
+            batch = Batch(
+                issue_ns=np.arange(group * rows, (group + 1) * rows, dtype=np.uint64),
+                latency_ns=drawn.integers(0, 1 << 60, rows, np.uint64),
+                offset_bytes=drawn.integers(0, 1 << 60, rows, np.uint64),
+                size_bytes=np.full(rows, 4096, np.uint64),
+                operation=np.zeros(rows, np.uint8),
+                flags=np.zeros(rows, np.uint8),
+                device=none,
+                process=none,
+                pid=none,
+                cpu=none,
+            )
+            writer.write(batch, ["d"], ["p"])
+        writer.finish("long", "csv", Findings())
+    size_bytes = (tmp_path / "long.parquet").stat().st_size
+    assert size_bytes > 12 * groups * rows
+    before = pa.total_allocated_bytes()
+    kept = [pa.total_allocated_bytes() - before for _ in open_trace(tmp_path / "long.parquet").batches()]
+    assert len(kept) == 2 * groups
+    assert max(kept) < size_bytes / 4

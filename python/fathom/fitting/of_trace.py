@@ -57,19 +57,33 @@ def _of_template(text: str, file: str, replay: Replay, *, quick: bool) -> tuple[
     found = cumulative(
         Choice(lambda: open_trace(replay.trace), replay.device, replay.align_bytes), trace.name
     )
-    head = tomllib.loads(text)
-    shortened_by = float(head.get("quick", {}).get("divide_times_by", 1)) if quick else 1.0
     whole = found.workload
     workloads = Workloads(
         whole,
         [stream.workload for stream in found.streams],
-        _replayed(trace.name, replay, shortened_by) if replayed else whole,
+        _replayed(trace.name, replay, _shortened_by(text) if quick else 1.0) if replayed else whole,
     )
-    document = filled_in(text, file, workloads)
-    document["source"] = f"{document.get('source', '')}; the workload: {_source(trace.name, found)}"
-    return parse_method(json.dumps(document), f"{Path(file).stem}.json", quick=quick), _notes(
+    return filled_method(text, file, workloads, _source(trace.name, found), quick=quick), _notes(
         trace.name, found
     )
+
+
+def filled_method(text: str, file: str, workloads: Workloads, source: str, *, quick: bool = False) -> Method:
+    """Returns the method that a template becomes; `source` says what the workload is. Raises UsageError."""
+    document = filled_in(text, file, workloads)
+    document["source"] = f"{document.get('source', '')}; the workload: {source}"
+    try:
+        text = json.dumps(document)
+    except TypeError as error:
+        raise UsageError(f"{file}: a date or time is no value of a method", "write it as text") from error
+    return parse_method(text, f"{Path(file).stem}.json", quick=quick)
+
+
+def _shortened_by(text: str) -> float:
+    """Returns by what `quick` divides times; what is no number is left to the parser of methods."""
+    quick = tomllib.loads(text).get("quick")
+    found = quick.get("divide_times_by") if isinstance(quick, dict) else None
+    return float(found) if isinstance(found, int | float) and found > 0 else 1.0
 
 
 def _replayed(name: str, replay: Replay, shortened_by: float) -> Workload:

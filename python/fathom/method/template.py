@@ -5,6 +5,7 @@ A step with `of = "streams"` has steps of its own, which are repeated for each I
 out where the workload has no such operation.
 """
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 TRACE = "trace"
 STREAMS = "streams"
+_MULTIPLE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?)x")
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def _uses(steps: object) -> Iterator[str]:
 def filled_in(text: str, file: str, workloads: Workloads) -> "dict[str, JsonValue]":
     """Returns the method that a template becomes. Raises UsageError for a use of the trace that there is not."""
     document: dict[str, JsonValue] = tomllib.loads(text)
-    document["steps"] = list(_steps(document["steps"], file, workloads, None))
+    document["steps"] = list(_steps(document.get("steps"), file, workloads, None))
     return document
 
 
@@ -131,11 +133,15 @@ def _job(job: "Table", workload: Workload) -> "dict[str, JsonValue]":
     """
     done = {**workload.job, **{key: value for key, value in job.items() if key != TRACE}}
     until = done.get("until")
-    if isinstance(until, dict) and isinstance(written := until.get("written"), str) and workload.written < 1:
+    if isinstance(until, dict) and "written" in until and workload.written < 1:
         others = {key: value for key, value in until.items() if key != "written"}
-        done["until"] = {**_volume(written, workload.written), **others}
+        done["until"] = {**_volume(until["written"], workload.written), **others}
     return done
 
 
-def _volume(written: str, share: float) -> "dict[str, JsonValue]":
-    return {"volume": f"{float(written.removesuffix('x')) / share:.4g}x"} if share else {}
+def _volume(written: "JsonValue", share: float) -> "dict[str, JsonValue]":
+    """Returns the end by volume; what is no multiple stays, and the parser of methods refuses it."""
+    if not share:
+        return {}
+    times = _MULTIPLE.fullmatch(written) if isinstance(written, str) else None
+    return {"volume": f"{float(times[1]) / share:.6f}x"} if times else {"written": written}

@@ -80,10 +80,12 @@ class ParquetWriter:
             path,
             SCHEMA,
             compression="zstd",
-            compression_level=3,
+            compression_level=1,
             use_dictionary=["size_bytes", *_NAMED, *_LATER],  # pyright: ignore[reportArgumentType]
             column_encoding={name: "DELTA_BINARY_PACKED" for name in (*_PACKED, "offset_bytes")},
             write_page_checksum=True,
+            # Least and greatest cost a quarter of the writing, and only times are looked up by them.
+            write_statistics=["issue_ns"],  # pyright: ignore[reportArgumentType]
         )
         self._waiting: list[pa.RecordBatch] = []
         self._rows = 0
@@ -137,7 +139,10 @@ class ParquetTrace:
         self._path = path
         try:
             named = [name for name in _NAMED if name in pq.read_schema(path).names]
-            self._file = pq.ParquetFile(path, read_dictionary=named, page_checksum_verification=True)
+            # Read ahead, pyarrow keeps every row group that it has read until the end.
+            self._file = pq.ParquetFile(
+                path, read_dictionary=named, page_checksum_verification=True, pre_buffer=False
+            )
         except (OSError, ValueError, pa.ArrowException) as error:
             raise UsageError(f"{path}: cannot be read: {error}", "check the file") from error
         own = {field.name: field.type for field in SCHEMA}
@@ -195,7 +200,9 @@ class ParquetTrace:
         """Returns a column that the file may lack."""
         if name not in self._columns:
             return np.full(rows.num_rows, NO_NAME, np.uint32)
-        return rows.column(name).fill_null(-1).to_numpy(zero_copy_only=False).view(np.uint32)
+        column = rows.column(name)
+        filled = column.fill_null(-1) if column.null_count else column
+        return filled.to_numpy(zero_copy_only=False).view(np.uint32)
 
     def _findings(self) -> Findings:
         stored = (self._file.metadata.metadata or {}).get(_KEY)
