@@ -20,6 +20,7 @@ LAYERS = (
     "capture",
     "method",
     "runs",
+    "store",
     "load",
     "fleet",
     "analysis",

@@ -34,6 +34,7 @@ NOT_RUN = {
     "fathom run mine.toml file:scratch.bin --size 4GiB --quick": "writes 4 GiB",
     "fathom serve": "serves until it is ended: tests/serve",
     "fathom serve --listen 0.0.0.0:8765 --token new": "the same",
+    "fathom store init postgresql://db.example.org/fathom --data s3://bench/fathom": "needs servers: tests/store",
     "fathom validate": "tests/validation has every twin",
     "fathom validate --json > errors.json": "the same",
     "fathom validate --gate": "the same",

@@ -10,34 +10,15 @@ import pyarrow as pa
 import pytest
 
 from fathom.runs import index as index_module
-from fathom.runs.document import MethodRecord, RunDocument, TargetRecord
+from fathom.runs.document import RunDocument
 from fathom.runs.home import run_directories
 from fathom.runs.index import FOLDER, LIST, look
 from fathom.runs.listing import runs_table
 from fathom.runs.manifest import Manifest
 from fathom.runs.query import query
-from fathom.runs.whole import write_whole
+from small_runs import add
 
 SQL = "select run, iops from points order by run, iops"
-
-
-def add(home: Path, number: int, *rates: float, repeat_of: str | None = None) -> Path:
-    """Writes a run that has ended, with a point for each rate."""
-    run = home / f"20260101-000000-short-{number:04x}"
-    document = RunDocument(
-        id=run.name,
-        created="2026-01-01T00:00:00Z",
-        status="complete",
-        seed=number,
-        repeat_of=repeat_of,
-        method=MethodRecord(name="short", title="Short", source="", text="", parsed={"steps": []}),
-        targets=[TargetRecord(name="null:", kind="null", label="null", capacity_bytes=1 << 30)],
-    )
-    rows = [
-        {"target": "null:", "step": "read", "workload": "read", "op": "read", "iops": one} for one in rates
-    ]
-    write_whole(run, document, {"points": rows})
-    return run
 
 
 def rates() -> list[tuple[str, float]]:

@@ -21,6 +21,7 @@ from fathom.cli.predict import calibrate, choose, size, sweep, validate, what_if
 from fathom.cli.recommend import recommend
 from fathom.cli.results import check, query, report, runs
 from fathom.cli.serve import serve
+from fathom.cli.store import store_app
 from fathom.cli.supervise import report_to_terminal
 from fathom.cli.traces import characterise, trace_app
 from fathom.errors import DamageWarning, ExitCode, FathomError, UnverifiedWarning
@@ -59,6 +60,7 @@ def _every_command(
 app.add_typer(methods_app, name="methods")
 app.add_typer(catalog_app, name="catalog")
 app.add_typer(trace_app, name="trace")
+app.add_typer(store_app, name="store")
 for function in (
     review,
     run,

@@ -8,6 +8,7 @@ import typer
 
 from fathom.cli.options import AsJson
 from fathom.cli.output import print_json, stderr, stdout
+from fathom.cli.store import StoreOption, finding
 
 if TYPE_CHECKING:
     from fathom.compare.gate import Gate
@@ -62,6 +63,7 @@ def compare(
     as_markdown: Annotated[
         bool, typer.Option("--markdown", help="print Markdown for a pull request")
     ] = False,
+    store: StoreOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare runs with a base; with limits, a gate for CI."""
@@ -84,19 +86,20 @@ def compare(
         if path:
             check_output(path)
     base_name, names = _sides(runs, against, (PUBLISHED, LAST_GOOD))
-    news = [read_side(name) for name in names]
-    if base_name == LAST_GOOD:
-        if len(news) > 1:
-            raise UsageError("--against last-good takes one run", "compare one run at a time")
-        found = last_good(news[0])
-        if found is None:
-            if ended := unfinished(news[0]):
-                raise UsageError(f"{ended[0]}, so it is no base", "begin with a run that ended well")
-            keep(news[0])
-            print(f"no last good run of this method and target yet: {names[0]} is it from now on")
-            return
-        base_name = found
-    base = None if base_name == PUBLISHED else read_side(base_name)
+    with finding(store) as finder:
+        news = [read_side(name, finder) for name in names]
+        if base_name == LAST_GOOD:
+            if len(news) > 1:
+                raise UsageError("--against last-good takes one run", "compare one run at a time")
+            found = last_good(news[0])
+            if found is None:
+                if ended := unfinished(news[0]):
+                    raise UsageError(f"{ended[0]}, so it is no base", "begin with a run that ended well")
+                keep(news[0])
+                print(f"no last good run of this method and target yet: {names[0]} is it from now on")
+                return
+            base_name = found
+        base = None if base_name == PUBLISHED else read_side(base_name, finder)
     results = [compare_sides(base, new, chosen, gates, level) for new in news]
     contexts = [context_of(base, new) for new in news]
     if as_json:

@@ -9,6 +9,7 @@ import typer
 
 from fathom.cli.options import AsJson, PriceList
 from fathom.cli.output import one_form, print_json, stdout
+from fathom.cli.store import StoreOption, finding, opened, report_path
 
 
 class EditionName(StrEnum):
@@ -28,39 +29,45 @@ def report(
     edition: Annotated[
         EditionName, typer.Option(help="all of it, or the answer, notes and provenance for print")
     ] = EditionName.FULL,
+    store: StoreOption = None,
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print the points as CSV instead")] = False,
 ) -> None:
     """Write one offline HTML report from run directories alone."""
-    from fathom.report import REPORT, Edition, runs_csv, runs_json, write_html
-    from fathom.runs.home import find_run
+    from fathom.report import Edition, runs_csv, runs_json, write_html
     from fathom.sizing.files import read_prices
 
     one_form(as_json, as_csv)
-    paths = [find_run(name) for name in runs]
+    with finding(store) as finder:
+        paths = [finder.find(name) for name in runs]
     if as_json:
         print_json(runs_json(paths, pool=pool))
     elif as_csv:
         print(runs_csv(paths), end="")
     else:
         chosen = Edition(edition.value)
-        path = out or paths[0] / REPORT
+        path = out or report_path(paths[0], store)
         print(write_html(paths, path, prices=read_prices(prices), pool=pool, edition=chosen))
 
 
-def runs(as_json: AsJson = False) -> None:
-    """Every run in the home of all runs."""
+def runs(store: StoreOption = None, as_json: AsJson = False) -> None:
+    """Every run in the home of all runs, or in a store."""
     from fathom.runs.home import runs_home
     from fathom.runs.listing import runs_table
     from fathom.runs.terminal import print_runs
 
-    home = runs_home()
-    table = runs_table(home, left_out=_say)
+    if store:
+        with opened(store) as one:
+            table, place, of = one.runs_table(), store, {}
+    else:
+        home = runs_home()
+        table, place = runs_table(home, left_out=_say), str(home)
+        of = {name: {"path": f"{home}/{name}"} for name in table["run"].to_pylist()}
     if as_json:
-        rows = [{**row, "path": str(home / row["run"])} for row in table.to_pylist()]
+        rows = [{**row, **of.get(row["run"], {})} for row in table.to_pylist()]
         print_json({"schema": "fathom-run-list/1", "runs": rows})
     else:
-        print_runs(stdout(), table)
+        print_runs(stdout(), table, place)
 
 
 def query(
@@ -70,6 +77,7 @@ def query(
             help="one statement over runs, points, streams, intervals, latency, telemetry", metavar="SQL"
         ),
     ],
+    store: StoreOption = None,
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print CSV instead")] = False,
 ) -> None:
@@ -78,7 +86,13 @@ def query(
     from fathom.runs.terminal import json_rows, print_csv, print_result
 
     one_form(as_json, as_csv)
-    table = run_query(sql, left_out=_say)
+    if store:
+        from fathom.store.query import query as query_store
+
+        with opened(store) as one:
+            table = query_store(sql, one)
+    else:
+        table = run_query(sql, left_out=_say)
     if as_json:
         print_json({"schema": "fathom-query/1", "rows": json_rows(table)})
     elif as_csv:

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fathom.analysis.settled import Unsettled
-from fathom.errors import FathomError, UsageError
+from fathom.errors import UsageError
 from fathom.report.comparison import Cell, Column, Comparison, Corner, compare
 from fathom.report.data import RunData, load
 from fathom.report.findings import gate
-from fathom.runs.document import RunDocument
-from fathom.runs.home import find_run
-from fathom.runs.index import look
+from fathom.runs.finder import LOCAL, Finder
 from fathom.runs.layout import RUN
 
 PUBLISHED = "published"
@@ -44,13 +42,13 @@ class Match:
     new: Column
 
 
-def read_side(text: str) -> Side:
+def read_side(text: str, finder: Finder = LOCAL) -> Side:
     """Reads a side from run names with commas between them.
 
     A single name stands for all repeats of its run. Raises UsageError for names that match no run and for runs that are
     no repeats of each other, FathomError for runs that cannot be read.
     """
-    paths = _paths(text)
+    paths = _paths(text, finder)
     runs = [load(path) for path in paths]
     comparison = compare(runs, pool=len(paths) > 1)
     if len(runs) > 1 and any(column.repeats < len(runs) for column in comparison.columns):
@@ -61,38 +59,12 @@ def read_side(text: str) -> Side:
     return Side(text, comparison, dict(gate(comparison)))
 
 
-def _paths(text: str) -> list[Path]:
+def _paths(text: str, finder: Finder) -> list[Path]:
     names = [text] if (Path(text) / RUN).exists() else [name for name in text.split(",") if name]
     if not names:
         raise UsageError("a side of the comparison names no run", "`fathom runs` lists the runs")
-    paths = [find_run(name) for name in names]
-    return paths if len(paths) > 1 else _with_repeats(paths[0])
-
-
-def _with_repeats(path: Path) -> list[Path]:
-    """Returns the run and, where it was made with `--repeats`, all of its series in the same folder, oldest first."""
-    document = RunDocument.load(path)
-    first = document.repeat_of or document.id
-    own, home = path.resolve().name, path.resolve().parent
-    index = look(home, take_up=False)
-    names, firsts = (index.facts[column].to_pylist() for column in ("run", "repeat_of"))
-    listed = [name for name, one in zip(names, firsts, strict=True) if one == first]
-    opened = [
-        one.name
-        for one in index.others
-        if f"-{document.method.name}-" in one.name and _first_of(one) == first
-    ]
-    others = [home / name for name in (*listed, *opened) if name != own]
-    return sorted([path, *others], key=lambda one: one.name)
-
-
-def _first_of(path: Path) -> str | None:
-    """Returns the id of the first run of a series; None for a run that cannot be read, and so is no repeat."""
-    try:
-        document = RunDocument.load(path)
-    except FathomError:
-        return None
-    return document.repeat_of
+    paths = [finder.find(name) for name in names]
+    return paths if len(paths) > 1 else finder.repeats(paths[0])
 
 
 def matches(base: Side | None, new: Side) -> list[Match]:

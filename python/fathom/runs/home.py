@@ -2,6 +2,7 @@
 
 import os
 import secrets
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -48,17 +49,25 @@ def find_run(text: str) -> Path:
         return path
     if path.is_dir() and path.name != text:
         raise UsageError(f"{text}: a folder without run.json, so not a run", "`fathom runs` lists the runs")
-    runs = run_directories()
+    home = runs_home()
+    return home / chosen(text, [run.name for run in run_directories()], str(home))
+
+
+def chosen(text: str, runs: Sequence[str], place: str) -> str:
+    """Returns the one of some runs that an id, a unique part of an id, or `last` names.
+
+    Raises UsageError when none or several match.
+    """
     if not runs:
-        raise UsageError(f"no run {text!r}: no runs in {runs_home()} yet", FIRST_RUN)
+        raise UsageError(f"no run {text!r}: no runs in {place} yet", FIRST_RUN)
     if text == "last":
         return runs[-1]
-    matches = [run for run in runs if text in run.name]
-    if len(matches) == 1:
-        return matches[0]
+    matches = [run for run in runs if text in run]
+    if text in runs or len(matches) == 1:
+        return text if text in runs else matches[0]
     if matches:
-        names = ", ".join(run.name for run in matches[-3:])
+        names = ", ".join(matches[-3:])
         raise UsageError(
             f"run {text!r} is not unique: {len(matches)} runs match ({names})", "name one in full"
         )
-    raise UsageError(f"no run {text!r} in {runs_home()}", "`fathom runs` lists the runs")
+    raise UsageError(f"no run {text!r} in {place}", "`fathom runs` lists the runs")

@@ -1,6 +1,6 @@
 """SQL over all runs: DuckDB views on the runs' Parquet files, and on what the index has of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -33,7 +33,7 @@ def query(sql: str, left_out: Callable[[str], None] = lambda text: None) -> pa.T
 def _answer(sql: str, home: Path, left_out: Callable[[str], None]) -> pa.Table:
     with TemporaryDirectory(prefix="fathom-query-") as scratch, duckdb.connect(":memory:") as connection:
         check_asks(connection, sql)
-        named = _tables_named(sql, connection)
+        named = views_named(sql, connection, {"runs", *TABLES})
         index = look(home) if named & {"runs", "points"} else None
         sources = Sources(left_out)
         opened: list[Path] = []
@@ -64,15 +64,14 @@ def _answer(sql: str, home: Path, left_out: Callable[[str], None]) -> pa.Table:
         return relation.to_arrow_table()
 
 
-def _tables_named(sql: str, connection: duckdb.DuckDBPyConnection) -> set[str]:
+def views_named(sql: str, connection: duckdb.DuckDBPyConnection, views: Set[str]) -> set[str]:
     """Returns the views that a statement reads; all of them where the parser does not say."""
-    views = {"runs", *TABLES}
     for name in views:
         connection.execute(f"create table {name} (run varchar)")
     try:
         named = connection.get_table_names(sql)
     except duckdb.Error:
-        named = views
+        named = set(views)
     for name in views:
         connection.execute(f"drop table {name}")
     return named & views

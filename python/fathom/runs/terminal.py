@@ -19,10 +19,10 @@ ROWS_SHOWN = 200
 GAP = 2
 
 
-def print_runs(console: "Console", table: pa.Table) -> None:
-    """Prints one line per run, newest first."""
+def print_runs(console: "Console", table: pa.Table, place: str) -> None:
+    """Prints one line per run of a place, newest first."""
     if table.num_rows == 0:
-        console.print(_no_runs(), highlight=False, markup=False)
+        console.print(_no_runs(place), highlight=False, markup=False)
         return
     rows = [("run", "status", "points", "targets")]
     for row in reversed(table.select(["run", "status", "quick", "points", "targets"]).to_pylist()):
@@ -31,11 +31,11 @@ def print_runs(console: "Console", table: pa.Table) -> None:
     head, *lines = row_lines(rows, console.width, gap=GAP, right=2)
     console.print(head, style="dim", highlight=False, soft_wrap=True)
     console.file.write("\n".join([*lines, ""]))
-    console.print(f"in {runs_home()}", style="dim", highlight=False)
+    console.print(f"in {place}", style="dim", highlight=False)
 
 
-def _no_runs() -> str:
-    return f"no runs in {runs_home()} yet; {FIRST_RUN}"
+def _no_runs(place: str) -> str:
+    return f"no runs in {place} yet; {FIRST_RUN}"
 
 
 def print_result(console: "Console", table: pa.Table) -> None:
@@ -49,7 +49,7 @@ def print_result(console: "Console", table: pa.Table) -> None:
         hint = (
             '`fathom runs` lists the runs, `fathom query "describe points"` the columns of a view'
             if run_directories()
-            else _no_runs()
+            else _no_runs(str(runs_home()))
         )
         console.print(f"no rows; {hint}", highlight=False, markup=False)
         return

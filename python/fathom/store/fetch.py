@@ -1,0 +1,73 @@
+"""Runs of a store as directories in the user's cache, where every other command reads them."""
+
+import hashlib
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from fathom.errors import FathomError
+from fathom.runs.check import check
+from fathom.runs.checksums import FileSum
+from fathom.runs.files import write_errors_named
+from fathom.runs.layout import MANIFEST
+from fathom.store.address import Address
+
+_NAME = re.compile(r"(?:[\w@#+=,~-][\w.@#+=,~-]*/)*[\w@#+=,~-][\w.@#+=,~-]*")
+"""Names of a run's files: nothing that leads out of its directory, nothing hidden."""
+
+
+def cache_of(address: Address) -> Path:
+    """Returns the folder with the runs of a store that were fetched."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    key = hashlib.sha256(address.catalogue.encode()).hexdigest()[:16]
+    return cache / "fathom" / "store" / key
+
+
+def fetched(cache: Path, name: str, manifest: str, parts: Iterable[tuple[str, bytes]]) -> Path:
+    """Returns the directory of a run in the cache, written from `parts` where it is not there as `manifest` says.
+
+    Raises FathomError where what came is not the run that was added.
+    """
+    if not _NAME.fullmatch(name) or "/" in name:
+        raise FathomError(f"run {name!r}: not the name of a run", "ask who added it to the store")
+    run = cache / name
+    if _is_same(run, manifest):
+        return run
+    building = cache / f".{name}.{secrets.token_hex(4)}.new"
+    with write_errors_named(run):
+        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            _write(building, name, parts)
+            if not (_is_same(building, manifest) and check(building).whole):
+                raise FathomError(
+                    f"run {name}: what the store has is not the run that was added", "add it again elsewhere"
+                )
+            if run.exists():
+                shutil.rmtree(run)
+            with suppress(FileExistsError):
+                building.rename(run)
+        finally:
+            shutil.rmtree(building, ignore_errors=True)
+    return run
+
+
+def _is_same(run: Path, manifest: str) -> bool:
+    try:
+        return FileSum.of(run / MANIFEST).sha256 == manifest
+    except OSError:
+        return False
+
+
+def _write(run: Path, name: str, parts: Iterable[tuple[str, bytes]]) -> None:
+    run.mkdir()
+    for file, content in parts:
+        if not _NAME.fullmatch(file):
+            raise FathomError(f"run {name}: the store has a file of the name {file!r}", "ask who added it")
+        path = run / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as out:
+            out.write(content)

@@ -1,0 +1,155 @@
+"""Adds runs to a store, lists them, and brings them back. Nothing is ever deleted from it."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+
+from fathom.errors import UsageError
+from fathom.runs.facts import FACTS
+from fathom.store.address import Address
+from fathom.store.contents import Contents, file_tables
+from fathom.store.fetch import cache_of, fetched
+from fathom.store.lake import Lake, attached, named_errors
+from fathom.store.tables import FACTS_KEPT, ROWS, add_columns, check_format, insert
+
+BATCH_RUNS = 200
+BATCH_BYTES = 256 << 20
+"""Most runs, and bytes of their files, that one transaction adds."""
+MOST_SMALL = 32
+"""Files of a table from which small ones are merged: a query opens each."""
+SMALL_BYTES = 8 << 20
+
+
+class Store:
+    """An open store. Every error is one line that names the address."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+
+    @property
+    def address(self) -> Address:
+        """Where it is."""
+        return self._lake.address
+
+    def facts(self) -> pa.Table:
+        """Returns a row for each run, by id; schema `FACTS_KEPT`."""
+        return self._rows(f"select {', '.join(FACTS_KEPT.names)} from lake.runs order by run")
+
+    def runs_table(self) -> pa.Table:
+        """Returns a row for each run, by id; schema `FACTS`."""
+        return self._rows(f"select {', '.join(FACTS.names)} from lake.runs order by run")
+
+    def files(self, table: str) -> list[str]:
+        """Returns the Parquet files that hold a table."""
+        with named_errors(self.address):
+            return self._lake.files(table)
+
+    def columns(self, table: str, schema: pa.Schema) -> list[str]:
+        """Returns the columns of a view: those of the schema, as far as some version has added runs with them."""
+        with named_errors(self.address):
+            known = self._lake.connection.sql(f"from lake.{table} limit 0").columns
+        return [name for name in schema.names if name in known]
+
+    @property
+    def is_on_s3(self) -> bool:
+        """Whether its data is on S3."""
+        return self._lake.data.startswith("s3://")
+
+    def _rows(self, sql: str, **values: object) -> pa.Table:
+        with named_errors(self.address):
+            return self._lake.connection.execute(sql, values or None).to_arrow_table()
+
+    def add(self, runs: Sequence[Path], said: Callable[[str, bool], None]) -> None:
+        """Adds runs, each whole or not at all. `said` gets each id, and whether it is new.
+
+        Raises UsageError for a run that cannot be added: those before it are in the store then.
+        """
+        for batch in _batches(runs):
+            with self._lake.transaction():
+                add_columns(self._lake)
+                new = self._new(batch)
+                self._insert(new)
+            ids = {one.id for one in new}
+            for one in batch:
+                said(one.id, one.id in ids)
+        self._merge()
+
+    def _new(self, batch: Sequence[Contents]) -> list[Contents]:
+        """Returns the runs that the store lacks. Raises UsageError where it has another run of that id."""
+        known = self._rows(
+            "select run, manifest from lake.runs where list_contains($ids, run)",
+            ids=[one.id for one in batch],
+        )
+        manifests = {row["run"]: row["manifest"] for row in known.to_pylist()}
+        new: list[Contents] = []
+        for one in batch:
+            kept = manifests.setdefault(one.id, one.manifest)
+            if kept != one.manifest:
+                raise UsageError(
+                    f"{one.path}: the store has another run of the id {one.id}",
+                    "a run that was resumed or repaired after it was added is not replaced",
+                )
+            if one.id not in known["run"].to_pylist() and one.id not in {other.id for other in new}:
+                new.append(one)
+        return new
+
+    def _insert(self, new: list[Contents]) -> None:
+        if not new:
+            return
+        connection = self._lake.connection
+        for table in ROWS:
+            insert(connection, table, pa.concat_tables([one.rows(table) for one in new]))
+        for rows in file_tables(new):
+            insert(connection, "files", rows)
+        insert(connection, "runs", pa.Table.from_pylist([one.facts() for one in new], schema=FACTS_KEPT))
+
+    def _merge(self) -> None:
+        """Puts the rows of many small files into few. The small ones stay for those who read an earlier state."""
+        for table in ("runs", *ROWS):
+            if len(self.files(table)) > MOST_SMALL:
+                with self._lake.transaction():
+                    self._lake.connection.execute(
+                        f"call ducklake_merge_adjacent_files('lake', '{table}', max_file_size => {SMALL_BYTES})"
+                    )
+
+    def fetch(self, name: str) -> Path:
+        """Returns a run's directory in the cache, brought there where it is not. Raises FathomError for damage."""
+        rows = self._rows("select manifest from lake.runs where run = $run", run=name).to_pylist()
+        if not rows:
+            raise UsageError(
+                f"no run {name!r} in the store {self.address.text}", "`fathom runs` lists the runs"
+            )
+
+        def parts() -> Iterator[tuple[str, bytes]]:
+            sql = "select name, content from lake.files where run = $run order by name, part"
+            with named_errors(self.address):
+                found = self._lake.connection.execute(sql, {"run": name}).to_arrow_reader(64)
+                for batch in found:
+                    yield from ((row["name"], row["content"]) for row in batch.to_pylist())
+
+        return fetched(cache_of(self.address), name, rows[0]["manifest"], parts())
+
+
+@contextmanager
+def open_store(address: Address, *, to_write: bool = False) -> Iterator[Store]:
+    """Opens a store. Raises UsageError where there is none."""
+    with attached(address, to_write=to_write) as lake:
+        check_format(lake)
+        yield Store(lake)
+
+
+def _batches(runs: Iterable[Path]) -> Iterator[list[Contents]]:
+    batch: list[Contents] = []
+    for run in runs:
+        one = Contents.of(run)
+        if batch and (
+            len(batch) >= BATCH_RUNS
+            or sum(other.size_bytes for other in batch) + one.size_bytes > BATCH_BYTES
+        ):
+            yield batch
+            batch = []
+        batch.append(one)
+    if batch:
+        yield batch
