@@ -85,7 +85,7 @@ def add_start(app: FastAPI, settings: Settings, starts: Starts) -> None:
 
 
 def _methods() -> list[Choice]:
-    """Returns the methods of the catalogue. Damaged ones of the user's are left out."""
+    """Returns the methods of the catalogue but those that need a trace. Damaged ones of the user's are left out too."""
     found: list[Choice] = []
     for name in method_names():
         with suppress(FathomError):
