@@ -100,6 +100,8 @@ class Pattern:
     file: str | None
     """Replay: the prepared trace."""
     offsets: Literal["as-is", "wrap", "scale"] | None
+    waits: bool
+    """Replay: whether I/Os wait for those that they waited for when they were recorded."""
 
 @final
 class Job:

@@ -100,10 +100,79 @@ def test_a_target_smaller_than_the_trace_needs_offsets_that_fit(trace: Path, tmp
         assert (tmp_path / "small").stat().st_size == (8 << 20) + 4096
 
 
+def two_devices(path: Path) -> dict[str, Counter[str]]:
+    """Writes a trace of two devices, and returns the I/Os of each by operation."""
+    rows = [(n * 50_000, "RWWF"[n % 4], 4096 * (n % 512), ("sdb", "SDA")[n % 3 > 0]) for n in range(2400)]
+    text = "".join(f"{time},{op},{offset},4096,{device}\n" for time, op, offset, device in rows)
+    path.write_text("issue_ns,op,offset,size,device\n" + text)
+    ops = {"R": "read", "W": "write", "F": "flush"}
+    return {name: Counter(ops[row[1]] for row in rows if row[3] == name) for name in ("sdb", "SDA")}
+
+
+def counts_of_parts(run_: Run) -> dict[str, dict[str, int]]:
+    rows = [row for row in run_.table("points").to_pylist() if row["step"] == "replay"]
+    return {
+        name: {row["op"]: row["n"] for row in rows if row["target"] == name}
+        for name in {row["target"] for row in rows}
+    }
+
+
+@pytest.mark.parametrize("timing", ["as-recorded", "as-fast-as-possible"])
+def test_each_device_of_a_trace_goes_to_its_own_target(timing: str, tmp_path: Path):
+    expected = two_devices(tmp_path / "two.csv")
+    replay = Replay(tmp_path / "two.csv", timing=timing)  # pyright: ignore[reportArgumentType]
+    by_name = [f"sda=file:{tmp_path / 'a'}", f"sdb=file:{tmp_path / 'b'}"]
+    in_order = [f"file:{tmp_path / 'b'}", f"file:{tmp_path / 'a'}"]
+    for targets in (by_name, in_order):
+        found = package.run("replay", targets, out=tmp_path / "runs", size_bytes=4 << 20, replay=replay)
+        parts = counts_of_parts(found)
+        assert parts[f"file:{tmp_path / 'a'}"] == expected["SDA"]
+        assert parts[f"file:{tmp_path / 'b'}"] == expected["sdb"]
+
+
+def test_devices_of_a_trace_go_to_equal_twins(tmp_path: Path):
+    expected = two_devices(tmp_path / "two.csv")
+    replay = Replay(tmp_path / "two.csv")
+    found = package.run("replay", [TWIN, TWIN], out=tmp_path / "runs", replay=replay)
+    parts = counts_of_parts(found)
+    assert parts[f"{TWIN}*2#1"] == expected["sdb"]
+    assert parts[f"{TWIN}*2#2"] == expected["SDA"]
+    [length_s] = {
+        row["window_s"] for row in found.table("points").to_pylist() if row["target"].endswith("*2")
+    } - {None}
+    assert length_s == pytest.approx(0.12, rel=0.02)
+
+
+def test_a_device_that_reads_nothing_is_replayed_beside_one_that_reads(tmp_path: Path):
+    path = tmp_path / "writes.csv"
+    path.write_text("time_s,op,offset,size,device\n0,R,0,4096,a\n0.01,W,8388608,4096,b\n")
+    method, notes = replay_method(Replay(path))
+    assert [step.name for step in method.steps] == ["write-what-is-read", "replay"]
+    assert any("2 devices: a (1 I/Os), b (1 I/Os)" in note for note in notes)
+    found = package.run("replay", [TWIN, TWIN], out=tmp_path / "runs", replay=Replay(path))
+    parts = counts_of_parts(found)
+    assert [parts[f"{TWIN}*2#{number}"] for number in (1, 2)] == [{"read": 1}, {"write": 1}]
+
+
+@pytest.mark.parametrize(
+    "targets", [[TWIN], ["a=null:", "c=null:"], ["null:", "null:", "null:"], ["a=null:", "null:"]]
+)
+def test_targets_that_do_not_meet_the_devices_are_one_line(targets: list[str], tmp_path: Path):
+    path = tmp_path / "two.csv"
+    path.write_text("time_s,op,offset,size,device\n0,R,0,4096,a\n0.01,W,0,4096,b\n")
+    with pytest.raises(UsageError, match=r"several devices: 'a', 'b'.*a=TARGET.*--trace-device"):
+        package.plan_run("replay", targets, replay=Replay(path))
+
+
+def test_unlike_twins_are_not_loaded_at_once(tmp_path: Path):
+    path = tmp_path / "two.csv"
+    path.write_text("time_s,op,offset,size,device\n0,R,0,4096,a\n0.01,W,0,4096,b\n")
+    with pytest.raises(UsageError, match="cannot be loaded at once"):
+        package.plan_run("replay", [TWIN, "null:"], replay=Replay(path))
+
+
 def test_one_device_of_several_is_replayed_by_its_name(trace: Path):
     trace.write_text(trace.read_text() + "1500000000,R,0,4096,other\n")
-    with pytest.raises(UsageError, match="several devices: 'd', 'other'"):
-        replay_method(Replay(trace))
     method, _ = replay_method(Replay(trace, device="other"))
     assert method.steps[-1].job.weights == {"read": 1.0}
 

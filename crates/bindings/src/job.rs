@@ -293,7 +293,7 @@ impl Job {
 
     #[getter]
     fn thinks(&self) -> bool {
-        self.job.pace.think_ns > 0
+        self.job.pace.think_ns > 0 || self.job.pattern.waits()
     }
 
     #[getter]

@@ -15,7 +15,7 @@ mod tests;
 use std::{collections::VecDeque, io, iter, mem, sync::Arc, time::Duration};
 
 use recording::IoGroup;
-use workload::{Job, Limits, Load, Op, Request, RequestStream};
+use workload::{Job, Limits, Load, Op, Request, RequestStream, Waiting};
 
 use crate::{
     clock::Clock,
@@ -52,10 +52,11 @@ pub(crate) fn drive<Q: QueuePair>(spec: &ThreadSpec, queues: Q, clock: Clock) ->
     let mut driver = Driver::new(queues, stream, iodepth, spec.limits, clock, &spec.context);
     driver.reap_min = spec.reap_min.max(1) as usize;
     driver.batch = BATCH.max(driver.reap_min);
-    let ended = match (spec.job.load, spec.job.pace.think_ns) {
-        (Load::Closed { .. }, 0) => driver.closed(),
-        (Load::Closed { .. }, think_ns) => driver.thinking(think_ns),
-        (Load::Open { .. }, _) => driver.open(),
+    let ended = match (spec.job.load, spec.job.pace.think_ns, spec.stream.waiting()) {
+        (_, _, Some(trace)) => driver.waiting(trace),
+        (Load::Closed { .. }, 0, None) => driver.closed(),
+        (Load::Closed { .. }, think_ns, None) => driver.thinking(think_ns),
+        (Load::Open { .. }, _, None) => driver.open(),
     };
     let drained = driver.drain(spec.drain_timeout);
     if let Err(error) = ended.and(drained) {
@@ -216,6 +217,44 @@ impl<Q: QueuePair> Driver<Q> {
             self.reap::<false>(now_ns);
             let returned = self.free_len - free_before;
             ready_ns.extend(iter::repeat_n(now_ns + think_ns, returned));
+        }
+    }
+
+    /// Issues a trace whose I/Os wait for others.
+    fn waiting(&mut self, mut trace: Waiting) -> io::Result<()> {
+        let mut rows = vec![0; self.slots.len()];
+        loop {
+            let now_ns = self.clock.now_ns();
+            while self.free_len > 0 && self.takes_more() {
+                let Some((row, _, request)) = trace.take_due(now_ns) else {
+                    break;
+                };
+                rows[usize::from(self.free[self.free_len - 1])] = row;
+                self.push(request, 0)?;
+            }
+            self.stamp();
+            let over = self.exhausted() || trace.left() == 0;
+            if over && self.in_flight() == 0 {
+                self.cut_last(None);
+                return Ok(());
+            }
+            match trace.next_due_ns() {
+                Some(at_ns) if self.free_len > 0 && self.takes_more() => {
+                    self.queues.submit_until(at_ns)?;
+                }
+                _ => {
+                    self.queues.submit(1)?;
+                }
+            }
+            let now_ns = self.clock.now_ns();
+            if self.meter.is_due(now_ns) && self.look_up(now_ns, None) {
+                return Ok(());
+            }
+            let free_before = self.free_len;
+            self.reap::<false>(now_ns);
+            for &slot in &self.free[free_before..self.free_len] {
+                trace.returned(rows[usize::from(slot)], now_ns, |_| {});
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use workload::{Job, Limits, Load, Op, Request, RequestStream, name_ops};
+use workload::{Job, Limits, Load, Op, Request, RequestStream, Waiting, name_ops};
 
 use crate::{
     TargetKind, TargetSetup,
@@ -23,6 +23,9 @@ use crate::{
 /// `BLKDISCARD` and `BLKZEROOUT` of `linux/fs.h`.
 const BLKDISCARD: libc::c_ulong = 0x1277;
 const BLKZEROOUT: libc::c_ulong = 0x127f;
+
+/// How soon a thread looks again for I/Os that wait for others: one of another thread may return.
+const LOOK_NS: u64 = 50_000;
 
 /// What one I/O thread is to do.
 pub(crate) struct Worker {
@@ -50,12 +53,25 @@ struct SourceState {
     offered: Offered,
     left: Limits,
     issued: u64,
+    /// A trace whose I/Os wait for others, in place of the stream.
+    waiting: Option<Waiting>,
+}
+
+/// What a source has for a thread.
+enum Drawn {
+    /// A request, its arrival, and its number in a trace whose I/Os wait for others.
+    Request(Request, u64, u32),
+    /// Nothing before this time.
+    Wait(u64),
+    /// Nothing any more.
+    Over,
 }
 
 impl Source {
     pub(crate) fn new(stream: RequestStream, limits: Limits) -> Self {
         Self(Mutex::new(SourceState {
             offered: Offered::new(&stream, limits.count),
+            waiting: stream.waiting(),
             stream,
             left: limits,
             issued: 0,
@@ -66,15 +82,43 @@ impl Source {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the next request and its arrival.
-    fn next(&self) -> Option<(Request, u64)> {
+    /// Returns the next request.
+    fn next(&self, now_ns: u64) -> Drawn {
         let mut drawn = self.lock();
-        if drawn.left.is_spent() {
-            return None;
+        let SourceState {
+            stream,
+            left,
+            waiting,
+            ..
+        } = &mut *drawn;
+        let Some(trace) = waiting else {
+            if left.is_spent() {
+                return Drawn::Over;
+            }
+            let request = stream.next_request();
+            left.spend(request.size_bytes);
+            return Drawn::Request(request, stream.next_arrival_ns(), 0);
+        };
+        if left.is_spent() || trace.left() == 0 {
+            return Drawn::Over;
         }
-        let request = drawn.stream.next_request();
-        drawn.left.spend(request.size_bytes);
-        Some((request, drawn.stream.next_arrival_ns()))
+        let Some((row, due_ns, request)) = trace.take_due(now_ns) else {
+            let look_ns = now_ns + LOOK_NS;
+            return Drawn::Wait(
+                trace
+                    .next_due_ns()
+                    .map_or(look_ns, |at_ns| at_ns.min(look_ns)),
+            );
+        };
+        left.spend(request.size_bytes);
+        Drawn::Request(request, due_ns, row)
+    }
+
+    /// Notes that a request has returned.
+    fn returned(&self, row: u32, now_ns: u64) {
+        if let Some(trace) = &mut self.lock().waiting {
+            trace.returned(row, now_ns, |_| {});
+        }
     }
 
     fn issued_one(&self) {
@@ -144,7 +188,8 @@ impl Thread<'_> {
     fn run(&mut self) {
         let is_open = matches!(self.worker.job.load, Load::Open { .. });
         let think_ns = self.worker.job.pace.think_ns;
-        while let Some((request, arrival_ns)) = self.worker.source.next() {
+        let waits = self.worker.job.pattern.waits();
+        while let Some((request, arrival_ns, row)) = self.next() {
             if is_open && !self.sleep_until(arrival_ns) {
                 break;
             }
@@ -158,6 +203,9 @@ impl Thread<'_> {
                 let in_flight = (request.op, issued_ns, is_open.then_some(arrival_ns));
                 self.meter.note_in_flight(now_ns, iter::once(in_flight));
                 break;
+            }
+            if waits {
+                self.worker.source.returned(row, now_ns);
             }
             let service_ns = now_ns - issued_ns;
             let bytes = u64::from(request.size_bytes);
@@ -183,6 +231,19 @@ impl Thread<'_> {
         self.meter.cut_last(now_ns, |_| 0, offered);
         if self.worker.reports_offered {
             self.meter.summary.uncounted_ns = self.worker.source.uncounted_ns();
+        }
+    }
+
+    /// Returns the next request, its arrival and its number; waits for one that waits for others.
+    fn next(&mut self) -> Option<(Request, u64, u32)> {
+        loop {
+            match self.worker.source.next(self.clock.now_ns()) {
+                Drawn::Request(request, arrival_ns, row) => {
+                    return Some((request, arrival_ns, row));
+                }
+                Drawn::Wait(until_ns) if self.sleep_until(until_ns) => {}
+                Drawn::Wait(_) | Drawn::Over => return None,
+            }
         }
     }
 

@@ -182,7 +182,10 @@ fn set_up<P: Protocol>(
     let iodepth = job.load.iodepth();
     let options = RingOptions {
         poll,
-        spin: matches!(job.load, Load::Open { .. }) || job.pace.think_ns > 0 || spec.gpu,
+        spin: matches!(job.load, Load::Open { .. })
+            || job.pace.think_ns > 0
+            || job.pattern.waits()
+            || spec.gpu,
         sqpoll: spec.sqpoll,
     };
     let mut ring = Ring::new(iodepth, options).map_err(no_ring)?;

@@ -35,7 +35,7 @@ pub use position::{OperationPositions, Position, ThreadPositions};
 pub use region::{Limits, Span};
 pub use request::{Op, Request};
 pub use split::{Split, SplitError};
-pub use stream::{RequestStream, StreamError};
+pub use stream::{RequestStream, StreamError, Waiting};
 pub use streams::{Part, Stream};
 pub use units::{
     parse_duration_ns, parse_multiple, parse_percent, parse_rate_iops, parse_size_bytes,

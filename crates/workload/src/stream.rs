@@ -13,6 +13,7 @@ mod pareto;
 mod permutation;
 pub(crate) mod random;
 mod replay;
+mod waiting;
 mod zipf;
 
 use self::address::{Addresses, Slots};
@@ -22,6 +23,7 @@ pub use self::error::StreamError;
 use self::names::Names;
 use self::random::{Purpose, Random, threshold};
 use self::replay::Replay;
+pub use self::waiting::Waiting;
 use crate::{Geometry, Job, Op, Part, Pattern, Request};
 
 /// Requests of one thread: a pure function of (job, geometry, seed, thread). Infinite; the driver
@@ -193,6 +195,14 @@ impl RequestStream {
         }
     }
 
+    /// Returns the I/Os as ones that wait for others, where the job's trace is such; they are then not drawn one by one.
+    pub fn waiting(&self) -> Option<Waiting> {
+        match &self.instead {
+            Some(Instead::Replay(replay)) => replay.waiting(),
+            _ => None,
+        }
+    }
+
     /// Returns whether there is nothing left to do, as where a job makes files and all of them are there.
     #[inline(always)]
     pub fn is_over(&self) -> bool {
@@ -214,12 +224,17 @@ fn instead(
         let names = Names::new(job, set, seed, thread);
         return Ok(Some(Instead::Names(Box::new(names))));
     }
-    let Pattern::Replay { file, offsets } = &job.pattern else {
+    let Pattern::Replay {
+        file,
+        offsets,
+        waits,
+    } = &job.pattern
+    else {
         return Ok(None);
     };
     let region = job.region.resolve(geometry)?;
     let largest_bytes = job.largest_block_bytes();
-    let replay = Replay::open(file, *offsets, region, geometry, largest_bytes)?;
+    let replay = Replay::open(file, *offsets, *waits, region, geometry, largest_bytes)?;
     Ok(Some(Instead::Replay(replay)))
 }
 

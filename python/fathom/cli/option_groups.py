@@ -36,9 +36,9 @@ class ReplayOptions(NamedTuple):
     trace_device: Annotated[
         str | None, typer.Option(help="which of the trace's devices is replayed", metavar="NAME")
     ] = None
-    timing: Annotated[str, typer.Option(help="as-recorded, or as-fast-as-possible", metavar="WHEN")] = (
-        "as-recorded"
-    )
+    timing: Annotated[
+        str, typer.Option(help="as-recorded, as-fast-as-possible, or dependent", metavar="WHEN")
+    ] = "as-recorded"
     speed: Annotated[
         float, typer.Option(help="replay recorded times this many times as fast", metavar="FACTOR")
     ] = 1.0

@@ -21,7 +21,7 @@ def bound_targets(
 
     Raises UsageError where a name is missing, misspelt or not asked for, and for what is no target.
     """
-    pairs = [_split(text) for text in texts]
+    pairs = [split_name(text) for text in texts]
     _check_names(method, texts, [name for name, _ in pairs])
     targets = resolve([target for _, target in pairs], size_bytes)
     return [replace(target, bound=name) for (name, _), target in zip(pairs, targets, strict=True)]
@@ -44,10 +44,11 @@ def bindings(targets: Mapping[str, str]) -> list[str]:
 
 def without_name(text: str) -> str:
     """Returns the target's text without `NAME=`."""
-    return _split(text)[1]
+    return split_name(text)[1]
 
 
-def _split(text: str) -> tuple[str | None, str]:
+def split_name(text: str) -> tuple[str | None, str]:
+    """Returns the name before a target, None without one, and the target's text."""
     found = _BOUND.fullmatch(text)
     return (found["name"], found["target"]) if found else (None, text)
 

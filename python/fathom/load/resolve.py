@@ -2,6 +2,7 @@
 with.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -16,6 +17,7 @@ from fathom.targets.parse import TwinFacts, parse_targets
 from fathom.targets.safety import ensure_same
 from fathom.targets.target import FILE_KINDS, Identity, Target
 
+_NUMBER = re.compile(r"\*\d+")
 #: Blocks of twins whose parameters state none: the unit of their mapping.
 TWIN_BLOCK_BYTES = 4096
 
@@ -79,6 +81,24 @@ def together(texts: Sequence[str]) -> list[str]:
         [one for text in real for one in (member_texts(text) if text.startswith(PREFIX) else [text])]
     )
     return list(dict.fromkeys(whole if text in real else text for text in texts))
+
+
+def has_parts(text: str) -> bool:
+    """Returns whether the text names several targets as one: an array, or a number of equal ones."""
+    return text.startswith(PREFIX) or bool(_NUMBER.search(text))
+
+
+def at_once(texts: Sequence[str]) -> str:
+    """Returns targets as one that loads them at once. Raises UsageError for twins beside anything but their equals."""
+    twins = {text for text in texts if text.startswith("twin:")}
+    if not twins:
+        return array_text(texts)
+    if len(set(texts)) > 1:
+        raise UsageError(
+            f"{', '.join(sorted(set(texts)))}: these cannot be loaded at once",
+            "name devices and files, or the same twin for every device",
+        )
+    return f"{twins.pop()}*{len(texts)}"
 
 
 def ensure_simulable(target: Target) -> None:

@@ -8,8 +8,10 @@ from fathom.load.initiator import Initiator, ThisMachine
 from fathom.load.resolve import together as as_array
 from fathom.method.method import Method
 from fathom.plan.baseline import with_baselines
+from fathom.plan.devices import placed
 from fathom.plan.file_system import with_file_system
 from fathom.plan.files import with_files
+from fathom.plan.replay import NAME as REPLAY
 from fathom.targets.target import Target
 
 Words = str | Sequence[str] | Mapping[str, str]
@@ -39,7 +41,11 @@ def prepare(
     texts = _texts(words)
     if not texts:
         raise UsageError("no target to run on", "name one, such as twin:samsung-pm9a3-7.68tb")
-    found = bound_targets(method, as_array(texts) if together else texts, initiator.resolve, size_bytes)
+    if together:
+        texts = as_array(texts)
+    elif method.name == REPLAY:
+        texts = placed(method, texts)
+    found = bound_targets(method, texts, initiator.resolve, size_bytes)
     targets = completed(method, found, size_bytes)
     if any(target.files for target in targets) and not isinstance(initiator, ThisMachine):
         raise UsageError(f"{method.name}: hosts hold no sets of files", "run it on one host, without --hosts")

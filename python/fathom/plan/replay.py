@@ -1,6 +1,7 @@
 """The method that replays a trace: writes what it reads, then issues its I/Os as recorded or as fast as possible."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -9,11 +10,13 @@ from fathom.errors import UsageError
 from fathom.method.method import Method, parse_method
 from fathom.method.toml_text import rate_text
 from fathom.output.text import duration
+from fathom.plan.devices import together
+from fathom.traces.batch import Trace
 from fathom.traces.opening import open_trace
-from fathom.traces.prepare import Prepared, most_frequent, prepare
+from fathom.traces.prepare import Prepared, first_chunk, most_frequent, prepare, prepare_devices
 
 NAME = "replay"
-Timing = Literal["as-recorded", "as-fast-as-possible"]
+Timing = Literal["as-recorded", "as-fast-as-possible", "dependent"]
 Offsets = Literal["as-is", "wrap", "scale"]
 Fill = Literal["reads", "all", "none"]
 RECORDED_DEPTH = 256
@@ -24,6 +27,13 @@ _SIZES = 64
 _PATIENCE = 2.0
 """A replay at recorded times ends after this many times its length, whatever is left."""
 _NS_PER_S = 1e9
+_MOST_IOPS = 1e7
+"""The rate that a job states at most; a job of 64 devices may state 64 of them."""
+_HOW: Mapping[Timing, str] = {
+    "as-recorded": "as recorded",
+    "as-fast-as-possible": "as fast as possible",
+    "dependent": "each I/O behind the one that it waited for",
+}
 
 
 @dataclass(frozen=True)
@@ -32,6 +42,7 @@ class Replay:
 
     trace: Path
     device: str | None = None
+    """Which device is replayed; None: all of them, each on a target of its own."""
     timing: Timing = "as-recorded"
     speed: float = 1.0
     offsets: Offsets = "as-is"
@@ -51,23 +62,43 @@ def replay_method(replay: Replay) -> tuple[Method, list[str]]:
     if fastest and replay.speed != 1:
         raise UsageError("--speed changes recorded times, which are not kept", "leave out --timing")
     trace = open_trace(replay.trace)
-    prepared = prepare(trace, replay.device, speed=replay.speed, align_bytes=replay.align_bytes)
-    steps = [step for step in (_fill(prepared, replay), measure_step(prepared, replay)) if step]
-    how = "as fast as possible" if fastest else "as recorded"
+    devices = _prepared(trace, replay)
+    found = list(devices.values())
+    fills = [_fill(one, replay) for one in found]
+    if len(found) > 1 and any(fills):
+        fills = [fill or _fill_of(first_chunk(one), replay) for fill, one in zip(fills, found, strict=True)]
+    each = [[fill for fill in fills if fill], [measure_step(one, replay) for one in found]]
+    longest = max(range(len(found)), key=lambda place: found[place].lap_ns)
+    steps = [together(steps, list(devices), longest) for steps in each if steps]
+    how = _HOW[replay.timing]
     if replay.speed != 1:
         how = f"{how}, {replay.speed:g} times as fast"
-    length = duration(prepared.last_ns / _NS_PER_S)
-    left_out = f"{prepared.left_out:,} discards, or I/Os without data or beyond 64 MiB, left out"
-    source = f"the trace {prepared.name}: {prepared.ios:,} I/Os over {length}"
+    length = duration(max(one.last_ns for one in found) / _NS_PER_S)
+    omitted, ios = (sum(getattr(one, key) for one in found) for key in ("left_out", "ios"))
+    left_out = f"{omitted:,} discards, or I/Os without data or beyond 64 MiB, left out"
+    source = f"the trace {trace.name}: {ios:,} I/Os over {length}"
     head = {
         "schema": "fathom-method/1",
         "name": NAME,
-        "title": f"Replay of {prepared.name}",
-        "summary": f"How would the load of {prepared.name} run on these targets, {how}?",
-        "source": f"{source}; {left_out}" if prepared.left_out else source,
+        "title": f"Replay of {trace.name}",
+        "summary": f"How would the load of {trace.name} run on these targets, {how}?",
+        "source": f"{source}; {left_out}" if omitted else source,
     }
     method = parse_method(json.dumps(head | {"steps": steps}), f"{NAME}.json")
-    return method, [f"{prepared.name}: {left_out}"] if prepared.left_out else []
+    notes = [f"{trace.name}: {left_out}"] if omitted else []
+    if len(found) > 1:
+        shown = ", ".join(f"{name} ({one.ios:,} I/Os)" for name, one in list(devices.items())[:8])
+        notes.append(f"{trace.name}: {len(found)} devices: {shown}")
+    return method, notes
+
+
+def _prepared(trace: Trace, replay: Replay) -> dict[str, Prepared]:
+    """Returns the prepared trace of each device."""
+    waits = replay.timing == "dependent"
+    if replay.device is None:
+        return prepare_devices(trace, speed=replay.speed, align_bytes=replay.align_bytes, waits=waits)
+    only = prepare(trace, replay.device, speed=replay.speed, align_bytes=replay.align_bytes, waits=waits)
+    return {replay.device: only}
 
 
 def measure_step(
@@ -83,14 +114,17 @@ def measure_step(
     depth = replay.iodepth or (FASTEST_DEPTH if fastest else RECORDED_DEPTH)
     load: dict[str, object] = {"iodepth": depth}
     until: dict[str, object] = {"count": ios or prepared.ios}
-    if not fastest:
-        load |= {"rate": rate_text(prepared.ios / length_s), "arrival": "recorded"}
+    if replay.timing == "as-recorded":
+        load |= {"rate": rate_text(min(prepared.ios / length_s, _MOST_IOPS)), "arrival": "recorded"}
         until["time"] = f"{round(1e3 * shortened_by * (_PATIENCE * length_s + 10))}ms"
+    pattern: dict[str, object] = {"file": str(prepared.path), "offsets": replay.offsets}
+    if replay.timing == "dependent":
+        pattern["waits"] = True
     return {
         "name": NAME,
         "kind": "measure",
         "workload": NAME,
-        "label": f"{prepared.name}, {'as fast as possible' if fastest else 'as recorded'}",
+        "label": f"{prepared.name}, {_HOW[replay.timing]}",
         "job": {
             "mix": {op: sum(sizes.values()) for op, sizes in used.items()},
             "block": {
@@ -98,7 +132,7 @@ def measure_step(
                 for op, sizes in used.items()
                 if op != "flush"
             },
-            "pattern": {"replay": {"file": str(prepared.path), "offsets": replay.offsets}},
+            "pattern": {"replay": pattern},
             "load": load,
             "until": until,
         },
@@ -126,9 +160,13 @@ def _fill(prepared: Prepared, replay: Replay) -> dict[str, object] | None:
             "job": job,
         }
     assert prepared.fill is not None
-    fill = prepared.fill
+    return _fill_of(prepared.fill, replay)
+
+
+def _fill_of(fill: Prepared, replay: Replay) -> dict[str, object]:
+    """Returns the step that issues prepared writes."""
     sizes = most_frequent(fill.sizes["write"], _SIZES)
-    job = {
+    job: dict[str, object] = {
         "mix": "write",
         "block": [{"size": size, "share": ios} for size, ios in sizes],
         "pattern": {"replay": {"file": str(fill.path), "offsets": replay.offsets}},

@@ -5,9 +5,10 @@
 
 import hashlib
 import os
+import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -18,10 +19,13 @@ from numpy.typing import NDArray
 from fathom._core import TRACE_OPERATIONS
 from fathom.errors import UsageError
 from fathom.traces.batch import Batch, Trace
+from fathom.traces.waits import Recorded
 
 MAGIC = b"FTHRPL1\n"
+WAITING_MAGIC = b"FTHRPL2\n"
+"""The first bytes of a trace whose I/Os wait for others."""
 HEADER_BYTES = 32
-ROW = np.dtype([("arrival_ns", "<u8"), ("offset", "<u8"), ("size", "<u4"), ("op", "u1"), ("zero", "u1", 3)])
+ROW = np.dtype([("arrival_ns", "<u8"), ("offset", "<u8"), ("size", "<u4"), ("op", "u1"), ("behind", "u1", 3)])
 OPS = {"read": 0, "write": 1, "flush": 3}
 """Number of each operation in the core's jobs. Discards are left out: their size has no bound."""
 CHUNK_BYTES = 1 << 20
@@ -46,6 +50,8 @@ class Prepared:
     path: Path = Path()
     fill: "Prepared | None" = None
     """Writes of the space that the trace reads; None where it reads nothing."""
+    first_bytes: int = 0
+    """Where its first read or write begins."""
 
     @property
     def lap_ns(self) -> int:
@@ -54,33 +60,98 @@ class Prepared:
 
 
 def prepare(
-    trace: Trace, device: str | None = None, *, speed: float = 1.0, align_bytes: int = 512
+    trace: Trace,
+    device: str | None = None,
+    *,
+    speed: float = 1.0,
+    align_bytes: int = 512,
+    waits: bool = False,
 ) -> Prepared:
     """Writes a trace's records into the cache and returns their totals.
 
-    Times are divided by `speed`; I/Os grow to whole blocks of `align_bytes`. Raises UsageError where the trace has
-    several devices and none is named, or nothing to replay.
+    Times are divided by `speed`; I/Os grow to whole blocks of `align_bytes`. With `waits` each I/O waits for the one
+    that it waited for. Raises UsageError where the trace has several devices and none is named, nothing to replay, or
+    no latencies that show what waited.
     """
-    done, reads = Prepared(trace.name), np.zeros(0, np.uint64)
-    folder = _folder()
-    path = folder / f"{os.getpid()}.part"
+    with closing(_Writer(trace.name, speed, align_bytes, waits=waits)) as writer:
+        for batch in trace.batches():
+            writer.add(batch, of_device(trace, batch, device))
+        _check(trace, writer.done, device)
+        return writer.finish()
+
+
+def prepare_devices(
+    trace: Trace, *, speed: float = 1.0, align_bytes: int = 512, waits: bool = False
+) -> dict[str, Prepared]:
+    """Does the same for each device of a trace, and returns their totals by name, in the order of the trace.
+
+    Times count from the trace's first I/O on all of them. Devices with nothing to replay are left out. Raises
+    UsageError where that is all of them.
+    """
+    writers: list[_Writer] = []
     try:
-        with path.open("wb") as file:
-            file.write(bytes(HEADER_BYTES))
-            for batch in trace.batches():
-                chosen = of_device(trace, batch, device)
-                rows = _rows(batch, chosen, done, speed, align_bytes)
-                rows.tofile(file)
-                reads = np.union1d(reads, _chunks(rows))
-            _check(trace, done, device)
-            _write_header(file, done)
-        done.path = _kept(path)
-        if len(reads):
-            done.fill = _prepare_fill(done, reads, path)
+        for batch in trace.batches():
+            while len(writers) < max(len(trace.devices), 1):
+                writers.append(_Writer(trace.name, speed, align_bytes, waits=waits))
+            for number, writer in enumerate(writers):
+                writer.add(batch, batch.device == number if trace.devices else np.ones(len(batch), bool))
+        found = zip(trace.devices or [trace.name], writers, strict=True)
+        used = {name: one for name, one in found if one.done.ios and one.done.extent_bytes}
+        if not used:
+            _check(trace, Prepared(trace.name), None)
+        return {name: one.finish() for name, one in used.items()}
     finally:
+        for writer in writers:
+            writer.close()
+
+
+class _Writer:
+    """Writes the records of one device into the cache."""
+
+    def __init__(self, name: str, speed: float, align_bytes: int, *, waits: bool) -> None:
+        self._recorded = Recorded() if waits else None
+        self.done = Prepared(name)
+        self._speed, self._align_bytes = speed, align_bytes
+        self._reads = np.zeros(0, np.uint64)
+        handle, path = tempfile.mkstemp(suffix=".part", dir=_folder())
+        self._path = Path(path)
+        self._file = os.fdopen(handle, "wb")
+        self._file.write(bytes(HEADER_BYTES))
+
+    def add(self, batch: Batch, chosen: NDArray[np.bool_]) -> None:
+        """Writes the chosen I/Os of a batch."""
+        kept = _kept_ios(batch, chosen, self.done, self._align_bytes)
+        rows = _rows(batch, kept, self.done, self._speed, self._align_bytes)
+        rows.tofile(self._file)
+        if self._recorded is not None:
+            self._recorded.add(batch, kept, rows["arrival_ns"], self._speed)
+        self._reads = np.union1d(self._reads, _chunks(rows))
+
+    def finish(self) -> Prepared:
+        """Keeps the file, and one that writes what the trace reads; returns the totals."""
+        if self._recorded is not None:
+            self._wait(self._recorded)
+        _write_header(self._file, self.done, waits=self._recorded is not None)
+        self._file.close()
+        self.done.path = _kept(self._path)
+        if len(self._reads):
+            self.done.fill = _prepare_fill(self.done, self._reads, self._path)
+        return self.done
+
+    def _wait(self, recorded: Recorded) -> None:
+        """Writes into the records what each waits for."""
+        behind, think_ns = recorded.waits(self.done.name)
+        self._file.flush()
+        rows = np.memmap(self._path, ROW, "r+", HEADER_BYTES, len(behind))
+        rows["arrival_ns"] = np.where(behind > 0, think_ns, rows["arrival_ns"])
+        rows["behind"] = behind.astype("<u4").view(np.uint8).reshape(-1, 4)[:, :3]
+        rows.flush()
+
+    def close(self) -> None:
+        """Removes what has not been kept."""
+        self._file.close()
         with suppress(FileNotFoundError):
-            path.unlink()
-    return done
+            self._path.unlink()
 
 
 def of_device(trace: Trace, batch: Batch, device: str | None) -> NDArray[np.bool_]:
@@ -94,20 +165,32 @@ def of_device(trace: Trace, batch: Batch, device: str | None) -> NDArray[np.bool
     return batch.device == (names.index(device) if device in names else len(names))
 
 
-def _rows(
-    batch: Batch, chosen: NDArray[np.bool_], done: Prepared, speed: float, align_bytes: int
-) -> NDArray[np.void]:
-    """Returns the records of a batch, and counts them."""
+def _whole_blocks(batch: Batch, align_bytes: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Returns offsets and sizes, grown to whole blocks."""
     align = np.uint64(align_bytes)
     offset = batch.offset_bytes // align * align
     end = -(-(batch.offset_bytes + batch.size_bytes).astype(np.int64) // align_bytes) * align_bytes
-    size = end.astype(np.uint64) - offset
+    return offset, end.astype(np.uint64) - offset
+
+
+def _kept_ios(batch: Batch, chosen: NDArray[np.bool_], done: Prepared, align_bytes: int) -> NDArray[np.bool_]:
+    """Returns which of the chosen I/Os are replayed, and counts the others."""
+    _, size = _whole_blocks(batch, align_bytes)
     flush = batch.operation == TRACE_OPERATIONS.index("flush")
     moved = (
         (batch.operation < TRACE_OPERATIONS.index("flush")) & (batch.size_bytes > 0) & (size <= MOST_BYTES)
     )
     kept = chosen & (flush | moved)
     done.left_out += int(np.count_nonzero(chosen & ~kept))
+    return kept
+
+
+def _rows(
+    batch: Batch, kept: NDArray[np.bool_], done: Prepared, speed: float, align_bytes: int
+) -> NDArray[np.void]:
+    """Returns the records of the kept I/Os of a batch, and counts them."""
+    offset, size = _whole_blocks(batch, align_bytes)
+    flush = batch.operation == TRACE_OPERATIONS.index("flush")
     rows = np.zeros(np.count_nonzero(kept), ROW)
     if not len(rows):
         return rows
@@ -119,6 +202,8 @@ def _rows(
     rows["size"] = np.where(flush[kept], 0, size[kept])
     numbers = np.array([OPS.get(name, 0) for name in TRACE_OPERATIONS], np.uint8)
     rows["op"] = numbers[batch.operation[kept]]
+    if not done.extent_bytes and (data := rows[rows["size"] > 0]).size:
+        done.first_bytes = int(data["offset"][0])
     done.ios += len(rows)
     done.last_ns = int(rows["arrival_ns"][-1])
     done.extent_bytes = max(done.extent_bytes, int((rows["offset"] + rows["size"]).max()))
@@ -139,6 +224,12 @@ def _chunks(rows: NDArray[np.void]) -> NDArray[np.uint64]:
         found.append(np.unique(longer + np.uint64(step)))
         step += 1
     return np.unique(np.concatenate(found))
+
+
+def first_chunk(done: Prepared) -> Prepared:
+    """Writes the record that writes the chunk with the first I/O."""
+    chunk = np.array([done.first_bytes // CHUNK_BYTES], np.uint64)
+    return _prepare_fill(done, chunk, _folder() / f"{os.getpid()}.part")
 
 
 def _prepare_fill(done: Prepared, chunks: NDArray[np.uint64], path: Path) -> Prepared:
@@ -167,10 +258,10 @@ def _check(trace: Trace, done: Prepared, device: str | None) -> None:
         raise UsageError(f"{trace.name}: nothing to replay", "a replay needs reads or writes")
 
 
-def _write_header(file: BinaryIO, done: Prepared) -> None:
+def _write_header(file: BinaryIO, done: Prepared, *, waits: bool = False) -> None:
     file.seek(0)
     numbers = np.array([done.ios, done.extent_bytes, done.lap_ns], "<u8")
-    file.write(MAGIC + numbers.tobytes())
+    file.write((WAITING_MAGIC if waits else MAGIC) + numbers.tobytes())
 
 
 def _folder() -> Path:
@@ -196,7 +287,7 @@ def extent_of(path: Path) -> int | None:
             header = file.read(HEADER_BYTES)
     except OSError:
         return None
-    if len(header) < HEADER_BYTES or not header.startswith(MAGIC):
+    if len(header) < HEADER_BYTES or not header.startswith((MAGIC, WAITING_MAGIC)):
         return None
     return int(np.frombuffer(header, "<u8")[2])
 

@@ -83,6 +83,7 @@ pub struct Pattern {
     open: Option<u32>,
     file: Option<String>,
     offsets: Option<&'static str>,
+    waits: bool,
 }
 
 #[pymethods]
@@ -110,8 +111,13 @@ impl From<&workload::Pattern> for Pattern {
                 own.bands = bands.iter().map(|band| (band.area, band.access)).collect();
             }
             workload::Pattern::Zones { open } => own.open = Some(open),
-            workload::Pattern::Replay { ref file, offsets } => {
+            workload::Pattern::Replay {
+                ref file,
+                offsets,
+                waits,
+            } => {
                 (own.file, own.offsets) = (Some(file.clone()), Some(offsets.name()));
+                own.waits = waits;
             }
             workload::Pattern::Sequential
             | workload::Pattern::Backwards

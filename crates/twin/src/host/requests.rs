@@ -1,7 +1,7 @@
 //! A request's way: its thread issues it when a slot is free or when it has arrived. It passes the host's CPU and the
 //! adapter to the device, and back. Those still out when the window is over are waited for.
 
-use workload::Op;
+use workload::{Op, Request};
 
 use super::thread::Thread;
 use super::{Driver, TwinError};
@@ -25,6 +25,8 @@ pub(super) struct Slot {
     pub(super) offset_bytes: u64,
     pub(super) size_bytes: u32,
     pub(super) thread: u32,
+    /// Its number in a trace whose I/Os wait for others.
+    pub(super) row: u32,
     pub(super) op: Op,
     pub(super) in_flight: bool,
 }
@@ -34,7 +36,9 @@ impl<D: Device> Driver<'_, D> {
     pub(super) fn begin(&mut self) {
         for thread in 0..self.threads.len() as u32 {
             let Thread { open, iodepth, .. } = self.threads[thread as usize];
-            if open {
+            if self.threads[thread as usize].waiting.is_some() {
+                self.await_due(thread);
+            } else if open {
                 self.next_arrival(thread);
             } else {
                 for _ in 0..iodepth {
@@ -117,6 +121,13 @@ impl<D: Device> Driver<'_, D> {
             return;
         }
         let request = state.next_request(self.device);
+        self.send(thread, request, 0, free_ns, arrived_ns);
+    }
+
+    /// Sends a request on its way, in a slot that has been free since `free_ns`.
+    #[inline(always)]
+    fn send(&mut self, thread: u32, request: Request, row: u32, free_ns: u64, arrived_ns: u64) {
+        let state = &mut self.threads[thread as usize];
         state.left.spend(request.size_bytes);
         state.in_flight += 1;
         let slot = Slot {
@@ -125,6 +136,7 @@ impl<D: Device> Driver<'_, D> {
             offset_bytes: request.offset_bytes,
             size_bytes: request.size_bytes,
             thread,
+            row,
             op: request.op,
             in_flight: true,
         };
@@ -180,7 +192,9 @@ impl<D: Device> Driver<'_, D> {
             recorder.record(slot.op, service_ns, bytes);
         }
         self.note(&slot, service_ns);
-        if !open && think_ns > 0 {
+        if self.threads[slot.thread as usize].waiting.is_some() {
+            self.returned(slot, reaped_ns);
+        } else if !open && think_ns > 0 {
             self.thinking += 1;
             self.device
                 .wake(reaped_ns + think_ns, ARRIVAL | slot.thread);
@@ -226,8 +240,54 @@ impl<D: Device> Driver<'_, D> {
         }
     }
 
+    /// Has the thread woken for what is due in a trace whose I/Os wait for others, before any has returned.
+    fn await_due(&mut self, thread: u32) {
+        let Some(trace) = &self.threads[thread as usize].waiting else {
+            return;
+        };
+        trace.each_due(|due_ns| {
+            self.thinking += 1;
+            self.device
+                .wake(self.start_ns.saturating_add(due_ns), ARRIVAL | thread);
+        });
+    }
+
+    /// Has the thread woken for what waited for an I/O that has returned, and issues what waited for a slot.
+    fn returned(&mut self, slot: Slot, reaped_ns: u64) {
+        let Some(trace) = &mut self.threads[slot.thread as usize].waiting else {
+            return;
+        };
+        trace.returned(slot.row, reaped_ns - self.start_ns, |due_ns| {
+            self.thinking += 1;
+            self.device
+                .wake(self.start_ns.saturating_add(due_ns), ARRIVAL | slot.thread);
+        });
+        self.issue_due(slot.thread, reaped_ns);
+    }
+
+    /// Issues what is due, as far as there are slots.
+    fn issue_due(&mut self, thread: u32, now_ns: u64) {
+        loop {
+            let state = &mut self.threads[thread as usize];
+            if state.in_flight == state.iodepth || state.left.is_spent() {
+                return;
+            }
+            let trace = state.waiting.as_mut();
+            let Some((row, _, request)) =
+                trace.and_then(|trace| trace.take_due(now_ns - self.start_ns))
+            else {
+                return;
+            };
+            self.send(thread, request, row, now_ns, now_ns);
+        }
+    }
+
     /// An arrival of an open load, or the end of a pause in a closed one.
     fn arrival(&mut self, thread: u32, now_ns: u64) {
+        if self.threads[thread as usize].waiting.is_some() {
+            self.thinking -= 1;
+            return self.issue_due(thread, now_ns);
+        }
         if !self.threads[thread as usize].open {
             self.thinking -= 1;
             return self.issue(thread, now_ns, now_ns);

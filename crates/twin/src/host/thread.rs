@@ -1,6 +1,6 @@
 //! A thread that submits: its stream of requests, drawn ahead so that the device can prefetch, and what it has out.
 
-use workload::{Limits, Load, Part, Request, RequestStream};
+use workload::{Limits, Load, Part, Request, RequestStream, Waiting};
 
 use crate::device::Device;
 
@@ -37,11 +37,23 @@ pub(super) struct Thread {
     pub(super) backlog: u64,
     /// Whether the device will wake the thread for its next arrival.
     pub(super) awaits: bool,
+    /// A trace whose I/Os wait for others, in place of the stream.
+    pub(super) waiting: Option<Box<Waiting>>,
 }
 
 impl Thread {
-    pub(super) fn new(stream: RequestStream, core: u32, part: &Part<'_>, limits: Limits) -> Self {
+    pub(super) fn new(
+        stream: RequestStream,
+        core: u32,
+        part: &Part<'_>,
+        mut limits: Limits,
+    ) -> Self {
+        let waiting = stream.waiting().map(Box::new);
+        if let Some(trace) = &waiting {
+            limits.count = limits.count.min(trace.left() as u64);
+        }
         Self {
+            waiting,
             arrivals: stream.clone(),
             stream,
             ahead: Vec::with_capacity(LOOK_AHEAD),

@@ -67,6 +67,9 @@ pub enum Pattern {
         file: String,
         /// Where its offsets go.
         offsets: Offsets,
+        /// Whether I/Os wait for those that they waited for when they were recorded.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        waits: bool,
     },
 }
 
@@ -98,6 +101,11 @@ impl Offsets {
 }
 
 impl Pattern {
+    /// Returns whether I/Os wait for others, as they did when they were recorded.
+    pub const fn waits(&self) -> bool {
+        matches!(self, Self::Replay { waits: true, .. })
+    }
+
     /// The name in TOML and JSON.
     pub const fn name(&self) -> &'static str {
         match self {

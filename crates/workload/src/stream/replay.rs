@@ -3,14 +3,19 @@
 //!
 //! Layout, little-endian: [`MAGIC`], the count of I/Os, the bytes that the trace reaches, the time after which it starts
 //! again. Then 24 bytes for each I/O: arrival in ns, offset, size (4 bytes), the operation's number, 3 bytes of 0.
+//!
+//! Where I/Os wait for others, the first bytes are [`WAITING_MAGIC`]. The last 3 bytes of an I/O then say how far before
+//! it that one is, and its arrival counts from when that one returns.
 
 use std::sync::Arc;
 
 use super::error::StreamError;
+use super::waiting::Waiting;
 use crate::{Geometry, Offsets, Op, Request, Span};
 
 /// The first bytes of a prepared trace.
 const MAGIC: &[u8; 8] = b"FTHRPL1\n";
+const WAITING_MAGIC: &[u8; 8] = b"FTHRPL2\n";
 const HEADER_BYTES: usize = 32;
 const ROW_BYTES: usize = 24;
 /// An arrival that never comes: far enough for any sum with a start.
@@ -18,15 +23,17 @@ const NEVER_NS: u64 = u64::MAX / 4;
 
 /// One recorded I/O, placed on the target.
 #[derive(Clone, Copy, Debug)]
-struct Row {
-    arrival_ns: u64,
-    request: Request,
+pub(super) struct Row {
+    pub(super) arrival_ns: u64,
+    pub(super) request: Request,
 }
 
 /// The trace and how far each of requests and arrivals is in it. Behind its end it begins again.
 #[derive(Clone, Debug)]
 pub(super) struct Replay {
     rows: Arc<[Row]>,
+    /// How far before each I/O the one is that it waits for; empty: none waits.
+    behind: Arc<[u32]>,
     lap_ns: u64,
     next: usize,
     next_arrival: usize,
@@ -38,6 +45,7 @@ impl Replay {
     pub(super) fn open(
         file: &str,
         offsets: Offsets,
+        waits: bool,
         region: Span,
         geometry: Geometry,
         largest_bytes: u32,
@@ -53,7 +61,8 @@ impl Replay {
         let rows = &bytes[HEADER_BYTES..];
         let whole =
             rows.len().is_multiple_of(ROW_BYTES) && rows.len() / ROW_BYTES == count as usize;
-        if &header[..8] != MAGIC || !whole || count == 0 || extent_bytes == 0 {
+        let magic = if waits { WAITING_MAGIC } else { MAGIC };
+        if &header[..8] != magic || !whole || count == 0 || extent_bytes == 0 {
             return Err(damaged());
         }
         if offsets == Offsets::AsIs && extent_bytes > region.size_bytes {
@@ -69,20 +78,37 @@ impl Replay {
             block_bytes: u64::from(geometry.block_bytes.max(1)),
             largest_bytes: u64::from(largest_bytes),
         };
+        let behind: Arc<[u32]> = match waits {
+            true => rows.chunks_exact(ROW_BYTES).map(distance).collect(),
+            false => Arc::default(),
+        };
+        if (0..).zip(&*behind).any(|(row, &behind)| behind > row) {
+            return Err(damaged());
+        }
         let mut before_ns = 0;
         let placed = rows.chunks_exact(ROW_BYTES).map(|row| {
             let row = place.row(row).ok_or_else(damaged)?;
+            if waits {
+                return Ok(row);
+            }
             let ascends = row.arrival_ns >= before_ns && row.arrival_ns <= lap_ns;
             before_ns = row.arrival_ns;
             ascends.then_some(row).ok_or_else(damaged)
         });
         Ok(Self {
             rows: placed.collect::<Result<_, _>>()?,
+            behind,
             lap_ns,
             next: 0,
             next_arrival: 0,
             laps_ns: 0,
         })
+    }
+
+    /// Returns the trace as one whose I/Os wait for others; `None`: none does.
+    pub(super) fn waiting(&self) -> Option<Waiting> {
+        let waits = !self.behind.is_empty();
+        waits.then(|| Waiting::new(Arc::clone(&self.rows), &self.behind))
     }
 
     #[inline]
@@ -154,6 +180,10 @@ impl Placement {
         let offset = offset.min(last);
         Some(offset - offset % self.block_bytes)
     }
+}
+
+fn distance(row: &[u8]) -> u32 {
+    word(row, 20) >> 8
 }
 
 fn long(bytes: &[u8], at: usize) -> u64 {

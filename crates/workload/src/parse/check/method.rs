@@ -2,7 +2,7 @@
 
 use super::job::{job, only};
 use super::rules::{Checked, ensure, name, percent};
-use crate::{Curve, Load, Method, Offered, Op, Step, StepKind};
+use crate::{Curve, Job, Load, Method, Offered, Op, Step, StepKind};
 
 const SCHEMA: &str = "fathom-method/1";
 const POINTS_MAX: usize = 100;
@@ -188,12 +188,13 @@ fn turnover(step: &Step) -> Checked {
 }
 
 fn fill(step: &Step) -> Checked {
-    let until = &step.job.until;
     ensure(only(&step.job, Op::Write), "job.mix", || {
         "a fill step only writes: set mix = \"write\"".to_owned()
     })?;
-    let volume = until.bytes.is_some() || until.region_multiple.is_some();
-    ensure(volume, "job.until", || {
+    let by_volume = |job: &Job| job.until.bytes.is_some() || job.until.region_multiple.is_some();
+    let streams = &step.job.streams;
+    let each = !streams.is_empty() && streams.iter().all(|stream| by_volume(&stream.job));
+    ensure(each || by_volume(&step.job), "job.until", || {
         "a fill step ends by volume: set until = { written = \"1x\" }".to_owned()
     })
 }

@@ -117,6 +117,10 @@ pub(super) fn replay(job: &Job) -> Checked {
     ensure(job.pace.rates.is_empty(), "load.rate", || {
         "a trace has arrivals of its own: give one rate".to_owned()
     })?;
+    let paced = arrival.is_some() || job.pace.think_ns > 0;
+    ensure(!(job.pattern.waits() && paced), "pattern.replay", || {
+        "I/Os that wait for others have no rate and no think: leave them out of the load".to_owned()
+    })?;
     let plain = job.flush_every == 0 && job.placement.is_empty() && job.align_bytes.is_none();
     ensure(
         plain && job.content.verify.is_none(),

@@ -103,12 +103,15 @@ fn mixed(node: &Node) -> Result<Pattern> {
 
 /// A prepared trace, and where its offsets go.
 fn replay(node: &Node) -> Result<Pattern> {
-    let fields = Fields::new(node, "replay", &["file", "offsets"])?;
+    let fields = Fields::new(node, "replay", &["file", "offsets", "waits"])?;
     let words = Offsets::ALL.map(|offsets| (offsets.name(), offsets));
     let offsets = fields.get("offsets");
     Ok(Pattern::Replay {
         file: fields.text("file")?,
         offsets: offsets.map_or(Ok(Offsets::AsIs), |node| node.word("offsets", &words, &[]))?,
+        waits: fields
+            .get("waits")
+            .map_or(Ok(false), |node| node.flag("waits"))?,
     })
 }
 

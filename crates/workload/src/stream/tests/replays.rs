@@ -128,3 +128,74 @@ fn recorded_arrivals_need_a_trace_and_a_trace_has_one_thread() {
     );
     assert!(refusal(&threads).contains("one thread"));
 }
+
+#[test]
+fn an_io_is_due_when_the_one_that_it_waits_for_has_returned_and_its_time_has_passed() {
+    // The second and the third wait for the first, the last for the third; the fourth for none.
+    let behind = [0, 1, 2, 0, 2];
+    let rows: Vec<_> = [5, 10, 7, 20, 3]
+        .into_iter()
+        .zip(0..)
+        .map(|(time_ns, row)| (time_ns, row * 4096, 4096, Op::Read))
+        .collect();
+    let file = prepared("waits", 5 * 4096, &rows);
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes[..8].copy_from_slice(b"FTHRPL2\n");
+    for (row, behind) in behind.into_iter().enumerate() {
+        bytes[32 + 24 * row + 21] = behind;
+    }
+    std::fs::write(&file, &bytes).unwrap();
+    let text = |waits| {
+        format!(
+            r#"
+mix = "read"
+block = "4KiB"
+pattern = {{ replay = {{ file = "{file}", waits = {waits} }} }}
+load = {CLOSED}
+until = {{ count = 5 }}
+"#
+        )
+    };
+    let job = |waits| Job::from_toml(&text(waits), "job.toml").unwrap();
+    let open = |job: &Job| RequestStream::new(job, GEOMETRY, 1, 0);
+    let mut trace = open(&job(true)).unwrap().waiting().unwrap();
+    let take = |trace: &mut crate::Waiting, now_ns| {
+        let taken = trace.take_due(now_ns)?;
+        assert_eq!(taken.2.offset_bytes, u64::from(taken.0) * 4096);
+        Some((taken.0, taken.1))
+    };
+    assert_eq!(take(&mut trace, 4), None);
+    assert_eq!(trace.next_due_ns(), Some(5));
+    assert_eq!(take(&mut trace, 5), Some((0, 5)));
+    let mut due = Vec::new();
+    trace.returned(0, 100, |due_ns| due.push(due_ns));
+    assert_eq!(due, [110, 107]);
+    let rest: Vec<_> = std::iter::from_fn(|| take(&mut trace, 1000)).collect();
+    assert_eq!(rest, [(3, 20), (2, 107), (1, 110)]);
+    assert_eq!((trace.left(), trace.next_due_ns()), (1, None));
+    trace.returned(2, 200, |_| {});
+    assert_eq!(take(&mut trace, 203), Some((4, 203)));
+    assert_eq!(trace.left(), 0);
+    // Waiting and not waiting are different files, and nothing waits for what comes before the first.
+    assert!(open(&job(false)).is_err());
+    bytes[32 + 21] = 1;
+    std::fs::write(&file, &bytes).unwrap();
+    assert!(open(&job(true)).is_err());
+}
+
+#[test]
+fn ios_that_wait_for_others_have_neither_rate_nor_think() {
+    let refusal = |load: &str| {
+        let text = format!(
+            "mix = \"read\"\nblock = \"4KiB\"\nuntil = {{ count = 1 }}\npattern = {{ replay = {{ file = \"x\", waits = true }} }}\nload = {load}"
+        );
+        Job::from_toml(&text, "job.toml").unwrap_err().to_string()
+    };
+    for load in [OPEN, "{ iodepth = 1, think = \"1ms\" }"] {
+        assert!(
+            refusal(load).contains("wait for others"),
+            "{}",
+            refusal(load)
+        );
+    }
+}
