@@ -26,7 +26,9 @@ def method_of(name: str, replay: Replay | None, *, quick: bool = False) -> tuple
     """
     if name == NAME:
         if replay is None:
-            raise UsageError(f"the method {NAME} needs a trace", "give --trace FILE")
+            raise UsageError(
+                f"the method {NAME} needs a trace", "give --trace FILE, in Python replay=Replay(FILE)"
+            )
         if quick:
             raise UsageError("a replay has no shortened form", "leave out --quick, or give --speed")
         return replay_method(replay)
@@ -88,7 +90,11 @@ def _shortened_by(text: str) -> float:
 
 def _replayed(name: str, replay: Replay, shortened_by: float) -> Workload:
     prepared = prepare(
-        open_trace(replay.trace), replay.device, speed=replay.speed, align_bytes=replay.align_bytes
+        open_trace(replay.trace),
+        replay.device,
+        speed=replay.speed,
+        align_bytes=replay.align_bytes,
+        waits=replay.timing == "dependent",
     )
     step = measure_step(prepared, replay, shortened_by=shortened_by)
     return Workload(NAME, name, cast("dict[str, JsonValue]", step["job"]))
