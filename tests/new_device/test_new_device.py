@@ -26,7 +26,10 @@ from fathom.new_device.files import device_toml, published_toml
 from fathom.new_device.flash import flash_of
 from fathom.new_device.make import check, make
 from fathom.new_device.sheet import DataSheet, read_sheet
+from fathom.validation.calibrate import calibrate
 from fathom.validation.ratings import rated_cases
+from fathom.validation.systems import every_case
+from fathom.validation.validate import devices_to_validate
 
 T = TypeVar("T")
 ACME = block("docs/how-to/new-device.md", "toml")
@@ -236,6 +239,16 @@ def test_a_disk_is_made_found_by_name_and_marked_as_unchecked(tmp_path: Path, ho
     with pytest.raises(RefusedError, match="exists; give --force"):
         check(sheet, None, force=False)
     assert check(sheet, None, force=True) == made.paths
+
+
+def test_a_drive_that_nobody_has_measured_is_calibrated_on_its_ratings_and_never_validated() -> None:
+    device = load_device("seagate-exos-x24-24tb")
+    found = calibrate(device, HERE)
+    assert [case.row.workload for case in found.cases] == ["rated-seq-read"]
+    assert found.after_pct == pytest.approx([0.0], abs=1)
+    with pytest.raises(UsageError, match="`fathom calibrate seagate-exos-x24-24tb` compares it"):
+        devices_to_validate([device.name])
+    assert every_case(device) == []
 
 
 @pytest.mark.long

@@ -10,7 +10,11 @@ from fathom._core import Job
 from fathom.catalog import device_names, load_device, load_published
 from fathom.validation.cases import Case, cases_of, published_jobs
 
-TWINS = [name for name in device_names() if load_device(name).twin]
+TWINS = [
+    name
+    for name in device_names()
+    if (device := load_device(name)).twin and load_published(device.published or name).rows
+]
 REVIEWED = [
     name
     for name in TWINS

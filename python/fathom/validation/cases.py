@@ -164,10 +164,9 @@ def cases_of(device: Device) -> list[Case]:
     """
     if device.published is None:
         return []
-    jobs = published_jobs()
-    cases = [
-        _case(device, row, jobs) for row in load_published(device.published).rows if is_about(row, device)
-    ]
+    rows = [row for row in load_published(device.published).rows if is_about(row, device)]
+    jobs = published_jobs() if rows else {}
+    cases = [_case(device, row, jobs) for row in rows]
     return [case for case in cases if case.trial or case.row.role != "context"]
 
 
