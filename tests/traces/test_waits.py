@@ -141,3 +141,22 @@ def test_an_io_without_a_latency_or_a_thread_has_its_place(tmp_path: Path):
     path = written(tmp_path / "some.csv", [(0, 10, 1), (5, "", 1), (20, 10, ""), (40, "", 1)])
     prepared = prepare(open_trace(path), waits=True)
     assert records(prepared.path) == [(None, 0.0), (None, 5.0), (0, 10.0), (0, 30.0)]
+
+
+@pytest.mark.parametrize("timing", ["as-recorded", "as-fast-as-possible"])
+def test_without_dependencies_ios_that_overlap_are_issued_in_the_order_of_the_trace(
+    timing: str, tmp_path: Path
+):
+    path = tmp_path / "overlaps.csv"
+    # A place and a size name each I/O; almost all of them overlap.
+    rows = [(n // 8, "RW"[n % 2], BLOCK * (n % 5), BLOCK * (1 + n // 5)) for n in range(300)]
+    path.write_text("time_us,op,offset,size\n" + "".join(f"{t},{op},{at},{n}\n" for t, op, at, n in rows))
+    replay = Replay(path, timing=timing)  # pyright: ignore[reportArgumentType]
+    device = fresh_twin(twin_holding(TWIN, 1 << 20), 1)
+    ran = run_logged(job_of(measure_step(prepare(open_trace(path)), replay)), device, 1, "twin")
+    columns = ran.trace.columns
+    numbers = columns["offset_bytes"] // BLOCK + 5 * (columns["size_bytes"] // BLOCK - 1)
+    assert sorted(numbers.tolist()) == list(range(len(rows)))
+    issued_ns = columns["issue_ns"][np.argsort(numbers)].astype(np.int64)
+    assert np.all(np.diff(issued_ns) >= 0)
+    assert len(set(issued_ns.tolist())) > 1

@@ -32,7 +32,7 @@ _MOST_IOPS = 1e7
 _HOW: Mapping[Timing, str] = {
     "as-recorded": "as recorded",
     "as-fast-as-possible": "as fast as possible",
-    "dependent": "each I/O behind the one that it waited for",
+    "dependent": "dependencies kept",
 }
 
 
