@@ -472,9 +472,12 @@ def _telemetry(target: Fake, corner: Corner, length_s: int) -> pa.Table:
 
 
 def unfolded(page: Page) -> Page:
-    """Returns the page with every part of it opened, and its charts drawn."""
+    """Returns the page with every part of it opened, and its charts drawn, as by a reader who saw all of it."""
     page.evaluate("() => document.querySelectorAll('details.part').forEach((part) => (part.open = true))")
+    for chart in page.locator(".chart").all():
+        chart.scroll_into_view_if_needed()
     page.wait_for_function(
         "() => [...document.querySelectorAll('.chart')].every((chart) => chart.firstElementChild)"
     )
+    page.evaluate("() => scrollTo(0, 0)")
     return page

@@ -45,6 +45,16 @@ def test_the_page_opens_without_a_complaint_and_asks_the_network_for_nothing(
     assert seen.requests == [report.as_uri()]
 
 
+def test_a_chart_is_begun_only_when_it_comes_near_the_window(report: Path, visit: Open) -> None:
+    page = visit(report).page
+    page.evaluate("() => document.querySelectorAll('details.part').forEach((part) => (part.open = true))")
+    last = page.locator(".chart").last
+    assert last.locator("canvas").count() == 0
+    last.scroll_into_view_if_needed()
+    last.locator("canvas").first.wait_for()
+    assert page.locator(".chart:not(:has(canvas))").count() > 0
+
+
 def test_every_chart_is_really_drawn(report: Path, visit: Open) -> None:
     page = unfolded(visit(report).page)
     charts = page.locator(".chart")

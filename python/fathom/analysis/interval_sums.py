@@ -16,6 +16,8 @@ Key = tuple[str, str]
 """(target, step)"""
 Floats = NDArray[np.float64]
 NUMBERS = ("start_s", "length_s", "n", "bytes", "errors", "iops", "mbps")
+COLUMNS = ("target", "step", "kind", "op", "index", *NUMBERS)
+"""Columns of intervals that the sums need."""
 
 
 @dataclass(frozen=True)

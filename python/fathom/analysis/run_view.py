@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from fathom._core import LARGE_BLOCK_BYTES, Job
-from fathom.analysis.interval_sums import IntervalSums, Key
+from fathom.analysis.interval_sums import COLUMNS, IntervalSums, Key
 from fathom.analysis.reading_sums import MaybeKey, ReadingSums
 from fathom.columns.schema import Point
 from fathom.method.curve import SUSTAINED_LEAST, is_point
@@ -145,7 +145,7 @@ class RunView:
         return cls(
             run.document,
             run.points,
-            IntervalSums.of(run.parts("intervals")),
+            IntervalSums.of(run.parts("intervals", COLUMNS)),
             ReadingSums.of(run.parts("telemetry")),
             remarks=remarks,
             verdicts=verdicts or {},

@@ -251,13 +251,13 @@ def _conclude(
 
 def _check_failed_io(run: "Run") -> None:
     """Raises FathomError where so much I/O of a step failed that its figures are marked."""
-    from fathom.analysis.interval_sums import IntervalSums
+    from fathom.analysis.interval_sums import COLUMNS, IntervalSums
     from fathom.errors import FathomError
     from fathom.statistics.failed import in_words, is_marked
 
     marked = [
         (key, share)
-        for key, (_, share) in IntervalSums.of(run.parts("intervals")).errors().items()
+        for key, (_, share) in IntervalSums.of(run.parts("intervals", COLUMNS)).errors().items()
         if is_marked(share)
     ]
     if marked:

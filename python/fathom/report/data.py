@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from fathom._core import Job
-from fathom.analysis.interval_sums import IntervalSums
+from fathom.analysis.interval_sums import COLUMNS, IntervalSums
+from fathom.analysis.stretches import coded
 from fathom.columns.schema import TABLES, Point, Stream
 from fathom.errors import FathomError
 from fathom.method.curve import Curve, CurveJson, is_point, parse_curve
@@ -111,7 +112,7 @@ class RunData:
     @cached_property
     def interval_sums(self) -> IntervalSums:
         """Sums and rates of the intervals of every step."""
-        return IntervalSums.of(self.run.parts("intervals"))
+        return IntervalSums.of(self.run.parts("intervals", COLUMNS))
 
     def curve(self, step: str) -> Curve | None:
         """Returns what follows the maximum of a curve; None for a step that is no curve."""

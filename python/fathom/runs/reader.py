@@ -1,7 +1,7 @@
 """Reads a run: the document, its tables, and their conversion to Arrow, pandas and polars."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,9 +82,11 @@ class Run:
             raise KeyError(f"a run has no table {name!r}; it has {', '.join(TABLES)}")
         return self._tables.read(name)
 
-    def parts(self, name: str) -> Iterator[pa.Table]:
-        """Yields a table in parts, as `table` has it, so that a long run never fills the memory."""
-        yield from self._tables.parts(name)
+    def parts(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Yields a table, or some of its columns, in parts, as `table` has it, so that a long run never fills the
+        memory.
+        """
+        yield from self._tables.parts(name, columns)
 
     def files(self, name: str) -> list[Path]:
         """Returns the Parquet files that hold a table, each whole."""

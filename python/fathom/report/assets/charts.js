@@ -8,7 +8,9 @@ const report = {};
   const options = JSON.parse(document.getElementById("charts").textContent);
   const root = document.documentElement;
   const charts = new Map(); // element -> ECharts instance, of those that were on the screen once
+  const drawnAt = new Map(); // element -> its width when it was drawn, px
   const hidden = new Set(); // names of series that the reader has hidden
+  const NEAR_PX = 600; // charts so far below the window are drawn already
   const NARROW_PX = 640; // below it, labels above stretches would cover each other
   const NARROWEST_PX = 440; // below it, names at the ends of lines would take the place of the lines
 
@@ -104,7 +106,7 @@ const report = {};
   /* A copy of an option with names replaced by colours, fonts and functions. Only keys that the report itself writes
      are replaced, so a target may be called "$ink" or "@us". */
   function resolve(node, colours) {
-    if (Array.isArray(node)) return node.map((entry) => resolve(entry, colours));
+    if (Array.isArray(node)) return typeof node[0] === "number" ? node : node.map((entry) => resolve(entry, colours));
     if (node === null || typeof node !== "object") return node;
     const copy = {};
     for (const [key, value] of Object.entries(node)) {
@@ -159,7 +161,8 @@ const report = {};
   const darkMedia = matchMedia("(prefers-color-scheme: dark)");
   const scheme = () => root.dataset.theme || (darkMedia.matches ? "dark" : "light");
 
-  /* A chart is begun when it first has a width: those in folded parts of the page cost nothing until then. */
+  /* A chart is begun when it first comes near the window: those in folded parts of the page, and those far below, cost
+     nothing until then. */
   function draw(element) {
     if (!element.clientWidth) return;
     if (!charts.has(element)) {
@@ -167,16 +170,22 @@ const report = {};
       const { group } = element.closest("figure").dataset;
       if (group) echarts.connect((chart.group = group));
       charts.set(element, chart);
+      far.unobserve(element);
+      resized.observe(element);
     }
+    drawnAt.set(element, element.clientWidth);
     charts.get(element).resize();
     charts.get(element).setOption(optionFor(element, scheme(), element.clientWidth), { notMerge: true });
   }
   const drawAll = () => charts.forEach((_, element) => draw(element));
-  const watch = new ResizeObserver((entries) => entries.forEach((entry) => draw(entry.target)));
-  for (const element of document.querySelectorAll(".chart")) {
-    draw(element);
-    watch.observe(element);
-  }
+  const resized = new ResizeObserver((entries) =>
+    entries.filter(({ target }) => drawnAt.get(target) !== target.clientWidth).forEach(({ target }) => draw(target)),
+  );
+  const far = new IntersectionObserver(
+    (entries) => entries.filter((entry) => entry.isIntersecting).forEach(({ target }) => draw(target)),
+    { rootMargin: `${NEAR_PX}px 0px` },
+  );
+  for (const element of document.querySelectorAll(".chart")) far.observe(element);
 
   document.getElementById("theme").addEventListener("click", () => {
     root.dataset.theme = scheme() === "dark" ? "light" : "dark";

@@ -352,8 +352,7 @@ def _dots_chart(long: LongStep, switch: Switch, every: int) -> Chart:
 def dots_of(long: LongStep, every: int) -> list[tuple[float, float]]:
     """Returns start (s) and IOPS of the seconds that are drawn."""
     shown = thinned(long.seconds.longer_than(WHOLE_S), every)
-    pairs = zip(shown.start_s.tolist(), shown.rates.tolist(), strict=True)
-    return [(round(start_s, 3), round(rate, 1)) for start_s, rate in pairs]
+    return list(zip(shown.start_s.round(3).tolist(), shown.rates.round(1).tolist(), strict=True))
 
 
 def thinned(whole: Seconds, every: int) -> Seconds:
@@ -361,12 +360,12 @@ def thinned(whole: Seconds, every: int) -> Seconds:
 
     A plain pick would mostly miss the worst second, which is what such a figure is looked at for.
     """
-    kept = set(range(0, len(whole), every))
     rates, width = whole.rates, every * STRETCH_DOTS
-    for start in range(0, len(whole), width):
-        stretch = rates[start : start + width]
-        kept |= {start + int(stretch.argmin()), start + int(stretch.argmax())}
-    return whole.at(np.array(sorted(kept), dtype=np.int64))
+    # The last stretch is filled up with its own last second, which is neither less nor greater than itself.
+    rows = np.pad(rates, (0, -len(rates) % width), mode="edge").reshape(-1, width)
+    starts = np.arange(len(rows)) * width
+    picked = (np.arange(0, len(whole), every), starts + rows.argmin(axis=1), starts + rows.argmax(axis=1))
+    return whole.at(np.unique(np.concatenate(picked)))
 
 
 def _dots_table(longs: Sequence[LongStep]) -> Table:

@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from fathom.method.curve import curve_of
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, Span, Switch, line_chart, time_axis
@@ -87,17 +89,25 @@ def bucket_seconds(stretches: Sequence[Stretch]) -> int:
 
 def _buckets(stretches: Sequence[Stretch], size: int) -> list[list[Bucket]]:
     """Returns per step, its intervals in groups of `size`."""
-    return [
-        [_bucket(stretch.seconds[first : first + size]) for first in range(0, len(stretch.seconds), size)]
-        for stretch in stretches
-    ]
+    return [_bucketed(stretch.seconds, size) for stretch in stretches]
 
 
-def _bucket(group: Seconds) -> Bucket:
-    rates, length_s = group.rates, float(group.length_s.sum())
-    middle_s = float(group.start_s[0] + group.end_s) / 2
-    mean = float(group.n.sum()) / length_s
-    return Bucket(middle_s, length_s, mean, float(rates.min()), float(rates.max()))
+def _bucketed(whole: Seconds, size: int) -> list[Bucket]:
+    """Returns intervals in groups of `size`, the last of which may have fewer."""
+    if not whole:
+        return []
+    firsts = np.arange(0, len(whole), size)
+    lasts = np.append(firsts[1:], len(whole)) - 1
+    ends_s = whole.start_s[lasts] + whole.length_s[lasts]
+    length_s = np.add.reduceat(whole.length_s, firsts)
+    columns = (
+        (whole.start_s[firsts] + ends_s) / 2,
+        length_s,
+        np.add.reduceat(whole.n, firsts) / length_s,
+        np.minimum.reduceat(whole.rates, firsts),
+        np.maximum.reduceat(whole.rates, firsts),
+    )
+    return [Bucket(*values) for values in zip(*(column.tolist() for column in columns), strict=True)]
 
 
 def _chart(
@@ -241,7 +251,7 @@ def _table(drawn: Sequence[tuple[Column, Sequence[Stretch], Sequence[Sequence[Bu
 
 def _summary(column: Column, stretch: Stretch) -> Row:
     rates = stretch.seconds.rates
-    whole = _bucket(stretch.seconds)
+    [whole] = _bucketed(stretch.seconds, len(stretch.seconds))
     centre = float(rates.mean())
     spread = float(rates.std(ddof=1)) if len(rates) > 1 else None
     items = [
