@@ -93,7 +93,7 @@ def _buckets(stretches: Sequence[Stretch], size: int) -> list[list[Bucket]]:
 
 
 def _bucketed(whole: Seconds, size: int) -> list[Bucket]:
-    """Returns intervals in groups of `size`, the last of which may have fewer."""
+    """Returns intervals in groups of `size`; the last may have fewer."""
     if not whole:
         return []
     firsts = np.arange(0, len(whole), size)
