@@ -3,13 +3,16 @@
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fathom.cli.options import AsJson, PriceList
 from fathom.cli.output import one_form, print_json, stdout
 from fathom.cli.store import StoreOption, finding, opened, report_path
+
+if TYPE_CHECKING:
+    from fathom.report.blocks import Section
 
 
 class EditionName(StrEnum):
@@ -29,11 +32,16 @@ def report(
     edition: Annotated[
         EditionName, typer.Option(help="all of it, or the answer, notes and provenance for print")
     ] = EditionName.FULL,
+    what_if: Annotated[
+        bool,
+        typer.Option("--what-if", help="hold the virtual SSDs of the runs with sliders, as `fathom what-if`"),
+    ] = False,
     store: StoreOption = None,
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print the points as CSV instead")] = False,
 ) -> None:
     """Write one offline HTML report from run directories alone."""
+    from fathom.errors import UsageError
     from fathom.report import Edition, runs_csv, runs_json, write_html
     from fathom.sizing.files import read_prices
 
@@ -46,8 +54,17 @@ def report(
         print(runs_csv(paths), end="")
     else:
         chosen = Edition(edition.value)
+        if what_if and chosen is Edition.SHORT:
+            raise UsageError("--what-if: the short edition is for print", "leave one of the two out")
         path = out or report_path(paths[0], store)
-        print(write_html(paths, path, prices=read_prices(prices), pool=pool, edition=chosen))
+        further = [_what_if(paths)] if what_if else []
+        print(write_html(paths, path, prices=read_prices(prices), pool=pool, edition=chosen, further=further))
+
+
+def _what_if(paths: list[Path]) -> "Section":
+    from fathom.what_if.inside import section
+
+    return section(paths)
 
 
 def runs(store: StoreOption = None, as_json: AsJson = False) -> None:

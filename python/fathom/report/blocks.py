@@ -238,7 +238,22 @@ class Verbatim:
     text: str
 
 
-Block = Table | Figure | Prose | Points | Answer | Cards | Notes | Diagram | Verbatim
+@dataclass(frozen=True)
+class Inside:
+    """Pages inside the page, each begun when the reader opens it.
+
+    `pages` are the title and the HTML of each. `shared` are files that take the place of their marks in all of them.
+    The mark `ECHARTS` stands for the page's own. `hashes` are those of the scripts that the pages run.
+    """
+
+    template: ClassVar[str] = "inside"
+    ECHARTS: ClassVar[str] = "@echarts@"
+    pages: Sequence[tuple[str, str]]
+    shared: Mapping[str, str]
+    hashes: Sequence[str]
+
+
+Block = Table | Figure | Prose | Points | Answer | Cards | Notes | Diagram | Verbatim | Inside
 
 
 @dataclass(frozen=True)

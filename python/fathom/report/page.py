@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from fathom.output.output_file import check_output, write_output
 from fathom.report import sections, style
-from fathom.report.blocks import Block, Diagram, Figure, Section
+from fathom.report.blocks import Block, Diagram, Figure, Inside, Section
 from fathom.report.comparison import Comparison, compare, run_letter
 from fathom.report.data import RunData, load
 from fathom.report.findings import caveats
@@ -57,28 +57,33 @@ def write_html(
     *,
     pool: bool = False,
     edition: Edition = Edition.FULL,
+    further: Sequence[Section] = (),
 ) -> Path:
     """Writes the report of one or more run directories to `out` and returns it. `prices` and `pool` are those of
-    `compare`.
+    `compare`, `further` those of `render`.
 
     Raises FathomError when a run cannot be read, and what `write_output` raises where `out` is not Fathom's to write.
     """
     of_a_run = out.parent in runs and out.name == REPORT
     check_output(out, of_a_run=of_a_run)
-    page = render(compare([load(run) for run in runs], lookup, prices, pool=pool), edition)
+    page = render(compare([load(run) for run in runs], lookup, prices, pool=pool), edition, further=further)
     write_output(out, page.encode(), of_a_run=of_a_run)
     return out
 
 
 def render(
-    comparison: Comparison, edition: Edition = Edition.FULL, site: Sequence[tuple[str, str]] = ()
+    comparison: Comparison,
+    edition: Edition = Edition.FULL,
+    site: Sequence[tuple[str, str]] = (),
+    further: Sequence[Section] = (),
 ) -> str:
-    """Returns the page of runs as text; `site` is that of `page`."""
+    """Returns the page of runs as text; `site` is that of `page`. `further` sections stand behind all others."""
     headers = [_header(comparison, places) for places in _together(comparison)]
     built = sections.build_all(comparison)
     opening, built = opened(built, caveats(comparison), _declared(comparison))
     if edition is Edition.SHORT:
         built = [section for section in built if section.key in SHORT]
+    built = [*built, *further]
     targets = [(column.label, column.short) for column in comparison.columns]
     return page(
         _title(comparison),
@@ -114,6 +119,9 @@ def page(
     script = "\n".join(asset("assets", name) for name in SCRIPTS)
     diagrams = _diagrams(built)
     drawing = [_dagre(), asset("assets", "diagram.js")] if diagrams else []
+    inside = next((one for section in built for one in section.blocks if isinstance(one, Inside)), None)
+    begins = asset("assets", "inside.js") if inside else ""
+    digests = [*map(sha256, (echarts, script, begins, *drawing)), *(inside.hashes if inside else ())]
     return (
         _templates()
         .get_template("page.html.jinja")
@@ -135,7 +143,9 @@ def page(
             script=Markup(script),
             drawing=[Markup(text) for text in drawing],
             diagrams=htmlsafe_json_dumps(diagrams, allow_nan=False, separators=(",", ":")),
-            script_hashes=" ".join(f"'sha256-{sha256(text)}'" for text in (echarts, script, *drawing)),
+            script_hashes=" ".join(f"'sha256-{digest}'" for digest in digests),
+            inside=_inside(inside) if inside else "",
+            inside_script=Markup(begins),
             data=htmlsafe_json_dumps(
                 _chart_options(_blocks(built, opening)), allow_nan=False, separators=(",", ":")
             ),
@@ -241,6 +251,12 @@ def _diagrams(built: Sequence[Section]) -> dict[str, object]:
         one.key: {"nodes": list(map(asdict, one.nodes)), "joins": list(map(asdict, one.joins))}
         for one in found
     }
+
+
+def _inside(block: Inside) -> Markup:
+    """Returns what assets/inside.js reads."""
+    pages = [text for _, text in block.pages]
+    return htmlsafe_json_dumps({"pages": pages, "shared": dict(block.shared), "echarts": Inside.ECHARTS})
 
 
 def _dagre() -> str:

@@ -43,6 +43,21 @@ def write_page(target: str, out: Path) -> Path:
 
 def render(target: str) -> str:
     """Returns the page as text. Raises UsageError as `write_page`."""
+    return filled(target, asset("vendor", "echarts.common.min.js"), twin.in_page())
+
+
+def script_hashes() -> list[str]:
+    """Returns the digests of the scripts that the page runs."""
+    return [sha256(text) for text in (asset("vendor", "echarts.common.min.js"), _asset("what-if.js"))]
+
+
+def title_of(target: str) -> str:
+    """Returns what the page calls its drive."""
+    return style.plain(_label(target.removeprefix(PREFIX)))
+
+
+def filled(target: str, echarts: str, packed: str) -> str:
+    """Returns the page with the text of the library that draws, and of the packed twin. Raises as `render`."""
     name = target.removeprefix(PREFIX)
     if name == target or any(mark in name.partition(MARK)[0] for mark in "*#/"):
         raise UsageError(
@@ -55,18 +70,15 @@ def render(target: str) -> str:
         templates_of("fathom.what_if")
         .get_template("what-if.html.jinja")
         .render(
-            title=style.plain(_label(name)),
+            title=title_of(target),
             groups=[(group, list(of)) for group, of in groupby(offered, lambda one: one.group)],
             css=Markup(asset("assets", "report.css") + _asset("what-if.css")),
-            echarts=Markup(asset("vendor", "echarts.common.min.js")),
+            echarts=Markup(echarts),
             script=Markup(_asset("what-if.js")),
             worker=Markup(_asset("worker.js")),
-            script_hashes=" ".join(
-                f"'sha256-{sha256(text)}'"
-                for text in (asset("vendor", "echarts.common.min.js"), _asset("what-if.js"))
-            ),
+            script_hashes=" ".join(f"'sha256-{digest}'" for digest in script_hashes()),
             palette=list(zip(style.LIGHT, style.DARK, strict=True)),
-            twin=Markup(twin.in_page()),
+            twin=Markup(packed),
             data=htmlsafe_json_dumps(
                 {
                     "command": f"fathom sweep {METHOD} {shlex.quote(target)}",
