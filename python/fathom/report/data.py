@@ -1,6 +1,6 @@
 """What a report needs from a run directory, read once. It computes nothing that a page shows."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
@@ -255,23 +255,20 @@ class RunData:
             "intervals",
             "with seconds as (select step, start_s, max(length_s) as length_s, sum(n)::bigint as n, "
             "min(ordinal) as place from rows where target = $target[1] group by step, start_s) "
-            "select step, list(start_s order by place) as start_s, list(length_s order by place) as length_s, "
-            "list(n order by place) as n from seconds group by step order by min(place)",
+            "select step, start_s, length_s, n from seconds order by place",
             {"target": [target]},
         )
-        columns = (_lists(table[name]) for name in ("start_s", "length_s", "n"))
-        each = zip(table["step"].to_pylist(), *columns, strict=True)
-        return {step: Seconds(start_s, length_s, n) for step, start_s, length_s, n in each}
+        return {step: Seconds(*columns) for step, columns in _by_step(table, ("start_s", "length_s", "n"))}
 
     def _energies_of(self, target: str) -> dict[str, Rows]:
         table = self.query(
             "telemetry",
-            "select step, list(start_s order by start_s) as start_s, list(length_s order by start_s) as length_s, "
-            "list(value order by start_s) as joules from rows "
-            "where target = $target[1] and name = 'joules' and length_s > 0 group by step",
+            "select step, start_s, length_s, value from rows "
+            "where target = $target[1] and name = 'joules' and length_s > 0 order by step, start_s",
             {"target": [target]},
         )
-        return _rows(table, ("start_s", "length_s", "joules"))
+        each = _by_step(table, ("start_s", "length_s", "value"))
+        return {step: np.column_stack(columns) for step, columns in each}
 
     def _written_of(self, target: str) -> dict[str, tuple[str, Rows]]:
         """Per step in order: its kind, and (start in s, host bytes, media bytes) of each interval."""
@@ -382,8 +379,10 @@ class RunData:
         with self._connection.cursor() as connection:
             try:
                 if files:
-                    source = connection.read_parquet(files, file_row_number=True, filename=True)
-                    connection.register("rows", source.project("*, (filename, file_row_number) as ordinal"))
+                    source = connection.read_parquet(files, file_row_number=True, filename=len(files) > 1)
+                    # One file needs the row alone; a pair costs several times as much to compare.
+                    place = "(filename, file_row_number)" if len(files) > 1 else "file_row_number"
+                    connection.register("rows", source.project(f"*, {place} as ordinal"))
                 else:
                     connection.register(
                         "rows", TABLES[table].append(pa.field("ordinal", pa.int64())).empty_table()
@@ -409,6 +408,16 @@ def _once(known: dict[str, T], target: str, read: Callable[[str], T]) -> T:
     if target not in known:
         known[target] = read(target)
     return known[target]
+
+
+def _by_step(table: pa.Table, names: Sequence[str]) -> Iterator[tuple[str, list[NDArray[Any]]]]:
+    """Yields each step, in the order in which they begin, with its rows of the columns in their order."""
+    steps, words = coded(table["step"])
+    order = np.argsort(steps, kind="stable")
+    steps, columns = steps[order], [table[name].to_numpy()[order] for name in names]
+    edges = [*np.flatnonzero(np.diff(steps, prepend=-1)).tolist(), len(steps)]
+    for start, end in pairwise(edges):
+        yield str(words[steps[start]]), [column[start:end] for column in columns]
 
 
 def _rows(table: pa.Table, names: Sequence[str]) -> dict[str, Rows]:
