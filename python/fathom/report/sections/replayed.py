@@ -12,7 +12,7 @@ from fathom.report.legend import legend_of
 from fathom.report.style import compact, slot
 from fathom.statistics.percentiles import PREFIXES
 
-ORDER = 28
+ORDER = 19
 SHOWN = {"mean_us": "mean", "p99_us": "p99", "p999_us": "p99.9"}
 ROW_PX = 40
 
