@@ -15,6 +15,7 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
+        mpsc,
     },
     thread,
     time::{Duration, Instant},
@@ -26,8 +27,10 @@ use trace::Format;
 
 /// Twelve kinds of input make a million.
 const LEAST_INPUTS: u64 = 100_000;
-/// An input that takes longer hangs.
+/// An input that takes more processor time hangs. Time on the clock would count what other programs take, too.
 const SLOWEST: Duration = Duration::from_secs(20);
+/// USER_HZ of Linux, the unit of processor times in procfs.
+const TICKS_PER_S: u64 = 100;
 const MOST_RESIDENT_BYTES: u64 = 1 << 30;
 const MOST_SOURCES: usize = 3;
 
@@ -62,6 +65,17 @@ fn most_resident_bytes() -> u64 {
     kib.expect("VmHWM in kB") << 10
 }
 
+/// Returns the processor time that a thread has taken, by its folder in procfs.
+fn cpu_time(task: &Path) -> Duration {
+    let stat = fs::read_to_string(task.join("stat")).unwrap_or_default();
+    // The name ends with the last bracket; utime and stime are the 12th and 13th field behind it.
+    let fields = stat.rsplit(')').next().unwrap_or_default();
+    let ticks = fields.split_whitespace().skip(11).take(2);
+    Duration::from_millis(
+        ticks.filter_map(|one| one.parse::<u64>().ok()).sum::<u64>() * 1000 / TICKS_PER_S,
+    )
+}
+
 /// Feeds samples as they are, then changed ones until time and least count are reached.
 fn fuzz(name: &'static str, feed: fn(&[Vec<u8>], &mut Chance)) {
     let kept = samples(name);
@@ -72,7 +86,10 @@ fn fuzz(name: &'static str, feed: fn(&[Vec<u8>], &mut Chance)) {
     let end = Instant::now() + Duration::from_secs(number_of("FATHOM_FUZZ_SECONDS", 10));
     let next = Arc::new(AtomicU64::new(0));
     let at_work = Arc::clone(&next);
+    let (tell, told) = mpsc::channel();
     let worker = thread::spawn(move || {
+        let own = fs::read_link("/proc/thread-self").expect("procfs");
+        tell.send(Path::new("/proc").join(own)).expect("a watcher");
         let mut number = 0;
         while number < LEAST_INPUTS || Instant::now() < end {
             at_work.store(number, Ordering::Relaxed);
@@ -82,7 +99,7 @@ fn fuzz(name: &'static str, feed: fn(&[Vec<u8>], &mut Chance)) {
         }
         number
     });
-    watch(name, seed, &next, &worker);
+    watch(name, seed, &next, &worker, &told.recv().expect("a worker"));
     match worker.join() {
         Ok(inputs) => println!("{name}: {inputs} inputs, seed {seed}"),
         Err(_) => fail(
@@ -105,14 +122,14 @@ fn input(samples: &[Vec<u8>], chance: &mut Chance) -> Vec<Vec<u8>> {
 }
 
 /// Waits for the worker. A parser that hangs cannot be ended, but the test can.
-fn watch(name: &str, seed: u64, next: &AtomicU64, worker: &thread::JoinHandle<u64>) {
-    let mut seen = (u64::MAX, Instant::now());
+fn watch(name: &str, seed: u64, next: &AtomicU64, worker: &thread::JoinHandle<u64>, task: &Path) {
+    let mut seen = (u64::MAX, Duration::ZERO);
     while !worker.is_finished() {
         thread::sleep(Duration::from_millis(100));
         let number = next.load(Ordering::Relaxed);
         if number != seen.0 {
-            seen = (number, Instant::now());
-        } else if seen.1.elapsed() > SLOWEST {
+            seen = (number, cpu_time(task));
+        } else if cpu_time(task).saturating_sub(seen.1) > SLOWEST {
             fail(name, seed, number, "hangs");
         }
         if most_resident_bytes() > MOST_RESIDENT_BYTES {
