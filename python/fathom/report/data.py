@@ -381,7 +381,8 @@ class RunData:
                 if files:
                     source = connection.read_parquet(files, file_row_number=True, filename=len(files) > 1)
                     # One file needs the row alone; a pair costs several times as much to compare.
-                    place = "(filename, file_row_number)" if len(files) > 1 else "file_row_number"
+                    named = "{'file': filename, 'row': file_row_number}"
+                    place = named if len(files) > 1 else "file_row_number"
                     connection.register("rows", source.project(f"*, {place} as ordinal"))
                 else:
                     connection.register(
