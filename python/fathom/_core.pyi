@@ -16,6 +16,8 @@ TRACE_OPERATIONS: list[str]
 """Names of a trace's operations by their number."""
 TRACE_FORMATS: list[str]
 """Formats that `TraceReader` reads."""
+KEY_FIGURES: tuple[str, ...]
+"""What a method may declare as the figure that its page opens with."""
 LARGE_BLOCK_BYTES: int
 """From this block size on, I/O is headlined in MB/s, smaller I/O in IOPS, as data sheets do."""
 ENGINE_IODEPTH_MAX: int

@@ -16,6 +16,8 @@ from fathom.report import write_html
 from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.opening import MOST_WORDS
+from fathom.report.page import unbroken
+from fathom.report.sections import build_all
 from small_trace import is_of_trace, write_trace
 from synthetic import Visit
 
@@ -144,10 +146,19 @@ def test_the_first_screen_holds_the_answer_and_its_figure_in_few_words_and_numbe
         if "cards" not in (figure.get_attribute("class") or "") and figure.get_attribute("data-chart"):
             assert box["y"] + box["height"] <= height
         assert seen.page.evaluate("() => document.documentElement.scrollWidth") <= width
+    assert seen.page.locator("h1").inner_text() == declared_sentence(run_of_method)
     said = [seen.page.locator("h1").inner_text(), *seen.page.locator(".reasons li").all_inner_texts()]
     assert sum(len(text.split()) for text in said) <= MOST_WORDS
     assert [text for text in said if numbers(text, run_of_method) > MOST_NUMBERS] == []
     assert seen.complaints == []
+
+
+def declared_sentence(run: Path) -> str:
+    """The sentence of the key figure that the method of a run declares, as the page writes it."""
+    comparison = compare([load(run)])
+    declared = comparison.runs[0].key_figure
+    [figure] = [one.key_figure for one in build_all(comparison) if one.key == declared and one.key_figure]
+    return str(unbroken(figure.sentence))
 
 
 def numbers(text: str, run: Path) -> int:

@@ -58,6 +58,11 @@ mod _core {
         module.add("MOVES_DATA", named(workload::Op::moves_data)?)?;
         module.add("TRACE_OPERATIONS", super::traces::OPERATIONS.to_vec())?;
         module.add("TRACE_FORMATS", super::traces::formats())?;
+        let figures = workload::KeyFigure::WORDS.map(|(word, _)| word);
+        module.add(
+            "KEY_FIGURES",
+            pyo3::types::PyTuple::new(module.py(), figures)?,
+        )?;
         module.add("LARGE_BLOCK_BYTES", workload::Job::LARGE_BLOCK_BYTES)?;
         module.add("ENGINE_IODEPTH_MAX", engine::IODEPTH_MAX)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))

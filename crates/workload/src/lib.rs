@@ -29,7 +29,8 @@ pub use job::{
     Pattern, RatePhase, Region, Until, Verify,
 };
 pub use method::{
-    Curve, FileSystem, Latency, Method, Metric, Offered, Quick, Round, Slo, Steady, Step, StepKind,
+    Curve, FileSystem, KeyFigure, Latency, Method, Metric, Offered, Quick, Round, Slo, Steady,
+    Step, StepKind,
 };
 pub use position::{OperationPositions, Position, ThreadPositions};
 pub use region::{Limits, Span};

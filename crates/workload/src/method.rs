@@ -18,6 +18,9 @@ pub struct Method {
     pub summary: String,
     /// Where the procedure comes from.
     pub source: String,
+    /// What a page of its runs opens with; `None`: the page chooses among what the runs hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_figure: Option<KeyFigure>,
     /// File system that block devices and virtual drives get where the target names none; `None`: the
     /// I/O goes to the bare target.
     pub file_system: Option<FileSystem>,
@@ -39,6 +42,66 @@ pub enum FileSystem {
     Xfs,
     /// In place.
     Ext4,
+}
+
+/// The figure that answers a method's question, with its sentence. The report's section of that name makes both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KeyFigure {
+    /// Latency that a system adds to that of its own drive.
+    AddedLatency,
+    /// Write amplification of each load.
+    Amplification,
+    /// Rates and latencies of clusters over depth.
+    Cluster,
+    /// The spread of long measurements, second by second.
+    Consistency,
+    /// Latency over achieved rate.
+    Curves,
+    /// Rates over I/Os in flight.
+    Depths,
+    /// Drives that a GPU needs.
+    GpuFeed,
+    /// Rates over the share of reads.
+    Mixes,
+    /// All application workloads by target.
+    Overview,
+    /// Write amplification with and without placement.
+    Placement,
+    /// Rates before, in and after a load that disturbs.
+    Recovery,
+    /// How long the I/Os of a replayed trace took.
+    Replay,
+    /// Rounds until steady, and what they come to.
+    Rounds,
+    /// Rates over what was written.
+    Saturation,
+    /// Every measured workload by target.
+    Summary,
+    /// Which disk is for which use.
+    Verdict,
+}
+
+impl KeyFigure {
+    /// Each with its word in method files.
+    pub const WORDS: [(&'static str, KeyFigure); 16] = [
+        ("added-latency", KeyFigure::AddedLatency),
+        ("amplification", KeyFigure::Amplification),
+        ("cluster", KeyFigure::Cluster),
+        ("consistency", KeyFigure::Consistency),
+        ("curves", KeyFigure::Curves),
+        ("depths", KeyFigure::Depths),
+        ("gpu-feed", KeyFigure::GpuFeed),
+        ("mixes", KeyFigure::Mixes),
+        ("overview", KeyFigure::Overview),
+        ("placement", KeyFigure::Placement),
+        ("recovery", KeyFigure::Recovery),
+        ("replay", KeyFigure::Replay),
+        ("rounds", KeyFigure::Rounds),
+        ("saturation", KeyFigure::Saturation),
+        ("summary", KeyFigure::Summary),
+        ("verdict", KeyFigure::Verdict),
+    ];
 }
 
 /// How `--quick` shortens a method.

@@ -76,6 +76,16 @@ class RunData:
         return self.run.document
 
     @property
+    def key_figure(self) -> str | None:
+        """The key figure that its method declares; None where it declares none, as in runs of earlier versions."""
+        declared = self.document.method.parsed.get("key_figure")
+        return declared if isinstance(declared, str) else None
+
+    def asks_for(self, figure: str, method: str) -> bool:
+        """Returns whether the method declares a key figure; without a declaration, whether it is the built-in one."""
+        return self.key_figure == figure or (self.key_figure is None and self.document.method.name == method)
+
+    @property
     def repeats(self) -> "Sequence[RunData]":
         """The runs that its figures pool: itself alone, unless several are pooled (`fathom.report.repeats`)."""
         return (self,)

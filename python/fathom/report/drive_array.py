@@ -189,7 +189,7 @@ class Disk:
 
 def disks(comparison: Comparison) -> list[Disk]:
     """Returns the targets that the method ran on."""
-    columns = [column for column in comparison.columns if column.run.document.method.name == METHOD]
+    columns = [column for column in comparison.columns if column.run.asks_for("verdict", METHOD)]
     found = []
     for column, name in zip(columns, _short_names([column.short for column in columns]), strict=True):
         cells = [cell for corner in comparison.corners if (cell := corner.cell(column))]

@@ -25,7 +25,7 @@ PREFERRED = (
     "mixes",
     "summary",
 )
-"""Keys of sections in the order in which one becomes the opening, where a method does not say."""
+"""The key figures that a method may declare. Where it declares none, the first that the run holds opens the page."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,12 @@ def opened(
 ) -> tuple[Opening | None, list[Section]]:
     """Returns the opening and the sections with what is left to them; no opening where no section has a key figure.
 
-    `caveats` are always among the reasons. `wanted` is the key of the section that the method declares.
+    `caveats` are always among the reasons. `wanted` is the key of the section that the method declares; where that has
+    no key figure, a caveat says so.
     """
     able = {section.key: section for section in built if section.key_figure}
+    if wanted and wanted not in able:
+        caveats = [*caveats, f"The method's key figure, {wanted}, needs steps that are not in this run."]
     chosen = next((able[key] for key in (wanted, *PREFERRED, *able) if key in able), None)
     sections = [_with_key_figure(section) for section in built if section is not chosen]
     if chosen is None or chosen.key_figure is None:

@@ -213,11 +213,11 @@ def _took(runs: Sequence[RunData]) -> str:
 
 
 def _declared(comparison: Comparison) -> str | None:
-    """Returns the section that the runs' one method declares as its key figure; None where it does not, or where there
-    are several methods.
+    """Returns the section that the runs' methods declare as their key figure; None where they declare none, or not the
+    same.
     """
-    declared = {str(run.document.method.parsed.get("key_figure") or "") for run in comparison.runs}
-    return next(iter(declared)) or None if len(declared) == 1 else None
+    declared = {run.key_figure for run in comparison.runs}
+    return declared.pop() if len(declared) == 1 else None
 
 
 def _source(comparison: Comparison) -> str:

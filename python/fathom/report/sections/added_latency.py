@@ -79,7 +79,7 @@ class _Measured:
 def build(comparison: Comparison) -> Section | None:
     """Returns the section, None for runs of other methods. The first target is the system, the last one its drive."""
     columns = [
-        _Measured(column) for column in comparison.columns if column.run.document.method.name == METHOD
+        _Measured(column) for column in comparison.columns if column.run.asks_for("added-latency", METHOD)
     ]
     if not columns:
         return None

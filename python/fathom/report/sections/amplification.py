@@ -47,7 +47,7 @@ def build(comparison: Comparison) -> Section | None:
         f"steps laid end to end without the pauses. Each is drawn in up to {MAX_DOTS} means."
     )
     figure = Figure(charts, caption, _table(found), legend_of([one.column for one in found]), columns=2)
-    told = [_sentence(one) for one in found if one.column.run.document.method.name == METHOD]
+    told = [_sentence(one) for one in found if one.column.run.asks_for("amplification", METHOD)]
     if not told:
         return Section("amplification", "Write amplification", [figure], short="WAF")
     key = _key_figure(found, figure)

@@ -70,7 +70,7 @@ class _DepthFigures:
 
 def build(comparison: Comparison) -> Section | None:
     """Returns the section, None for runs of other methods."""
-    columns = [column for column in comparison.columns if column.run.document.method.name == METHOD]
+    columns = [column for column in comparison.columns if column.run.asks_for("cluster", METHOD)]
     if not columns:
         return None
     blocks: list[Block] = [*_maxima(columns), *_scaling(columns), *_per_tb(columns)]

@@ -90,8 +90,8 @@ class DiskVerdict:
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Returns the section; None without two targets of the method to compare."""
-    found = disks(comparison)
+    """Returns the section; None without two targets of the method to compare, or without its workloads."""
+    found = [disk for disk in disks(comparison) if any(step in disk.cells for step in STEPS)]
     reference = reference_of(found)
     if reference is None:
         return None

@@ -106,7 +106,7 @@ def _key_figure(feeds: Sequence[Feed], together: Figure) -> KeyFigure:
 
 
 def _feed(comparison: Comparison, column: Column, out: Mapping[tuple[str, str], Unsettled]) -> Feed | None:
-    if column.run.document.method.name != METHOD:
+    if not column.run.asks_for("gpu-feed", METHOD):
         return None
     found = {
         cell.point.workload: cell

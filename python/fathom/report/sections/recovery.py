@@ -1,4 +1,4 @@
-"""Cross stimulus recovery: the rate over sequential, random, then sequential writes, and the time to recover."""
+"""Cross stimulus recovery: the rate over one load, another, then the first again, and the time to recover."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Recovery:
-    """A target's three steps in order."""
+    """A target's steps in order. The last has the workload of the first."""
 
     column: Column
     parts: Sequence[Part]
@@ -47,7 +47,7 @@ class Recovery:
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Returns the section, None for runs of other methods."""
+    """Returns the section, None for runs that ask for no recovery, or do not end with the load that they began with."""
     found = [one for column in comparison.columns if (one := _recovery(column))]
     if not found:
         return None
@@ -60,10 +60,10 @@ def build(comparison: Comparison) -> Section | None:
     option = line_chart(time_axis(end_s), Axis("", "count", low=0), lines, spans)
     chart = Chart(
         "key-recovery",
-        "Writes, one kind after the other",
+        "Loads, one after the other",
         "MB/s",
         option,
-        "MB/s over the three steps; the table below has the figures.",
+        "MB/s over the steps; the table below has the figures.",
         380,
     )
     caption = (
@@ -77,19 +77,25 @@ def build(comparison: Comparison) -> Section | None:
 
 def _recovery(column: Column) -> Recovery | None:
     run, target = column.run, column.target.name
-    if run.document.method.name != METHOD:
+    if not run.asks_for("recovery", METHOD):
+        return None
+    measured = {
+        step: intervals
+        for step, intervals in run.seconds(target).items()
+        if step in run.steps and run.steps[step].kind == "measure"
+    }
+    loads = [run.steps[step].workload for step in measured]
+    if len(loads) < 3 or loads[0] != loads[-1]:
         return None
     parts, at_s = [], 0.0
-    for step, intervals in run.seconds(target).items():
-        if step not in run.steps or run.steps[step].kind != "measure":
-            continue
+    for step, intervals in measured.items():
         bytes_ = next((point.block_bytes or 0 for point in run.points if point.step == step), 0)
         whole = [second for second in intervals if second.length_s > 0]
         rates = [(second.start_s, second.n * bytes_ / second.length_s / 1e6) for second in whole]
         length_s = whole[-1].start_s + whole[-1].length_s if whole else 0.0
         parts.append(Part(plain(run.steps[step].label), at_s, rates, at_s + length_s))
         at_s += length_s
-    return Recovery(column, parts) if len(parts) > 1 and all(part.rates for part in parts) else None
+    return Recovery(column, parts) if all(part.rates for part in parts) else None
 
 
 def _points(one: Recovery) -> list[tuple[float, float]]:
@@ -103,8 +109,10 @@ def _sentence(one: Recovery) -> str:
     if one.after_s is None:
         return f"{one.column.short} does not come back to its {rate} MB/s within the last step."
     if one.after_s == 0:
-        return f"{one.column.short} is back at its {rate} MB/s at once, after random writes."
-    return f"{one.column.short} is back at its {rate} MB/s {seconds(one.after_s)} after random writes."
+        return f"{one.column.short} is back at its {rate} MB/s at once, after {one.parts[-2].label}."
+    return (
+        f"{one.column.short} is back at its {rate} MB/s {seconds(one.after_s)} after {one.parts[-2].label}."
+    )
 
 
 def _dip(one: Recovery) -> str:

@@ -107,8 +107,9 @@ def _fall(one: Saturation) -> str:
 
 def _saturation(column: Column) -> Saturation | None:
     run, target = column.run, column.target
-    load = LOADS.get(run.document.method.name)
-    if load is None or not target.capacity_bytes:
+    load = LOADS.get(run.document.method.name, "the writes")
+    purged = any(step.kind == "purge" for step in run.steps.values())
+    if not any(run.asks_for("saturation", name) for name in LOADS) or not purged or not target.capacity_bytes:
         return None
     rows = run.query(
         "intervals",

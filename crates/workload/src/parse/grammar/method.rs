@@ -10,16 +10,17 @@ use crate::units::{
     parse_duration_ns, parse_multiple, parse_percent, parse_share, parse_size_bytes,
 };
 use crate::{
-    Arrival, Curve, FileSystem, Latency, Method, Metric, Offered, Quick, Round, Slo, Steady, Step,
-    StepKind,
+    Arrival, Curve, FileSystem, KeyFigure, Latency, Method, Metric, Offered, Quick, Round, Slo,
+    Steady, Step, StepKind,
 };
 
-const METHOD_KEYS: [&str; 11] = [
+const METHOD_KEYS: [&str; 12] = [
     "schema",
     "name",
     "title",
     "summary",
     "source",
+    "key_figure",
     "bench",
     "precision",
     "file_system",
@@ -84,6 +85,10 @@ pub fn method(node: &Node) -> Result<Method> {
         title: fields.text_or("title", &name)?,
         summary: fields.text_or("summary", "")?,
         source: fields.text_or("source", "")?,
+        key_figure: fields
+            .get("key_figure")
+            .map(|node| node.word("key_figure", &KeyFigure::WORDS, &[]))
+            .transpose()?,
         file_system: fields
             .get("file_system")
             .map(|node| node.word("file_system", &FILE_SYSTEMS, &[]))

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Arrival, Curve, FileSystem, Geometry, Latency, Slo, StepKind};
+use crate::{Arrival, Curve, FileSystem, Geometry, KeyFigure, Latency, Slo, StepKind};
 
 /// Each case: what is replaced in the method, by what, and the line and part of the message of the refusal.
 fn refuses_each(method: &str, cases: &[(&str, &str, u32, &str)]) {
@@ -102,6 +102,30 @@ fn a_method_names_the_file_system_and_a_region_that_smaller_targets_cut() {
     };
     assert_eq!(size(1 << 40), 50_000_000_000 / 4096 * 4096);
     assert_eq!(size(1 << 30), 1 << 30);
+}
+
+#[test]
+fn a_method_declares_its_key_figure_and_a_misspelt_one_is_refused_with_those_there_are() {
+    let plain = Method::from_toml(METHOD, "m.toml").unwrap();
+    assert_eq!(plain.key_figure, None);
+    for (word, figure) in KeyFigure::WORDS {
+        let text = METHOD.replace("[quick]", &format!("key_figure = \"{word}\"\n[quick]"));
+        let method = Method::from_toml(&text, "m.toml").unwrap();
+        assert_eq!(method.key_figure, Some(figure));
+        let normal = serde_json::to_string(&method).unwrap();
+        assert_eq!(Method::from_json(&normal, "m.json").unwrap(), method);
+    }
+    refuses_each(
+        METHOD,
+        &[(
+            "[quick]",
+            "key_figure = \"curve\"\n[quick]",
+            3,
+            "key_figure is \"curve\", expected one of added-latency, amplification, cluster, consistency, curves, \
+             depths, gpu-feed, mixes, overview, placement, recovery, rounds, saturation, summary, verdict, did you mean \
+             \"curves\"?",
+        )],
+    );
 }
 
 #[test]
