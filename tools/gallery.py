@@ -65,9 +65,10 @@ def make(folder: Path, methods: Sequence[str]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     items = []
     for name in methods:
+        needs_trace = is_template(method_text(name))
         print(f"{name} on {', '.join(targets_of(name))}", file=sys.stderr)
         with TemporaryDirectory() as runs:
-            trace = fathom.Replay(_trace(Path(runs))) if is_template(method_text(name)) else None
+            trace = fathom.Replay(_trace(Path(runs))) if needs_trace else None
             method, _ = method_of(name, trace, quick=True)
             run = fathom.run(name, targets=targets_of(name), out=Path(runs), quick=True, replay=trace)
             report = write_html([run.path], folder / f"{name}.html")

@@ -13,6 +13,7 @@ mod pareto;
 mod permutation;
 pub(crate) mod random;
 mod replay;
+mod row;
 mod waiting;
 mod zipf;
 

@@ -19,8 +19,8 @@ from fathom.validation.ratings import BENCH
 
 Parameters = dict[str, Parameter]
 PAGE = 4096
-SLICE, LARGE_SLICE = 1024, 2048
-LARGE_BYTES = 32 * 10**12
+SLICE, SLICE_OF_LARGEST = 1024, 2048
+LARGEST_GB = 32_000
 """From this capacity on the slice is half as large, or a trial would take a minute."""
 BUFFER_ROWS = 4
 BUFFER_MOST_BYTES = 64 << 20
@@ -141,7 +141,7 @@ def _ssd(sheet: DataSheet, flash: Flash) -> Parameters:
     base = _like(sheet, LINK)
     own: Parameters = {
         "slice_denominator": assumed(
-            LARGE_SLICE if sheet.capacity_bytes > LARGE_BYTES else SLICE,
+            SLICE_OF_LARGEST if sheet.capacity_bytes > LARGEST_GB * 10**9 else SLICE,
             "simulated share of the capacity; results do not depend on it (docs/explanation/ssd-twin.md, Scaling)",
         ),
         **_link(sheet),

@@ -123,11 +123,11 @@ class Store:
             )
 
         def parts() -> Iterator[tuple[str, bytes]]:
-            sql = "select name, content from lake.files where run = $run order by name, part"
+            sql = "select name, content as bytes from lake.files where run = $run order by name, part"
             with named_errors(self.address):
                 found = self._lake.connection.execute(sql, {"run": name}).to_arrow_reader(64)
                 for batch in found:
-                    yield from ((row["name"], row["content"]) for row in batch.to_pylist())
+                    yield from ((row["name"], row["bytes"]) for row in batch.to_pylist())
 
         return fetched(cache_of(self.address), name, rows[0]["manifest"], parts())
 

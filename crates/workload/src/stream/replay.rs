@@ -10,6 +10,7 @@
 use std::sync::Arc;
 
 use super::error::StreamError;
+use super::row::Row;
 use super::waiting::Waiting;
 use crate::{Geometry, Offsets, Op, Request, Span};
 
@@ -20,13 +21,6 @@ const HEADER_BYTES: usize = 32;
 const ROW_BYTES: usize = 24;
 /// An arrival that never comes: far enough for any sum with a start.
 const NEVER_NS: u64 = u64::MAX / 4;
-
-/// One recorded I/O, placed on the target.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Row {
-    pub(super) arrival_ns: u64,
-    pub(super) request: Request,
-}
 
 /// The trace and how far each of requests and arrivals is in it. Behind its end it begins again.
 #[derive(Clone, Debug)]

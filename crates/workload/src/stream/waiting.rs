@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use super::replay::Row;
+use super::row::Row;
 use crate::Request;
 
 const NONE: u32 = u32::MAX;

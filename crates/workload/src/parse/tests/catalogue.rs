@@ -1,6 +1,12 @@
 use super::*;
 use crate::StepKind;
 
+/// A method that leaves its workload to a trace becomes one in Python; `tests/traces` hold those.
+fn is_template(text: &str) -> bool {
+    text.contains("trace = \"")
+}
+
+/// The built-in methods that are whole.
 fn catalogue() -> Vec<Method> {
     let folder = concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -11,6 +17,9 @@ fn catalogue() -> Vec<Method> {
     for file in files {
         let path = file.expect("readable").path();
         let text = std::fs::read_to_string(&path).expect("readable");
+        if is_template(&text) {
+            continue;
+        }
         let name = path.display().to_string();
         let method = Method::from_toml(&text, &name).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(
@@ -108,8 +117,9 @@ fn examples_of_the_reference_are_read_as_they_stand() {
     let normal = examples("job.md", "json");
     let read = Job::from_json(&normal[0], "job.md").unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(read, job(JOB));
-    for text in examples("method.md", "toml") {
-        Method::from_toml(&text, "method.md").unwrap_or_else(|error| panic!("{error}"));
+    let methods = examples("method.md", "toml");
+    for text in methods.iter().filter(|text| !is_template(text)) {
+        Method::from_toml(text, "method.md").unwrap_or_else(|error| panic!("{error}"));
     }
 }
 

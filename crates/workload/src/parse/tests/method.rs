@@ -122,8 +122,8 @@ fn a_method_declares_its_key_figure_and_a_misspelt_one_is_refused_with_those_the
             "key_figure = \"curve\"\n[quick]",
             3,
             "key_figure is \"curve\", expected one of added-latency, amplification, cluster, consistency, curves, \
-             depths, gpu-feed, mixes, overview, placement, recovery, rounds, saturation, summary, verdict, did you mean \
-             \"curves\"?",
+             depths, gpu-feed, mixes, overview, placement, recovery, replay, rounds, saturation, summary, verdict, \
+             did you mean \"curves\"?",
         )],
     );
 }
