@@ -271,6 +271,20 @@ def test_a_query_in_any_form_that_asks_is_answered(sql: str) -> None:
     assert query(sql).num_columns > 0
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "create type x as enum ('a'); pivot points on step using sum(n)",
+        "select 1; pivot points on step using sum(n)",
+        "pivot points on step using sum(n); pivot points on step using sum(n)",
+    ],
+)
+@pytest.mark.usefixtures("run")
+def test_a_pivot_takes_no_other_statement_with_it(sql: str) -> None:
+    with pytest.raises(UsageError, match="expected one SQL statement"):
+        query(sql)
+
+
 def test_a_query_that_copies_says_how_to_get_a_file(run: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"query: only reads.*--csv > FILE"):
         query(f"copy points to '{tmp_path}/points.csv'")

@@ -12,6 +12,7 @@ import duckdb
 from fathom.errors import UsageError
 
 _SELECT, _MULTI = duckdb.StatementType.SELECT, duckdb.StatementType.MULTI
+_CREATE = duckdb.StatementType.CREATE
 
 
 def confine(connection: duckdb.DuckDBPyConnection, files: Sequence[str], scratch: Path) -> None:
@@ -26,6 +27,8 @@ def confine(connection: duckdb.DuckDBPyConnection, files: Sequence[str], scratch
 def check_asks(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     """Passes for one statement that only asks. Raises UsageError, or DuckDB's own error where it cannot be parsed."""
     statements = connection.extract_statements(sql)
+    if _is_pivot(statements):
+        return
     if len(statements) > 1:
         raise UsageError(f"query: expected one SQL statement, got {len(statements)}", "write one")
     if not statements:
@@ -35,6 +38,16 @@ def check_asks(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
             "query: only reads are allowed: this statement would change or write something",
             "write a select; --csv > FILE keeps its rows",
         )
+
+
+def _is_pivot(statements: Sequence[duckdb.Statement]) -> bool:
+    """Returns whether DuckDB made them of one `pivot`, as versions before 2 do: types of its columns, then a select.
+
+    What a user writes has text, what DuckDB makes has none.
+    """
+    types = [one.type for one in statements]
+    made = not any(one.query for one in statements)
+    return made and len(types) > 1 and types == [*[_CREATE] * (len(types) - 1), _SELECT]
 
 
 def _is_subquery(connection: duckdb.DuckDBPyConnection, sql: str) -> bool:
