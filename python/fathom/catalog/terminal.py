@@ -116,15 +116,20 @@ def _name(entry: Entry) -> Text:
 
 
 def _devices(found: Sequence[Entry]) -> Table:
-    table = _table("name", "device", "capacity", "interface", "twin", "bench", CHECKED, numbers=["capacity"])
+    table = _table("name", "capacity", "interface", "twin", CHECKED, numbers=["capacity"])
 
     def add(entry: Entry) -> None:
         device = load_device(entry.name)
         twin = device.twin
         published = load_published(device.published) if device.published else None
-        cells = device.identity.label, capacity_text(device.capacity_bytes), device.identity.interface
-        checked = checked_text(device, published)
-        _row(table, _name(entry), *cells, twin and twin.kind, twin and twin.bench, checked)
+        link = (device.identity.interface or "").partition(",")[0]
+        cells = (
+            capacity_text(device.capacity_bytes),
+            link,
+            twin and twin.kind,
+            checked_text(device, published),
+        )
+        _row(table, _name(entry), *cells)
 
     return _filled(table, found, add)
 
