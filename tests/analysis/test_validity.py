@@ -407,6 +407,19 @@ def test_a_short_stroked_disk_is_noted_with_the_part_that_was_touched():
     assert "50 GiB, 0.27 % of the device: seeks are shorter" in note.text
 
 
+def test_a_twin_that_only_its_data_sheet_is_known_of_is_noted():
+    name = "solidigm-d5-p5336-61.44tb"
+    note = only(run_view([Measured(f"twin:{name}", RATES)], [twin(name, "D5-P5336")]))
+    assert note.rule == "data-sheet-alone"
+    assert note.text.startswith(
+        "D5-P5336 is calibrated on its data sheet alone: no measurement has checked its twin"
+    )
+    assert (
+        notes(run_view([Measured("twin:samsung-pm9a3-7.68tb", RATES)], [twin("samsung-pm9a3-7.68tb", "A")]))
+        == []
+    )
+
+
 def test_a_simulated_slice_is_said():
     note = only(run_view([Measured("twin:a", RATES)], [twin("a", "A", scale=1 / 64)]))
     assert note.text.startswith("simulated slice 1/64")

@@ -4,7 +4,9 @@ from collections.abc import Iterable
 
 from fathom.analysis.run_view import RunView
 from fathom.analysis.validity.note import Note
+from fathom.catalog.sheet import DATA_SHEET
 from fathom.output.text import percent
+from fathom.prediction.interval import known_device
 
 WINDOW_SLACK = 0.01
 
@@ -22,6 +24,22 @@ def simulated_slice(view: RunView) -> Iterable[Note]:
                 "proportions, at full speed. Rates and WAF do not depend on it; times to fill or settle are "
                 "scaled",
                 "",
+            )
+
+
+def data_sheet_alone(view: RunView) -> Iterable[Note]:
+    """Yields a note where nothing but a data sheet is known of a twin's drive."""
+    for target in view.document.targets:
+        device = known_device(target.catalog) if target.kind == "twin" and not target.part_of else None
+        if device and device.twin and device.twin.bench == DATA_SHEET:
+            yield Note(
+                "data-sheet-alone",
+                "warning",
+                target.name,
+                None,
+                f"{target.label} is calibrated on its data sheet alone: no measurement has checked its twin, so its "
+                "figures have no range; mixes of such twins were off by a factor of two",
+                "measure one, and add your results as validation rows",
             )
 
 
