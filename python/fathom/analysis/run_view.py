@@ -35,7 +35,7 @@ class HasTables(Protocol):
     def document(self) -> RunDocument: ...  # noqa: D102
     @property
     def points(self) -> pa.Table: ...  # noqa: D102
-    def parts(self, name: str) -> Iterator[pa.Table]: ...  # noqa: D102
+    def parts(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
