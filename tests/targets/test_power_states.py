@@ -120,6 +120,32 @@ def test_a_drive_that_refuses_the_state_is_not_run() -> None:
         pytest.fail("it ran")
 
 
+def test_a_drive_that_cannot_be_read_back_is_put_back_and_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    drive = Drive()
+    reads = iter([HINT])
+
+    def get(feature: int) -> int:
+        if (value := next(reads, None)) is None:
+            raise OSError("no answer")
+        return value
+
+    monkeypatch.setattr(drive, "get", get)
+    with (
+        pytest.raises(RefusedError, match="does not show that it took power state 2: no answer"),
+        held(drive, 2),
+    ):
+        pytest.fail("it ran")
+    assert drive.now == HINT
+
+
+def test_two_namespaces_of_one_controller_leave_it_as_the_first_found_it() -> None:
+    drive, other = Drive(), Path("/dev/nvme9n8")
+    both = [TARGET, replace(TARGET, name=str(other), path=other)]
+    with held_in(both, 2, {}, drive.admin, drive.of) as found:
+        assert [one.drive for one in found] == ["nvme9n7", "nvme9n8"]
+    assert drive.now == HINT
+
+
 def test_a_drive_that_was_reset_during_the_run_is_named_at_its_end() -> None:
     drive = Drive()
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import tomllib
 from functools import cache
-from importlib.resources import files
 from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from fathom.catalog import load_device
 from fathom.catalog.models import Device
 from fathom.catalog.models.base import Count, Key, Many, Name, Positive, Strict, Text
-from fathom.catalog.store import CatalogError
+from fathom.catalog.shipped import shipped
 from fathom.new_device.sheet import DataSheet, Interface, Kind, Nand
 
 FILE = "classes.toml"
@@ -73,11 +71,7 @@ def classes() -> Classes:
 
     Raises CatalogError where the file is wrong.
     """
-    file = files("fathom.catalog").joinpath(FILE)
-    try:
-        return Classes.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
-    except (OSError, ValueError, ValidationError) as error:
-        raise CatalogError(f"{file}: {error}") from error
+    return shipped(FILE, Classes)
 
 
 def class_of(sheet: DataSheet) -> DriveClass:

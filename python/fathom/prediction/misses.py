@@ -6,16 +6,14 @@
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from collections.abc import Iterable
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from fathom.catalog.models.base import Count, Many, Name, Positive, Strict, Text
-from fathom.catalog.store import CatalogError
+from fathom.catalog.shipped import shipped
 
 if TYPE_CHECKING:
     from fathom.catalog.models import Device
@@ -84,11 +82,7 @@ def shipped_misses() -> tuple[DeviceMisses, ...]:
 
     Raises CatalogError where the file is wrong.
     """
-    file = files("fathom.catalog").joinpath(FILE)
-    try:
-        return Misses.model_validate(tomllib.loads(file.read_text(encoding="utf-8"))).device
-    except (OSError, ValueError, ValidationError) as error:
-        raise CatalogError(f"{file}: {error}") from error
+    return shipped(FILE, Misses).device
 
 
 def misses_toml(devices: Iterable[DeviceMisses]) -> str:

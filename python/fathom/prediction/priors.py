@@ -6,19 +6,17 @@ its mechanism off and does not vary either.
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from math import log
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from fathom.catalog.models.base import Key, Positive, Strict, Text
-from fathom.catalog.store import CatalogError
+from fathom.catalog.shipped import shipped
 from fathom.statistics.series import Floats
 
 if TYPE_CHECKING:
@@ -95,8 +93,4 @@ def shipped_priors() -> Priors:
 
     Raises CatalogError where the file is wrong.
     """
-    file = files("fathom.catalog").joinpath(FILE)
-    try:
-        return Priors.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
-    except (OSError, ValueError, ValidationError) as error:
-        raise CatalogError(f"{file}: {error}") from error
+    return shipped(FILE, Priors)

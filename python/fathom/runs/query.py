@@ -13,7 +13,7 @@ from fathom.runs.home import run_directories, runs_home
 from fathom.runs.index import look
 from fathom.runs.layout import STEPS, is_run
 from fathom.runs.listing import Sources, facts_table
-from fathom.runs.sandbox import check_asks, confine
+from fathom.runs.sandbox import check_asks, confine, literal
 
 
 def query(sql: str, left_out: Callable[[str], None] = lambda text: None) -> pa.Table:
@@ -101,5 +101,4 @@ def _view(files: Sequence[Path], run_at: int) -> str:
 
 
 def _quoted(files: Sequence[Path]) -> str:
-    names = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
-    return f"[{names}]"
+    return f"[{', '.join(literal(str(file)) for file in files)}]"

@@ -15,6 +15,11 @@ _SELECT, _MULTI = duckdb.StatementType.SELECT, duckdb.StatementType.MULTI
 _CREATE = duckdb.StatementType.CREATE
 
 
+def literal(value: str) -> str:
+    """Returns a text as SQL has it."""
+    return "'" + value.replace("'", "''") + "'"
+
+
 def confine(connection: duckdb.DuckDBPyConnection, files: Sequence[str], scratch: Path) -> None:
     """Keeps the connection to `files`; what does not fit into memory goes to the folder `scratch`."""
     connection.execute("set temp_directory = $scratch", {"scratch": str(scratch)})

@@ -7,6 +7,7 @@ from pathlib import Path
 import duckdb
 
 from fathom.errors import UsageError
+from fathom.runs.sandbox import literal
 
 INSTALL = "pip install 'fathom[store]'"
 
@@ -17,11 +18,6 @@ def load(connection: duckdb.DuckDBPyConnection, *names: str) -> None:
     for name in names:
         file = _file(name)
         connection.execute("load " + literal(str(file)))
-
-
-def literal(value: str) -> str:
-    """Returns a text as SQL has it."""
-    return "'" + value.replace("'", "''") + "'"
 
 
 def _file(name: str) -> Path:

@@ -7,8 +7,9 @@ from contextlib import contextmanager, suppress
 import duckdb
 
 from fathom.errors import FathomError, RefusedError, UsageError
+from fathom.runs.sandbox import literal
 from fathom.store.address import S3, Address
-from fathom.store.extensions import literal, load
+from fathom.store.extensions import load
 
 WAIT_S = 60.0
 """How long to wait for another process that has the catalogue."""

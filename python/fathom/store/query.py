@@ -9,8 +9,7 @@ import pyarrow as pa
 from fathom.errors import UsageError
 from fathom.runs.facts import FACTS
 from fathom.runs.query import views_named
-from fathom.runs.sandbox import check_asks, confine
-from fathom.store.extensions import literal
+from fathom.runs.sandbox import check_asks, confine, literal
 from fathom.store.lake import open_s3
 from fathom.store.store import Store
 from fathom.store.tables import ROWS

@@ -119,7 +119,8 @@ def held_in(
         failure = error
         raise
     finally:
-        left = [text for path, one in held.items() for text in _put_back(one, features(path))]
+        # The last one first: drives that share a controller then find it as each of them left it.
+        left = [text for path, one in reversed(held.items()) for text in _put_back(one, features(path))]
         if left:
             first = [str(failure)] if failure and str(failure) else []
             raise FathomError(
@@ -133,30 +134,40 @@ def _enter(path: Path, state: PowerState, before: Mapping[str, int], features: F
     try:
         now = features.get(POWER_MANAGEMENT)
         features.set(POWER_MANAGEMENT, now & ~_STATE | state.number)
-        after = features.get(POWER_MANAGEMENT)
     except OSError as error:
         raise RefusedError(
             f"{path}: does not take power state {state.number}: {error}", "leave --power-state out"
         ) from error
     held = Held(path.name, state, before.get(path.name, now))
-    if after & _STATE != state.number:
+    if wrong := _not_entered(state, features):
         left = _put_back(held, features, checked=False)
-        raise RefusedError(
-            "; ".join([f"{path}: stays in power state {after & _STATE} when set to {state.number}", *left]),
-            "leave --power-state out",
-        )
+        raise RefusedError("; ".join([f"{path}: {wrong}", *left]), "leave --power-state out")
     return held
 
 
-def _put_back(held: Held, features: FeatureAccess, *, checked: bool = True) -> list[str]:
-    """Puts the drive back, and returns what went wrong."""
-    wrong: list[str] = []
+def _not_entered(state: PowerState, features: FeatureAccess) -> str:
+    """Returns how the drive shows that it did not take the state; empty where it did."""
     try:
-        at_end = features.get(POWER_MANAGEMENT) & _STATE
-        if checked and at_end != held.state.number:
-            wrong.append(
-                f"{held.drive} left power state {held.state.number} during the run, at its end it was in {at_end}"
-            )
+        after = features.get(POWER_MANAGEMENT) & _STATE
+    except OSError as error:
+        return f"does not show that it took power state {state.number}: {error}"
+    return "" if after == state.number else f"stays in power state {after} when set to {state.number}"
+
+
+def _put_back(held: Held, features: FeatureAccess, *, checked: bool = True) -> list[str]:
+    """Puts the drive back, whether or not it can be read, and returns what went wrong."""
+    wrong: list[str] = []
+    if checked:
+        try:
+            at_end = features.get(POWER_MANAGEMENT) & _STATE
+        except OSError as error:
+            wrong.append(f"{held.drive} does not show its power state at the end: {error}")
+        else:
+            if at_end != held.state.number:
+                wrong.append(
+                    f"{held.drive} left power state {held.state.number} during the run, at its end it was in {at_end}"
+                )
+    try:
         features.set(POWER_MANAGEMENT, held.before)
     except OSError as error:
         wrong.append(f"{held.drive} could not be put back into power state {held.before & _STATE}: {error}")
