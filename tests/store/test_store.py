@@ -285,23 +285,26 @@ def test_what_comes_back_changed_is_refused(folder_store: Address, runs_home: Pa
         fetched(tmp_path / "fresh", run.name, row["manifest"], parts)
 
 
-def test_a_store_of_an_earlier_version_gets_the_columns_that_it_lacks(
+def test_a_store_of_an_earlier_version_gets_the_tables_and_columns_that_it_lacks(
     tmp_path: Path, runs_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = parse_address(str(tmp_path / "old"))
     with monkeypatch.context() as patch:
         points = tables.ROWS["points"]
         earlier = points.remove(points.get_field_index("limit")).remove(points.get_field_index("waf"))
-        patch.setattr(tables, "SCHEMAS", {**tables.SCHEMAS, "points": earlier})
+        kept = {name: schema for name, schema in tables.SCHEMAS.items() if name != "phases"}
+        patch.setattr(tables, "SCHEMAS", {**kept, "points": earlier})
         tables.init(address, parse_data(None, address))
     run = add(runs_home, 1, 10.0)
     with open_store(address) as store:
         assert query("select * from points", store).num_rows == 0
+        assert query("select * from phases", store).num_rows == 0
     add_to(address, run)
     with open_store(address) as store:
         assert query('select iops, waf, "limit" from points', store).to_pylist() == [
             {"iops": 10.0, "waf": None, "limit": None}
         ]
+        assert query("select phase from phases", store).num_rows == 0
 
 
 def test_a_store_of_a_later_format_is_named(folder_store: Address) -> None:

@@ -7,13 +7,12 @@ use std::{
 
 use crate::{CaptureError, Step, setup};
 
-/// The disk, and the folder of its trace files.
+/// The disk, and the folder of its trace files. It is not held open: a replay on it needs it alone.
 #[derive(Debug)]
 pub(crate) struct Disk {
     pub(crate) path: PathBuf,
     pub(crate) name: String,
     folder: PathBuf,
-    file: File,
 }
 
 impl Disk {
@@ -33,7 +32,6 @@ impl Disk {
             path: path.into(),
             folder: debugfs.join("block").join(&name),
             name,
-            file,
         })
     }
 
@@ -59,12 +57,14 @@ impl Disk {
     }
 
     pub(crate) fn start(&self) -> Result<(), CaptureError> {
-        let done = setup::start(&self.file).map_err(std::io::Error::from);
+        let file = File::open(&self.path).map_err(CaptureError::of(Step::Start, &self.path))?;
+        let done = setup::start(&file).map_err(std::io::Error::from);
         done.map_err(CaptureError::of(Step::Start, &self.path))
     }
 
     pub(crate) fn stop(&self) -> Result<(), CaptureError> {
-        let done = setup::stop(&self.file).map_err(std::io::Error::from);
+        let file = File::open(&self.path).map_err(CaptureError::of(Step::Stop, &self.path))?;
+        let done = setup::stop(&file).map_err(std::io::Error::from);
         done.map_err(CaptureError::of(Step::Stop, &self.path))
     }
 
@@ -81,8 +81,10 @@ impl Disk {
 impl Drop for Disk {
     fn drop(&mut self) {
         // A trace that was stopped refuses a second stop; nobody is left to hear of it.
-        let _ = setup::stop(&self.file);
-        let _ = setup::tear_down(&self.file);
+        if let Ok(file) = File::open(&self.path) {
+            let _ = setup::stop(&file);
+            let _ = setup::tear_down(&file);
+        }
     }
 }
 

@@ -167,6 +167,22 @@ STEADY = Column(
 )
 WINDOW_S = Column("s", "length of the window", SUM, SAME, SUM, is_fact=True)
 N = Column("I/O", "I/Os in the window or the second", SUM, SUM, SUM, is_fact=True)
+PHASE = Column("", "0-based stretch of a replayed trace; null: all of it", SAME, SAME, SAME, bits=32)
+RECORDED_START_S = Column("s", "from the trace's first I/O, at its own speed", SAME, SAME, SAME)
+RECORDED_LENGTH_S = Column("s", "length at the trace's own speed", SAME, SAME, SAME)
+RECORDED_N = Column("I/O", "I/Os of the trace that a replay issues", SAME, SUM, SUM, is_fact=True)
+RECORDED_IOPS = Column("1/s", "rate in the trace, at its own speed", SAME, SUM, COMPUTED)
+RECORDED_MEAN_US = Column("us", "mean latency in the trace", SAME, COMPUTED, COMPUTED)
+RECORDED_PERCENTILE = Column("us", "latency in the trace", SAME, COMPUTED, NULL)
+AT_BLOCK_LAYER = Column(
+    "",
+    "whether recorded latencies were taken in the kernel's block layer, where the load generator is not; null: there "
+    "are none, or the trace does not show where",
+    SAME,
+    SAME,
+    SAME,
+    is_fact=True,
+)
 INDEX = Column("", "0-based second of the step; null: the whole step", SAME, SAME, SAME, bits=32)
 START_S = Column("s", "from the start of the step", SAME, SAME, SAME)
 LENGTH_S = Column("s", "length", SAME, SAME, SAME)
@@ -327,6 +343,35 @@ class Stream(_Latencies, _StreamRates):
 
 
 @dataclass(frozen=True)
+class PhaseOfOp:
+    """A row of phases: one (target, measured step, stream, phase, operation) of a trace that is replayed once."""
+
+    target: Annotated[str, TARGET]
+    step: Annotated[str, STEP]
+    workload: Annotated[str, WORKLOAD]
+    stream: Annotated[str | None, STREAM]
+    phase: Annotated[int | None, PHASE]
+    op: Annotated[str, OP]
+    recorded_start_s: Annotated[float, RECORDED_START_S]
+    recorded_length_s: Annotated[float, RECORDED_LENGTH_S]
+    recorded_n: Annotated[int, RECORDED_N]
+    recorded_iops: Annotated[float | None, RECORDED_IOPS]
+    recorded_mean_us: Annotated[float | None, RECORDED_MEAN_US]
+    recorded_p50_us: Annotated[float | None, RECORDED_PERCENTILE]
+    recorded_p99_us: Annotated[float | None, RECORDED_PERCENTILE]
+    recorded_p999_us: Annotated[float | None, RECORDED_PERCENTILE]
+    at_block_layer: Annotated[bool | None, AT_BLOCK_LAYER]
+    start_s: Annotated[float | None, START_S]
+    length_s: Annotated[float | None, LENGTH_S]
+    n: Annotated[int | None, N]
+    iops: Annotated[float | None, IOPS]
+    mean_us: Annotated[float | None, MEAN_US]
+    p50_us: Percentile
+    p99_us: Percentile
+    p999_us: Percentile
+
+
+@dataclass(frozen=True)
 class SecondOfOp:
     """A row of intervals: one (target, step, operation, second), every kind of step."""
 
@@ -383,15 +428,16 @@ class Reading:
 ROWS: dict[str, type] = {
     "points": Point,
     "streams": Stream,
+    "phases": PhaseOfOp,
     "intervals": SecondOfOp,
     "latency": Bin,
     "telemetry": Reading,
 }
 TABLES = {name: schema_of(row) for name, row in ROWS.items()}
-POINTS, STREAMS, INTERVALS, LATENCY, TELEMETRY = TABLES.values()
+POINTS, STREAMS, PHASES, INTERVALS, LATENCY, TELEMETRY = TABLES.values()
 
 CSV_NAMES = [name for name, one in columns_of(Point).items() if not one.is_struct]
 """Columns of points that CSV has: a struct is beside a column with its words."""
 
-SPARSE = frozenset({"streams"})
+SPARSE = frozenset({"streams", "phases"})
 """Tables that a step has only where there are rows."""

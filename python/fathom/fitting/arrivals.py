@@ -8,12 +8,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fathom.fitting.segments import segments
+from fathom.statistics.segments import phases_of
 from fathom.traces.profile import Profile
 
 MS = 1_000_000
 _MOST_BINS = 1 << 21
-_MOST_PHASES = 16
 _APART = 9.0
 """Standard deviations of a burst's counts between burst and pause: half of them lie on each side of the threshold."""
 _SLOW = 1 / 33
@@ -129,8 +128,7 @@ def _slow_phases(counts: NDArray[np.float64], width_s: float) -> tuple[Phase, ..
     bins = max(1, ceil(len(counts) / 256))
     summed = _summed(counts, bins)
     mean = summed.mean()
-    # The penalty keeps stretches apart only where they differ by more than the noise of a phase itself.
-    found = segments(summed.tolist(), _MOST_PHASES, penalty=max(8.0, 0.002 * float(summed.sum())))
+    found = phases_of(summed.tolist())
     return tuple(Phase(one.slots * bins * width_s, one.density / mean) for one in found)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathom.fitting.poisson import Floats, edges, log_shares_of_bins, surprise
-from fathom.fitting.segments import Segment, segments
+from fathom.statistics.segments import Segment, segments
 
 MOST = 1 << 17
 """Most places whose accesses are counted."""

@@ -1,6 +1,6 @@
 """The Poisson distribution: how many places are met how often."""
 
-from math import lgamma, log, pi, sqrt
+from math import lgamma, pi, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,8 +68,3 @@ def _above_normal(z: Floats) -> Floats:
 def surprise(counts: Floats, expected: Floats) -> Floats:
     """Returns the log-likelihood of Poisson counts, less what depends on the counts alone."""
     return counts * np.log(np.maximum(expected, 1e-300)) - expected
-
-
-def log_ratio(count: float, width: float) -> float:
-    """Returns count * log(count / width); 0 for no count."""
-    return count * log(count / width) if count > 0 else 0.0

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from fathom.errors import UsageError
-from fathom.traces.prepare import HEADER_BYTES, MAGIC, OPS, ROW, Prepared
+from fathom.traces.batch import OPS
+from fathom.traces.prepare import HEADER_BYTES, MAGIC, ROW, Prepared
 
 _NS_PER_S = 1e9
 

@@ -16,7 +16,7 @@ from pydantic import JsonValue
 from fathom._core import Job
 from fathom.analysis.interval_sums import COLUMNS, IntervalSums
 from fathom.analysis.stretches import coded
-from fathom.columns.schema import TABLES, Point, Stream
+from fathom.columns.schema import TABLES, PhaseOfOp, Point, Stream
 from fathom.errors import FathomError
 from fathom.method.curve import Curve, CurveJson, is_point, parse_curve
 from fathom.method.job import job_of
@@ -156,6 +156,12 @@ class RunData:
         names = [field.name for field in fields(Stream)]
         rows = self.run.table("streams").select(names).to_pylist()
         return [Stream(**row) for row in rows if not is_withheld(row["failed_share"])]
+
+    @cached_property
+    def phases(self) -> list[PhaseOfOp]:
+        """Rows of the phases of replayed traces; empty in runs of earlier versions."""
+        names = [field.name for field in fields(PhaseOfOp)]
+        return [PhaseOfOp(**row) for row in self.run.table("phases").select(names).to_pylist()]
 
     def written(self, target: str, kinds: Sequence[str] = ("measure",)) -> dict[str, Rows]:
         """Returns per step of those kinds in order: (start in s, bytes the host wrote, bytes the media took) of each

@@ -17,7 +17,7 @@ from fathom.runs.sandbox import check_asks, confine, literal
 
 
 def query(sql: str, left_out: Callable[[str], None] = lambda text: None) -> pa.Table:
-    """Runs one statement over the views runs, points, streams, intervals, latency and telemetry.
+    """Runs one statement over the views runs, points, streams, phases, intervals, latency and telemetry.
 
     The table views have a column `run` in front. Only the tables that the statement names are read, after a check of
     their checksums. `left_out` is called with every damaged file, which the result leaves out. Raises UsageError with

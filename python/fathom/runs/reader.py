@@ -74,7 +74,7 @@ class Run:
         return self.document.notes
 
     def table(self, name: str) -> pa.Table:
-        """Returns `points`, `streams`, `intervals`, `latency` or `telemetry`; of a run still going, what is finished.
+        """Returns a table by its name, such as `points`; of a run still going, what is finished.
 
         Raises KeyError for another name.
         """
@@ -111,6 +111,11 @@ class Run:
     def streams(self) -> pa.Table:
         """One row per (target, measured step, stream, operation) of several workloads at once."""
         return self.table("streams")
+
+    @cached_property
+    def phases(self) -> pa.Table:
+        """One row per (target, measured step, stream, phase, operation) of a replayed trace."""
+        return self.table("phases")
 
     @cached_property
     def intervals(self) -> pa.Table:

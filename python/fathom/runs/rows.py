@@ -10,6 +10,7 @@ from fathom._core import WRITES, Job, OpResult, Recording
 from fathom.columns.schema import TABLES, Reading
 from fathom.method.method import Step
 from fathom.runs.bins import BIN_COLUMNS, latency_of
+from fathom.runs.phases import Phases, phases_of
 from fathom.runs.sampled import Sampled
 from fathom.runs.seconds import VALUE_COLUMNS, interval_rows, readings
 from fathom.runs.spool import Row, Spool
@@ -42,6 +43,8 @@ class StepRows:
         self.telemetry = Spool(TABLES["telemetry"], self.scratch)
         self._load = self._new_load()
         self._streams = {name: self._new_load() for name in self.step.job.streams}
+        self._phases = self._phases_of_streams()
+        self.phases: list[Row] = []
         self._host_bytes, self._media_bytes = array("d"), array("d")
         self._last_index: int | None = None
 
@@ -57,6 +60,7 @@ class StepRows:
         return {
             "points": [row for rows in (self, *self.parts) for row in rows.points],
             "streams": [row for rows in (self, *self.parts) for row in rows.streams],
+            "phases": self.phases,
             "intervals": self.intervals,
             "latency": self._load.latency,
             "telemetry": self.telemetry,
@@ -84,6 +88,9 @@ class StepRows:
             for name, own in interval.streams.items():
                 asked = self.step.job.streams[name].weights
                 self._streams[name].add(common, interval.index, own, asked, whole_second=whole_second)
+        for name, phases in self._phases.items():
+            own = interval.streams.get(name, []) if name else ops
+            phases.add(interval.start_s, interval.length_s, own)
         media = interval.counters.get("media_write_bytes")
         if whole_second and media is not None:
             self._host_bytes.append(_host_writes(ops))
@@ -126,6 +133,17 @@ class StepRows:
             for op in own:
                 self.streams.append(self._stream(recording, name, job, op))
             self._streams[name].keep(own, [batch.streams.get(name, []) for batch in recording.batches])
+        for name, phases in self._phases.items():
+            own = recording.streams.get(name, []) if name else recording.ops
+            self.phases += phases.rows(self._common() | {"stream": name}, own, recording.window_s)
+
+    def _phases_of_streams(self) -> dict[str | None, Phases]:
+        """Returns the phases of a replayed trace, by stream where it has several devices."""
+        if not (self._is_measured and self.each_second):
+            return {}
+        job = self.step.job
+        found = {name: phases_of(own) for name, own in job.streams.items()} or {None: phases_of(job)}
+        return {name: phases for name, phases in found.items() if phases}
 
     @property
     def _asked(self) -> Collection[str]:

@@ -112,7 +112,9 @@ class Tables:
         path = self._run / f"{name}.parquet"
         if self._source == "own":
             return [path]
-        if not self._has_own_tables or not (path.exists() or self._manifest):
+        # Runs of earlier versions lack the tables of later ones.
+        is_listed = self._manifest is not None and path.name in self._manifest.files
+        if not self._has_own_tables or not (path.exists() or is_listed):
             return []
         instead = Substitute.FROM_STEPS if step_folders(self._run) else Substitute.LEFT_OUT
         fault = self._manifest.fault(self._run, path.name) if self._manifest else unreadable(path)

@@ -18,7 +18,7 @@ VIEWS = {"runs": FACTS, **ROWS}
 
 
 def query(sql: str, store: Store) -> pa.Table:
-    """Runs one statement over the views runs, points, streams, intervals and telemetry.
+    """Runs one statement over the views runs, points, streams, phases, intervals and telemetry.
 
     Raises UsageError with DuckDB's own first line.
     """

@@ -12,7 +12,7 @@ from fathom.store.address import Address
 from fathom.store.contents import Contents, file_tables
 from fathom.store.fetch import cache_of, fetched
 from fathom.store.lake import Lake, attached, named_errors
-from fathom.store.tables import FACTS_KEPT, ROWS, add_columns, check_format, insert
+from fathom.store.tables import FACTS_KEPT, ROWS, add_missing, check_format, insert, tables_of
 
 BATCH_RUNS = 200
 BATCH_BYTES = 256 << 20
@@ -42,7 +42,9 @@ class Store:
         return self._rows(f"select {', '.join(FACTS.names)} from lake.runs order by run")
 
     def files(self, table: str) -> list[str]:
-        """Returns the Parquet files that hold a table."""
+        """Returns the Parquet files that hold a table; none where no version that has it added runs."""
+        if table not in tables_of(self._lake):
+            return []
         with named_errors(self.address):
             return self._lake.files(table)
 
@@ -68,7 +70,7 @@ class Store:
         """
         for batch in _batches(runs):
             with self._lake.transaction():
-                add_columns(self._lake)
+                add_missing(self._lake)
                 new = self._new(batch)
                 self._insert(new)
             ids = {one.id for one in new}

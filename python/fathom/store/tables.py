@@ -41,8 +41,7 @@ def init(address: Address, data: str) -> None:
             raise UsageError(f"{address.text}: there is a store already", "`fathom store add RUN` adds to it")
         with lake.transaction():
             for name, schema in SCHEMAS.items():
-                lake.connection.register("rows", schema.empty_table())
-                lake.connection.execute(f"create table lake.{name} as from rows")
+                _create(lake, name, schema)
             now = datetime.now(UTC).isoformat(timespec="seconds")
             lake.connection.execute("create table lake.about (format varchar, created varchar)")
             lake.connection.execute(
@@ -73,9 +72,15 @@ def tables_of(lake: Lake) -> set[str]:
         return {str(name) for (name,) in lake.connection.execute(sql).fetchall()}
 
 
-def add_columns(lake: Lake) -> None:
-    """Adds the columns that this version knows and the store does not. Runs of earlier versions have null there."""
+def add_missing(lake: Lake) -> None:
+    """Adds the tables and columns that this version knows and the store does not. Runs of earlier versions have no rows
+    or null there.
+    """
+    present = tables_of(lake)
     for name, schema in SCHEMAS.items():
+        if name not in present:
+            _create(lake, name, schema)
+            continue
         relation = lake.connection.sql(f"from lake.{name} limit 0")
         missing = [field for field in schema if field.name not in relation.columns]
         if missing:
@@ -83,6 +88,11 @@ def add_columns(lake: Lake) -> None:
             types: list[tuple[object, ...]] = lake.connection.execute("describe from rows").fetchall()
             for column, kind, *_ in types:
                 lake.connection.execute(f'alter table lake.{name} add column "{column}" {kind}')
+
+
+def _create(lake: Lake, name: str, schema: pa.Schema) -> None:
+    lake.connection.register("rows", schema.empty_table())
+    lake.connection.execute(f"create table lake.{name} as from rows")
 
 
 def insert(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:

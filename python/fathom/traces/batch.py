@@ -40,6 +40,10 @@ class Batch:
 
 FLAG_LETTERS = "SFMAP"
 """The letter of each bit of `Batch.flags`: sync, forced unit access, metadata, read-ahead, flush before."""
+OPS = {"read": 0, "write": 1, "flush": 3}
+"""Number of each operation in the core's jobs. Discards are left out of replays: their size has no bound."""
+BLOCK_LAYER = frozenset({"blktrace", "blkparse", "perf", "biosnoop"})
+"""Formats whose latencies were taken in the kernel's block layer."""
 
 
 @dataclass
@@ -60,6 +64,8 @@ class Findings:
     """Completions without an I/O: requests that were in flight when the trace began."""
     start_unix_ns: int | None = None
     """When the trace began, where it says so."""
+    at_block_layer: bool = False
+    """Whether latencies were taken in the kernel's block layer, from issue to completion; False: not known."""
 
 
 class Trace(Protocol):

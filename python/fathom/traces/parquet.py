@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fathom._core import TRACE_OPERATIONS
 from fathom.errors import UsageError
-from fathom.traces.batch import FLAG_LETTERS, NO_LATENCY, NO_NAME, Batch, Findings, Names
+from fathom.traces.batch import BLOCK_LAYER, FLAG_LETTERS, NO_LATENCY, NO_NAME, Batch, Findings, Names
 
 VERSION = "fathom-trace/1"
 _KEY = b"fathom-trace"
@@ -115,6 +115,7 @@ class ParquetWriter:
             "source": source,
             "format": format,
             "start_unix_ns": findings.start_unix_ns,
+            "at_block_layer": findings.at_block_layer,
             "wrong": findings.wrong,
             "late": findings.late,
             "unfinished": findings.unfinished,
@@ -219,6 +220,8 @@ class ParquetTrace:
         return Findings(
             start_unix_ns=start if isinstance(start, int) else None,
             lost=lost if isinstance(lost, int) and lost > 0 else 0,
+            # Files of earlier versions name the format alone.
+            at_block_layer=about.get("at_block_layer", about.get("format") in BLOCK_LAYER) is True,
         )
 
 

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from fathom._core import TRACE_OPERATIONS
 from fathom.errors import UsageError
-from fathom.traces.batch import Batch, Trace
+from fathom.traces.answers import SUFFIX, Counting
+from fathom.traces.batch import OPS, Batch, Trace
 from fathom.traces.waits import Recorded
 
 MAGIC = b"FTHRPL1\n"
@@ -26,8 +27,6 @@ WAITING_MAGIC = b"FTHRPL2\n"
 """The first bytes of a trace whose I/Os wait for others."""
 HEADER_BYTES = 32
 ROW = np.dtype([("arrival_ns", "<u8"), ("offset", "<u8"), ("size", "<u4"), ("op", "u1"), ("behind", "u1", 3)])
-OPS = {"read": 0, "write": 1, "flush": 3}
-"""Number of each operation in the core's jobs. Discards are left out: their size has no bound."""
 CHUNK_BYTES = 1 << 20
 """Space is written in pieces of this size before the trace reads it."""
 MOST_BYTES = 64 << 20
@@ -73,7 +72,7 @@ def prepare(
     that it waited for. Raises UsageError where the trace has several devices and none is named, nothing to replay, or
     no latencies that show what waited.
     """
-    with closing(_Writer(trace.name, speed, align_bytes, waits=waits)) as writer:
+    with closing(_Writer(trace, speed, align_bytes, waits=waits)) as writer:
         for batch in trace.batches():
             writer.add(batch, of_device(trace, batch, device))
         _check(trace, writer.done, device)
@@ -92,7 +91,7 @@ def prepare_devices(
     try:
         for batch in trace.batches():
             while len(writers) < max(len(trace.devices), 1):
-                writers.append(_Writer(trace.name, speed, align_bytes, waits=waits))
+                writers.append(_Writer(trace, speed, align_bytes, waits=waits))
             for number, writer in enumerate(writers):
                 writer.add(batch, batch.device == number if trace.devices else np.ones(len(batch), bool))
         found = zip(trace.devices or [trace.name], writers, strict=True)
@@ -108,9 +107,11 @@ def prepare_devices(
 class _Writer:
     """Writes the records of one device into the cache."""
 
-    def __init__(self, name: str, speed: float, align_bytes: int, *, waits: bool) -> None:
+    def __init__(self, trace: Trace, speed: float, align_bytes: int, *, waits: bool) -> None:
         self._recorded = Recorded() if waits else None
-        self.done = Prepared(name)
+        self.done = Prepared(trace.name)
+        self._trace = trace
+        self._counting = Counting(speed)
         self._speed, self._align_bytes = speed, align_bytes
         self._reads = np.zeros(0, np.uint64)
         handle, path = tempfile.mkstemp(suffix=".part", dir=_folder())
@@ -123,17 +124,19 @@ class _Writer:
         kept = _kept_ios(batch, chosen, self.done, self._align_bytes)
         rows = _rows(batch, kept, self.done, self._speed, self._align_bytes)
         rows.tofile(self._file)
+        self._counting.add(rows["op"], rows["arrival_ns"], batch.latency_ns[kept])
         if self._recorded is not None:
             self._recorded.add(batch, kept, rows["arrival_ns"], self._speed)
         self._reads = np.union1d(self._reads, _chunks(rows))
 
     def finish(self) -> Prepared:
-        """Keeps the file, and one that writes what the trace reads; returns the totals."""
+        """Keeps the file, its I/Os' answers, and a file that writes what the trace reads; returns the totals."""
         if self._recorded is not None:
             self._wait(self._recorded)
         _write_header(self._file, self.done, waits=self._recorded is not None)
         self._file.close()
-        self.done.path = _kept(self._path)
+        answers = self._counting.answers(at_block_layer=self._trace.findings.at_block_layer)
+        self.done.path = _kept(self._path, answers.model_dump_json())
         if len(self._reads):
             self.done.fill = _prepare_fill(self.done, self._reads, self._path)
         return self.done
@@ -271,11 +274,16 @@ def _folder() -> Path:
     return folder
 
 
-def _kept(path: Path) -> Path:
-    """Names a file after its contents, so that equal traces make equal methods."""
+def _kept(path: Path, answers: str = "") -> Path:
+    """Names a file after its contents, so that equal traces make equal methods; keeps their answers beside it."""
     with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    kept = path.with_name(f"{digest[:32]}.replay")
+        digest = hashlib.file_digest(file, "sha256")
+    digest.update(answers.encode())
+    kept = path.with_name(f"{digest.hexdigest()[:32]}.replay")
+    if answers:
+        beside = path.with_suffix(".answers")
+        beside.write_text(answers)
+        beside.replace(kept.with_suffix(SUFFIX))
     path.replace(kept)
     return kept
 

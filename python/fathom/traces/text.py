@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from fathom._core import TraceReader
 from fathom.errors import UsageError
-from fathom.traces.batch import Batch, Findings
+from fathom.traces.batch import BLOCK_LAYER, Batch, Findings
 
 PORTION_BYTES = 1 << 20
 
@@ -63,7 +63,7 @@ class RecordedTrace:
     def __init__(self, name: str, format: str, reader: TraceReader, sources: Sequence[Portions]) -> None:
         self.name = name
         self.format = format
-        self.findings = Findings()
+        self.findings = Findings(at_block_layer=format in BLOCK_LAYER)
         self.devices: Sequence[str] = ()
         self.processes: Sequence[str] = ()
         self._reader = reader

@@ -1,4 +1,4 @@
-"""A replayed trace: how long its I/Os took, by operation, and whether the target kept up with its times."""
+"""A replayed trace: how long its I/Os took, beside what was recorded, and whether the target kept up with its times."""
 
 from collections.abc import Sequence
 
@@ -9,6 +9,7 @@ from fathom.report.charts import Axis, bar_chart, rounded
 from fathom.report.comparison import Cell, Comparison, Corner
 from fathom.report.latencies import latency, percentile
 from fathom.report.legend import legend_of
+from fathom.report.recorded import recorded_blocks
 from fathom.report.style import compact, slot
 from fathom.statistics.percentiles import PREFIXES
 
@@ -52,7 +53,7 @@ def build(comparison: Comparison) -> Section | None:
     caption = f"From the {since} of an I/O to its completion. A percentile needs 100 I/Os beyond it."
     figure = Figure([chart], caption, _table(corners), legend_of(comparison.columns), columns=1)
     key = KeyFigure(_sentence(corners), figure, _reasons(corners))
-    return Section("replay", "Replay", [], short="Replay", key_figure=key)
+    return Section("replay", "Replay", recorded_blocks(corners), short="Replay", key_figure=key)
 
 
 def _is_replay(cell: Cell) -> bool:

@@ -3,8 +3,7 @@
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from fathom.fitting.poisson import log_ratio
+from math import log
 
 
 @dataclass(frozen=True)
@@ -47,6 +46,19 @@ def segments(counts: Sequence[float], most: int, penalty: float = 8.0) -> list[S
         if before[place] >= 0:
             _push(heap, at, before[place], place)
     return [one for one in at if one is not None]
+
+
+def phases_of(counts: Sequence[float], most: int = 16) -> list[Segment]:
+    """Returns the phases of a load from its I/Os in equally long slots.
+
+    The penalty keeps stretches apart only where they differ by more than the noise of a phase itself.
+    """
+    return segments(counts, most, penalty=max(8.0, 0.002 * sum(counts)))
+
+
+def log_ratio(count: float, width: float) -> float:
+    """Returns count * log(count / width); 0 for no count."""
+    return count * log(count / width) if count > 0 else 0.0
 
 
 def _push(
