@@ -117,7 +117,7 @@ def test_the_commands_of_the_page_on_pages_with_a_twin_inside_work_as_printed(
     blocks = re.findall(r"```console\n\$ fathom (.*)\n(.*)\n?```", page)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FATHOM_RUNS", str(tmp_path))
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     for command, printed in blocks:
         done = subprocess.run(
             f"{sys.executable} -m fathom {command}", shell=True, capture_output=True, text=True, check=True

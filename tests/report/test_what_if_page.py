@@ -1,27 +1,20 @@
-"""The page with the twin inside, in a browser: its first screen, its sliders, and the command that it prints."""
+"""The page with the twin of a drive inside, in a browser: its first screen, its sliders, the command that it prints."""
 
-import csv
-import json
 import re
-import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from playwright.sync_api import Page
-from typer.testing import CliRunner
 
-from fathom.cli import app
 from fathom.errors import UsageError
 from fathom.what_if.page import render, write_page
+from playing import MOST_MS, assert_same_figures, move, printed_rows, settled
 from synthetic import Visit
 
 PM9A3 = "twin:samsung-pm9a3-7.68tb"
 #: Half a gigabyte and a bit: with twice the dies or little spare space it can be simulated, but not with both.
 SMALL = f"{PM9A3}?slice_denominator=8192"
 SCREENS = ((1280, 900), (390, 844))
-MOST_MS = 60_000
 
 
 @pytest.fixture(scope="module")
@@ -35,32 +28,6 @@ def seen(page_file: Path, visit: Callable[..., Visit]) -> Iterator[Visit]:
     settled(one.page)
     yield one
     assert one.complaints == []
-
-
-def settled(page: Page, *, beside: bool = False) -> list[dict[str, Any]]:
-    """Waits for the settled figures, and those of the drive as it is; returns the former."""
-    wanted = "#curve[data-stage=settled]" + ("[data-as-is=settled]" if beside else "")
-    page.wait_for_selector(wanted, timeout=MOST_MS)
-    return json.loads(page.locator("#curve").get_attribute("data-points") or "")
-
-
-def move(page: Page, **places: int) -> None:
-    """Puts sliders to places at once, as dragging them would; waits until the figures are theirs."""
-    page.evaluate(
-        """places => {
-          const inputs = Object.entries(places).map(([key, place]) => {
-            const input = document.getElementById(`s-${key}`);
-            input.value = place;
-            return input;
-          });
-          inputs.forEach((input) => input.dispatchEvent(new Event("input", { bubbles: true })));
-        }""",
-        places,
-    )
-    asked = " ".join(f"{key}:{place}" for key, place in places.items() if key != "depth")
-    if asked:
-        for one in asked.split():
-            page.wait_for_selector(f'#curve[data-id~="{one}"]', timeout=MOST_MS)
 
 
 def test_the_first_screen_holds_the_answer_and_sliders_to_change_it(seen: Visit) -> None:
@@ -121,21 +88,8 @@ def test_the_printed_command_gives_the_figures_of_the_page(
 ) -> None:
     move(seen.page, **places)
     shown = {point["name"]: point for point in settled(seen.page)}
-    words = shlex.split(seen.page.inner_text("#command").replace("\\\n", " "))
-    assert words[:3] == ["fathom", "sweep", "what-if"]
-    done = CliRunner().invoke(app, [*words[1:], "--csv", "--out", str(tmp_path)], catch_exceptions=False)
-    rows = [row for row in csv.DictReader(done.stdout.splitlines()) if row["workload"] == "random"]
-    assert len(rows) == sum(len(point["ops"]) for point in shown.values())
-    for row in rows:
-        point = shown[row["step"]]
-        [op] = [one for one in point["ops"] if one["op"] == row["op"]]
-        for key in ("n", "iops", "mbps", "mean_us", "p99_us"):
-            assert float(row[key] or "nan") == pytest.approx(
-                op[key] or float("nan"), rel=0, abs=0, nan_ok=True
-            )
-        assert float(row["waf"] or "nan") == pytest.approx(point["waf"] or float("nan"), rel=0, nan_ok=True)
-        if point["limit"]["resource"]:
-            assert row["limited_by"].startswith((point["limit"]["resource"]["name"], "busiest"))
+    rows = printed_rows(seen.page, tmp_path)
+    assert_same_figures(rows, shown)
 
 
 def test_a_drive_that_cannot_be_simulated_leaves_the_last_figure_and_says_so(
@@ -164,9 +118,9 @@ def test_a_drive_that_cannot_be_simulated_leaves_the_last_figure_and_says_so(
 @pytest.mark.parametrize(
     ("target", "reason"),
     [
-        ("twin:samsung-pm9a3-7.68tb*8", "not a single virtual drive"),
-        ("file:scratch.bin", "not a single virtual drive"),
-        ("twin:wd-ultrastar-dc-hc560-20tb", "only twins of single SSDs"),
+        ("twin:samsung-pm9a3-7.68tb*8", "not a single virtual drive or system"),
+        ("file:scratch.bin", "not a single virtual drive or system"),
+        ("twin:wd-ultrastar-dc-hc560-20tb", "only twins of single SSDs and of systems"),
         ("twin:wd-ultrastar-dc-zn540-1tb", "settled_share: 1 is for drives without a zoned drive"),
     ],
 )

@@ -1,17 +1,18 @@
-//! The twin inside a page: a virtual drive behind a plain C interface, JSON in and out, for WebAssembly.
+//! The twin inside a page: a virtual drive or system behind a plain C interface, JSON in and out, for WebAssembly.
 //!
 //! The page asks for room for its text with [`input`], writes it there, and calls [`make`] or [`run`] with its length.
 //! They return the length of the answer, which lies at [`output`] until the next call. An answer is a JSON object; one
 //! with the key `error` says in one line why there is no other. See `tools/build-wasm`.
 
 pub mod figures;
+mod played;
 mod session;
 
 use std::cell::RefCell;
 
 pub use session::{Session, SessionError};
 
-/// What passes between the page and here, and the drive that it plays with.
+/// What passes between the page and here, and the device that it plays with.
 #[derive(Default)]
 struct Room {
     input: Vec<u8>,
@@ -38,13 +39,13 @@ pub extern "C" fn output() -> *const u8 {
     ROOM.with_borrow(|room| room.output.as_ptr())
 }
 
-/// Makes a fresh drive, as [`Session::make`]. Returns the length of the answer.
+/// Makes a fresh device, as [`Session::make`]. Returns the length of the answer.
 #[unsafe(no_mangle)]
 pub extern "C" fn make() -> usize {
     answer(|session, request| session.make(request))
 }
 
-/// Runs a job on the drive, as [`Session::run`]. Returns the length of the answer.
+/// Runs a job on the device, as [`Session::run`]. Returns the length of the answer.
 #[unsafe(no_mangle)]
 pub extern "C" fn run() -> usize {
     answer(|session, request| session.run(request))

@@ -1,12 +1,15 @@
-//! A drive and the jobs that it is asked to run, one after another.
+//! A virtual device and the jobs that it is asked to run, one after another.
 
 use recording::Recording;
 use serde::Deserialize;
 use serde_json::json;
-use twin::{Control, Device, ParamError, Ssd, SsdParams, TwinError};
+use twin::{ParamError, TwinError};
 use workload::Job;
 
-use crate::figures::Figures;
+use crate::{
+    figures::Figures,
+    played::{Parameters, Played},
+};
 
 /// Why a request was refused.
 #[derive(Debug, thiserror::Error)]
@@ -17,15 +20,15 @@ pub enum SessionError {
     /// Its seed is no number of 64 bits.
     #[error("seed: {0}")]
     Seed(#[from] std::num::ParseIntError),
-    /// No drive has these parameters.
+    /// Nothing has these parameters.
     #[error(transparent)]
     Parameters(#[from] ParamError),
-    /// The drive cannot run the job.
+    /// The device cannot run the job.
     #[error(transparent)]
     Twin(#[from] TwinError),
-    /// There is no drive yet.
-    #[error("make a drive first")]
-    NoDrive,
+    /// There is no device yet.
+    #[error("make a drive or a system first")]
+    NoDevice,
 }
 
 impl SessionError {
@@ -40,7 +43,7 @@ impl SessionError {
 /// A seed is text: numbers of JavaScript have 53 bits.
 #[derive(Deserialize)]
 struct Make {
-    parameters: SsdParams,
+    parameters: Parameters,
     seed: String,
 }
 
@@ -48,36 +51,46 @@ struct Make {
 struct Run {
     job: Job,
     seed: String,
+    /// Hosts that each have the job's threads.
+    #[serde(default = "one")]
+    hosts: u32,
 }
 
-/// The drive at hand, and what its last job came to.
+const fn one() -> u32 {
+    1
+}
+
+/// The device at hand, and what its last job came to.
 #[derive(Default)]
 pub struct Session {
-    drive: Option<Ssd>,
+    device: Option<Played>,
     last: Recording,
 }
 
 impl Session {
-    /// Makes a fresh SSD from `{"parameters": {...}, "seed": "1"}`. Returns `{"capacity_bytes": N, "scale": S}`.
+    /// Makes a fresh device from `{"parameters": {"kind": "ssd", ...}, "seed": "1"}`; the kind is `ssd` or `system`.
+    /// Returns `{"capacity_bytes": N, "scale": S}`.
     ///
     /// # Errors
-    /// Parameters that make no drive; the drive before stays.
+    /// Parameters that nothing has; the device before stays.
     pub fn make(&mut self, request: &[u8]) -> Result<Vec<u8>, SessionError> {
         let Make { parameters, seed } = serde_json::from_slice(request)?;
-        let drive = Ssd::new(&parameters, seed.parse()?)?;
-        let answer = json!({ "capacity_bytes": drive.capacity_bytes(), "scale": drive.scale() });
-        self.drive = Some(drive);
+        let device = Played::new(&parameters, seed.parse()?)?;
+        let answer = json!({ "capacity_bytes": device.capacity_bytes(), "scale": device.scale() });
+        self.device = Some(device);
         Ok(serde_json::to_vec(&answer)?)
     }
 
-    /// Runs the job, in normal form, of `{"job": {...}, "seed": "1"}` to its end. Returns its [`Figures`].
+    /// Runs the job, in normal form, of `{"job": {...}, "seed": "1", "hosts": 4}` to its end. Each of the
+    /// hosts has its threads; `hosts` is 1 where it is missing. Returns its [`Figures`].
     ///
     /// # Errors
-    /// There is no drive, or it cannot run the job.
+    /// There is no device, or it cannot run the job.
     pub fn run(&mut self, request: &[u8]) -> Result<Vec<u8>, SessionError> {
-        let Run { job, seed } = serde_json::from_slice(request)?;
-        let drive = self.drive.as_mut().ok_or(SessionError::NoDrive)?;
-        self.last = twin::run(&job, drive, seed.parse()?, &Control::default(), |_| {})?;
+        let Run { job, seed, hosts } = serde_json::from_slice(request)?;
+        let device = self.device.as_mut().ok_or(SessionError::NoDevice)?;
+        let job = if hosts > 1 { job.on_hosts(hosts) } else { job };
+        self.last = device.run(&job, seed.parse()?)?;
         Ok(serde_json::to_vec(&Figures::of(&self.last))?)
     }
 

@@ -18,6 +18,9 @@ MARK = "?"
 ALL_MEMBERS = "drives"
 MEMBER = "member"
 """The setting that takes a whole parameter set of the device's ensemble (`fathom.catalog.ensemble`)."""
+COUNT = "count"
+"""The setting of a system's drives that is no parameter of theirs: how many there are."""
+MOST_DRIVES = 10_000
 SHORT = {"op": "over_provisioning"}
 """Field words for parameters."""
 _SETTING = re.compile(r"(?:(?P<member>[a-z0-9.-]+)\.)?(?P<key>[a-z][a-z0-9_]*)=(?P<value>[^,]+)")
@@ -29,9 +32,14 @@ def split(name: str) -> tuple[str, str]:
     return plain, settings
 
 
+def joined(name: str, settings: str) -> str:
+    """Returns the name with more set, after what it sets already: the last setting of a parameter holds."""
+    return f"{name}{',' if MARK in name else MARK}{settings}" if settings else name
+
+
 def altered(device: Device, settings: str) -> Device:
     """Returns the device with parameters set: `key=value,...`, of a system's drives `DEVICE.key=value` or
-    `drives.key=value`.
+    `drives.key=value`, and how many of them there are `DEVICE.count=N`.
 
     Raises:
         CatalogError: a text that is no setting, no such parameter or drive, or a value of another kind.
@@ -47,7 +55,7 @@ def altered(device: Device, settings: str) -> Device:
         if key == MEMBER and not form["member"]:
             twin = _of_ensemble(device, twin, form["value"])
         elif form["member"]:
-            twin = _with_members(device.name, twin, form["member"], f"{key}={form['value']}")
+            twin = _with_members(device.name, twin, form["member"], key, form["value"])
         else:
             twin = _with_parameter(device, twin, key, form["value"])
     return device.model_copy(update={"twin": twin, "published": None})
@@ -127,7 +135,7 @@ def _finite(text: str) -> float:
     return number
 
 
-def _with_members(name: str, twin: TwinModel, member: str, setting: str) -> TwinModel:
+def _with_members(name: str, twin: TwinModel, member: str, key: str, text: str) -> TwinModel:
     """Returns a system with a setting of some of its drives; the drive it is compared with is altered with them."""
     from fathom.catalog.load import load_device
 
@@ -141,13 +149,22 @@ def _with_members(name: str, twin: TwinModel, member: str, setting: str) -> Twin
                 else "it is one itself"
             )
         )
-    new = {
-        full: f"{full}{',' if MARK in full else MARK}{setting}" if member in (ALL_MEMBERS, one) else full
-        for full, one in plain.items()
-    }
+    meant = [full for full, one in plain.items() if member in (ALL_MEMBERS, one)]
+    if key == COUNT:
+        counts = dict(twin.members) | dict.fromkeys(meant, _count(name, member, text))
+        return twin.model_copy(update={"members": counts})
+    new = {full: joined(full, f"{key}={text}") if full in meant else full for full in plain}
     for full in new.values():
         load_device(full)
     members = {new[full]: count for full, count in twin.members.items()}
     return twin.model_copy(
         update={"members": members, "baseline": new.get(twin.baseline or "", twin.baseline)}
     )
+
+
+def _count(name: str, member: str, text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_DRIVES:
+        raise CatalogError(
+            f"{name}: {member}.{COUNT}={text}: expected a whole number from 1 to {MOST_DRIVES}, such as 24"
+        )
+    return int(text)

@@ -212,9 +212,7 @@ def sweep(
 def what_if(
     target: Annotated[
         str,
-        typer.Argument(
-            help="a virtual drive, twin:NAME or twin:NAME?KEY=VALUE,...: a single SSD", metavar="TWIN"
-        ),
+        typer.Argument(help="twin:NAME or twin:NAME?KEY=VALUE,...: a single SSD or a system", metavar="TWIN"),
     ],
     out: Annotated[
         Path | None, typer.Option(help="the page to write (default: what-if.html)", metavar="FILE")

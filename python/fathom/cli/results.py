@@ -34,7 +34,10 @@ def report(
     ] = EditionName.FULL,
     what_if: Annotated[
         bool,
-        typer.Option("--what-if", help="hold the virtual SSDs of the runs with sliders, as `fathom what-if`"),
+        typer.Option(
+            "--what-if",
+            help="hold the virtual SSDs and systems of the runs with sliders, as `fathom what-if`",
+        ),
     ] = False,
     store: StoreOption = None,
     as_json: AsJson = False,

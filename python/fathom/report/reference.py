@@ -83,6 +83,12 @@ def reason(device: str | None, workload: str) -> str | None:
     return found.twin.reasons.get(workload) if found is not None and found.twin is not None else None
 
 
+def hosts_of(device: str | None) -> int:
+    """Returns how many hosts have the threads of each job: those of a simulated system, 1 of anything else."""
+    found = _device(device) if device else None
+    return found.hosts if found else 1
+
+
 def _device(name: str) -> Device | None:
     """Returns a device of this version's catalogue."""
     from fathom.catalog import CatalogError, load_device

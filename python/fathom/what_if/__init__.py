@@ -1,1 +1,1 @@
-"""The twin inside a page: sliders for a drive's parts and its load, simulated in the browser while they move."""
+"""The twin inside a page: sliders for the parts of a drive or a system, and for its load."""

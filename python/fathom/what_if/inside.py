@@ -7,16 +7,17 @@ from fathom.errors import UsageError
 from fathom.report.blocks import Inside, Prose, Section
 from fathom.runs.document import RunDocument
 from fathom.what_if import twin
-from fathom.what_if.page import PREFIX, filled, script_hashes, title_of
+from fathom.what_if.page import filled, script_hashes, title_of
+from fathom.what_if.played import PREFIX
 
 TWIN = "@twin@"
 """Stands for the twin in pages inside a report, which holds it once."""
 
 
 def section(runs: Sequence[Path]) -> Section:
-    """Returns the section with the page of every single SSD among the runs' twins.
+    """Returns the section with the page of every single SSD and system among the runs' twins.
 
-    Raises UsageError where there is none: twins of systems, disks and arrays have no page.
+    Raises UsageError where there is none: twins of disks and arrays have no page.
     """
     names = dict.fromkeys(target.name for run in runs for target in RunDocument.load(run).targets)
     pages, why = [], "no target is a twin"
@@ -29,7 +30,8 @@ def section(runs: Sequence[Path]) -> Section:
             why = error.message
     if not pages:
         raise UsageError(
-            f"--what-if: {why}", "it takes runs of single virtual SSDs, such as twin:samsung-pm9a3-7.68tb"
+            f"--what-if: {why}",
+            "it takes runs of single virtual SSDs or systems, such as twin:samsung-pm9a3-7.68tb",
         )
     said = Prose(
         [

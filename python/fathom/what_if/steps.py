@@ -1,4 +1,4 @@
-"""What the page runs: the steps of the method `what-if`, with the seeds that a run of it gives them."""
+"""What the page runs: the steps of the method `what-if` or `what-if-system`, with the seeds that a run gives them."""
 
 from typing import TYPE_CHECKING
 
@@ -9,21 +9,27 @@ from fathom.method.method import Method, Step, load_method
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-METHOD = "what-if"
+OF_DRIVES, OF_SYSTEMS = "what-if", "what-if-system"
+"""The methods: of single SSDs, and of systems."""
 WARM_UP = "warm-up"
 """The workload of the step that is not for reading."""
 SEED = 1
 """The seed of a run that names none. A drive that is alone in its run has it too."""
 
 
-def method() -> Method:
-    """Returns the method."""
-    return load_method(METHOD)
-
-
-def steps() -> "list[dict[str, JsonValue]]":
+def steps(method: Method) -> "list[dict[str, JsonValue]]":
     """Returns the steps as the page's worker takes them; a seed is text, because numbers there have 53 bits."""
-    return [_step(number, step) for number, step in enumerate(method().steps, 1)]
+    return [_step(number, step) for number, step in enumerate(method.steps, 1)]
+
+
+def of_drives() -> Method:
+    """Returns the method of single SSDs."""
+    return load_method(OF_DRIVES)
+
+
+def of_systems() -> Method:
+    """Returns the method of systems."""
+    return load_method(OF_SYSTEMS)
 
 
 def _step(number: int, step: Step) -> "dict[str, JsonValue]":

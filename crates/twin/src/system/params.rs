@@ -158,7 +158,11 @@ impl SystemParams {
         Ok(params)
     }
 
-    fn check(&self) -> Result<(), ParamError> {
+    /// Checks what the types cannot; [`from_json`](Self::from_json) has done so.
+    ///
+    /// # Errors
+    /// A value that makes no sense.
+    pub fn check(&self) -> Result<(), ParamError> {
         let refuse = |name, message: &str| {
             Err(ParamError {
                 name,

@@ -3,7 +3,7 @@ use serde_json::Value;
 use super::*;
 
 /// 480 GB in a slice of 480 MB, settled: 16 dies.
-const A_DRIVE: &str = r#"{"capacity_bytes": 480103981056, "slice_denominator": 1000, "block_bytes": 4096,
+const A_DRIVE: &str = r#"{"kind": "ssd", "capacity_bytes": 480103981056, "slice_denominator": 1000, "block_bytes": 4096,
     "pcie_generation": 4, "pcie_lanes": 4, "command_pipelines": 1, "command_ns": 50.0, "read_unit_ns": 50.0,
     "write_unit_ns": 50.0, "command_latency_us": 1.0, "dram_read_us": 1.0, "write_buffer_bytes": 8388608,
     "write_ack_us": 3.0, "channels": 4, "dies_per_channel": 4, "planes_per_die": 2, "independent_plane_reads": true,
@@ -15,16 +15,31 @@ const A_DRIVE: &str = r#"{"capacity_bytes": 480103981056, "slice_denominator": 1
     "link_nj_per_byte": 0.1, "channel_nj_per_byte": 0.05, "read_sense_uj": 10.0, "program_uj": 300.0,
     "erase_uj": 200.0, "host": {"cores": 4, "submit_us": 1.0, "complete_us": 1.0, "wake_us": 0.0}}"#;
 
+/// Two hosts before two small drives, and a host CPU that is no limit.
+const A_SYSTEM: &str = r#"{"kind": "system", "capacity_bytes": 1099511627776, "block_bytes": 512,
+    "drives": [{"capacity_bytes": 549755813888, "count": 2, "dies": 16, "read_sense_us": 60.0, "read_latency_us": 10.0,
+        "program_us": 1000.0, "program_bytes": 98304, "suspend_us": 50.0, "write_amplification": 3.0,
+        "buffer_bytes": 16777216, "write_ack_us": 5.0, "read_mbps": 3000.0, "write_mbps": 2000.0,
+        "sequential_amplification": 1.0}],
+    "between": {"fabric": {"hosts": 2, "host_nic_gbps": 100.0, "ports": 2, "port_gbps": 100.0,
+        "network_efficiency": 0.9, "network_us": 1.0, "pipelines": 2, "command_ns": 500.0, "read_pass_us": 2.0,
+        "write_pass_us": 1.0, "link_mbps": 14000.0}},
+    "host": {"cores": 8, "submit_us": 1.0, "complete_us": 1.0, "wake_us": 0.0}}"#;
+
 fn answer(text: Result<Vec<u8>, SessionError>) -> Value {
     serde_json::from_slice(&text.expect("an answer")).expect("JSON")
 }
 
 fn made() -> Session {
     let mut session = Session::default();
-    let request = format!(r#"{{"parameters": {A_DRIVE}, "seed": "1"}}"#);
-    let answer = answer(session.make(request.as_bytes()));
+    let answer = answer(session.make(&of(A_DRIVE)));
     assert!(answer["capacity_bytes"].as_u64() > Some(400 << 20));
     session
+}
+
+/// A request for a device with these parameters.
+fn of(parameters: &str) -> Vec<u8> {
+    format!(r#"{{"parameters": {parameters}, "seed": "1"}}"#).into_bytes()
 }
 
 /// A request for 50 ms of random I/O.
@@ -85,15 +100,38 @@ fn a_request_that_cannot_be_met_gets_one_line_and_leaves_the_drive() {
         let answer: Value = serde_json::from_slice(&error.to_json()).expect("JSON");
         answer["error"].as_str().expect("a line").to_owned()
     };
-    let unknown = session.make(br#"{"parameters": {"dies": 3}, "seed": "1"}"#);
+    let unknown = session.make(&of(r#"{"kind": "ssd", "dies": 3}"#));
     assert!(line(unknown.expect_err("no such parameter")).contains("unknown field `dies`"));
     let none = A_DRIVE.replace(r#""pcie_lanes": 4"#, r#""pcie_lanes": 40"#);
-    let request = format!(r#"{{"parameters": {none}, "seed": "1"}}"#);
-    let beyond = session.make(request.as_bytes());
+    let beyond = session.make(&of(&none));
     assert!(line(beyond.expect_err("too many lanes")).contains("pcie_lanes: 40"));
     let endless = session.run(&random("read", ""));
     assert!(line(endless.expect_err("no end")).contains("neither how long nor how much"));
     assert!(session.run(&random("read", "time")).is_ok());
     let nothing = Session::default().run(&random("read", "time"));
     assert!(line(nothing.expect_err("no drive")).contains("make a drive"));
+    let disk = session.make(&of(r#"{"kind": "disk"}"#));
+    assert!(line(disk.expect_err("no model")).contains("unknown variant `disk`"));
+    let nobody = A_SYSTEM.replace(r#""hosts": 2"#, r#""hosts": 0"#);
+    let empty = session.make(&of(&nobody));
+    assert!(line(empty.expect_err("no host")).contains("must be above 0"));
+}
+
+#[test]
+fn every_host_of_a_system_has_the_threads_of_a_job() {
+    let mut session = Session::default();
+    let made = answer(session.make(&of(A_SYSTEM)));
+    assert_eq!(made["scale"], 1.0);
+    let of_hosts = |hosts: u32, session: &mut Session| {
+        let mut request: Value = serde_json::from_slice(&random("read", "time")).expect("JSON");
+        request["hosts"] = hosts.into();
+        answer(session.run(request.to_string().as_bytes()))
+    };
+    let alone = answer(session.run(&random("read", "time")));
+    assert!(alone["outstanding"].as_f64() < Some(8.5));
+    let both = of_hosts(2, &mut session);
+    assert!(both["outstanding"].as_f64() > Some(15.0));
+    assert_eq!(both["waf"], Value::Null);
+    let many = of_hosts(200, &mut session);
+    assert_eq!(many["limit"]["resource"]["name"], "drive dies");
 }

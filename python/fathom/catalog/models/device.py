@@ -11,7 +11,9 @@ from pydantic import Field
 from fathom.catalog.models.base import Count, Key, Many, Name, Parameter, Strict, Text, values_of
 from fathom.catalog.models.machine import Machine
 
-SYSTEM_KINDS = ("drive", "fabric", "cluster")
+HOSTED_KINDS = ("fabric", "cluster")
+"""Kinds of twins that are drives behind something, with the hosts that load them."""
+SYSTEM_KINDS = ("drive", *HOSTED_KINDS)
 """Kinds of twins that are systems of crate `twin`: a drive by its ratings, drives behind something."""
 SYSTEM_BLOCK_BYTES = 512
 SLICE_ROWS = 64
@@ -73,7 +75,7 @@ class Device(Strict):
     @property
     def hosts(self) -> int:
         """Hosts that a simulated system is loaded from; 1 of anything else."""
-        if self.twin is None or self.twin.kind not in SYSTEM_KINDS:
+        if self.twin is None or self.twin.kind not in HOSTED_KINDS:
             return 1
         values = values_of(self.twin.parameters)
         return int(values.get("hosts", values.get("clients", 1)))
@@ -127,7 +129,8 @@ class Device(Strict):
             raise CatalogError(
                 f"{self.name} has no [twin]: the catalogue lists it, but it cannot be simulated"
             )
-        host = load_system(bench or self.twin.bench).share(sharing)
+        own_hosts = self.hosts if self.twin.kind in HOSTED_KINDS else None
+        host = load_system(bench or self.twin.bench).share(sharing, own_hosts)
         if self.twin.kind in SYSTEM_KINDS:
             return json.dumps({"kind": "system", **self._system_params(self.twin), "host": host})
         values = values_of(self.twin.parameters)

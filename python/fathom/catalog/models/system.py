@@ -75,13 +75,21 @@ class System(Strict):
             raise ValueError("depths follow the window of a bench with prior")
         return self
 
-    def share(self, devices: int) -> dict[str, bool | int | float | str]:
+    @property
+    def hosts(self) -> int:
+        """Machines that load the storage; 0 where the source names none."""
+        return sum(machine.count for machine in self.machines if machine.role == "host")
+
+    def share(self, devices: int, hosts: int | None = None) -> dict[str, bool | int | float | str]:
         """Returns the parameters of the bench's share for one of several equally loaded devices.
 
         Each device gets an equal number of cores. N devices on one core share its time, so that CPU work takes N times
-        as long. The adapter's rate is divided by the devices.
+        as long. The adapter's rate is divided by the devices. With another number of the same `hosts`, each keeps its
+        cores.
         """
         values = values_of(self.parameters)
+        if hosts and self.hosts and "cores" in values:
+            values["cores"] = max(1, int(values["cores"]) * hosts // self.hosts)
         if devices == 1:
             return values
         cores = int(values.get("cores", 1))

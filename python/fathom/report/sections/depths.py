@@ -15,6 +15,7 @@ from fathom.report.comparison import Column, Comparison
 from fathom.report.findings import gate
 from fathom.report.latencies import latency
 from fathom.report.legend import legend_of
+from fathom.report.reference import hosts_of
 from fathom.report.style import compact, grouped, plain, slot
 from fathom.report.sweeps import SweptStep, claimed, intervals_of, series, swept, window_of
 from fathom.statistics.knee import knee
@@ -36,6 +37,11 @@ class Scaling:
     steps: Sequence[SweptStep]
 
     @property
+    def hosts(self) -> int:
+        """Hosts that each have the depth in flight."""
+        return hosts_of(self.column.target.catalog)
+
+    @property
     def best(self) -> SweptStep:
         """The step with the greatest rate."""
         return max(self.steps, key=lambda one: one.iops)
@@ -53,12 +59,12 @@ class Scaling:
 
     @property
     def crossing(self) -> float | None:
-        """I/Os in flight at which the asymptotes of a closed loop cross: greatest rate x latency of the least load.
+        """I/Os in flight per host where asymptotes of a closed loop cross: greatest rate x latency of the least load.
 
         Lazowska et al., Quantitative System Performance (1984), chapter 5, without think time.
         """
         alone = self.steps[0].mean_us
-        return None if alone is None else self.best.iops * alone / 1e6
+        return None if alone is None else self.best.iops * alone / 1e6 / self.hosts
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -78,7 +84,7 @@ def build(comparison: Comparison) -> Section | None:
     more = f" The first {MAX_WORKLOADS} of {len(groups)} are drawn." if len(groups) > MAX_WORKLOADS else ""
     caption = (
         "All operations together over threads x iodepth asked for. Past the knee, a further I/O in flight only "
-        f"waits. Service latency, mean; {window_of(steps)}.{more}"
+        f"waits. Hosts of a system have as many each. Service latency, mean; {window_of(steps)}.{more}"
     )
     figure = Figure(charts, caption, _table(labels, groups), legend_of(comparison.columns), group="depth")
     out = gate(comparison)
@@ -131,12 +137,13 @@ def _key_sentence(label: str, kept: Sequence[Scaling]) -> str:
         return f"{names} still gain{'s' if len(rising) == 1 else ''} in {label} at depth {rising[0].steps[-1].depth}."
     depths = sorted({one.enough.depth for one in kept})
     first = IN_WORDS.get(depths[0], str(depths[0])).capitalize()
+    per_host = " per host" if any(one.hosts > 1 for one in kept) else ""
     if len(kept) == 1:
         rate = compact(kept[0].enough.iops)
-        return f"{first} I/Os in flight suffice for {rate} IOPS in {label}: more only add latency."
+        return f"{first} I/Os in flight{per_host} suffice for {rate} IOPS in {label}: more only add latency."
     many = first if len(depths) == 1 else f"{first} to {depths[-1]}"
     each = "on every target" if len(depths) == 1 else "by target"
-    return f"{many} I/Os in flight suffice {each} in {label}: more only add latency."
+    return f"{many} I/Os in flight{per_host} suffice {each} in {label}: more only add latency."
 
 
 def _workload(one: SweptStep) -> tuple[str, float]:

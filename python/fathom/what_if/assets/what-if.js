@@ -11,8 +11,8 @@
     input: document.getElementById(`s-${slider.key}`),
     output: document.querySelector(`[data-slider="${slider.key}"] output`),
   }));
-  const LOADS = ["mix", "block", "fill"]; // what the drive as it is has to do as well
-  const LEVEL = 0.05; // a ratio nearer to 1 may be that of short windows, and is called level
+  const AS_IT_IS = `the ${data.noun} as it is`;
+  const LEVEL = data.level; // a ratio nearer to 1 may be that of short windows, and is called level
 
   /* Words and numbers. */
   const group = (value, digits) => value.toLocaleString("en-US", { maximumFractionDigits: digits });
@@ -47,31 +47,41 @@
   const choice = (slider) => slider.choices[place(slider)];
   const slider = (key) => sliders.find((one) => one.key === key);
   const depth = () => choice(slider("depth")).depth;
-  const isLoad = (one) => LOADS.includes(one.key);
   const isMoved = (one) => place(one) !== one.start;
-  const isOther = () => sliders.some((one) => one.key !== "depth" && !isLoad(one) && isMoved(one));
+  const isOther = () => sliders.some((one) => one.key !== "depth" && !one.isLoad && isMoved(one));
 
   function jobOf(step) {
     const { mix } = choice(slider("mix"));
     const sizes = [{ size_bytes: choice(slider("block")).block_bytes, weight: 1 }];
-    const region = { ...step.job.region, size: { fraction: choice(slider("fill")).region } };
+    const filled = slider("fill");
+    const region = filled ? { ...step.job.region, size: { fraction: choice(filled).region } } : step.job.region;
     return { ...step.job, mix: { ops: mix.ops.map((op) => ({ ...op, sizes })) }, region };
   }
 
+  /* Sets what lies within others at the end of a path such as `drives.0.count`. */
+  function put(parameters, path, value) {
+    const keys = path.split(".");
+    const last = keys.pop();
+    keys.reduce((inner, key) => inner[key], parameters)[last] = value;
+  }
+
   function request(own) {
-    const used = sliders.filter((one) => one.key !== "depth" && (own || isLoad(one)));
-    const parameters = Object.assign({}, data.parameters, ...used.map((one) => choice(one).parameters));
+    const used = sliders.filter((one) => one.key !== "depth" && (own || one.isLoad));
+    const parameters = structuredClone(data.parameters);
+    for (const one of used)
+      for (const [path, value] of Object.entries(choice(one).parameters)) put(parameters, path, value);
+    const hosts = used.map((one) => choice(one).hosts).findLast((count) => count) ?? data.hosts;
     const steps = data.steps.map((step) => ({ ...step, job: jobOf(step) }));
-    return { id: used.map((one) => `${one.key}:${place(one)}`).join(" "), parameters, seed: data.seed, steps };
+    return { id: used.map((one) => `${one.key}:${place(one)}`).join(" "), parameters, hosts, seed: data.seed, steps };
   }
 
   function command() {
-    const set = sliders.filter((one) => one.key !== "depth" && (isMoved(one) || one.key === "fill"));
+    const set = sliders.filter((one) => one.key !== "depth" && (isMoved(one) || one.isStated));
     const settings = set.flatMap((one) => choice(one).settings);
     return [data.command, ...settings.map((setting) => `--set ${setting}`)].join(" \\\n  ");
   }
 
-  /* The workers: one for the drive of the sliders, one for the drive as it is. */
+  /* The workers: one for what the sliders say, one for what is as it is. */
   const known = new Map(); // by id, what was answered last
   const newest = { own: "", asIs: "" };
   const code = new Blob([document.getElementById("worker").textContent], { type: "text/javascript" });
@@ -109,7 +119,7 @@
     const problem = document.getElementById("problem");
     problem.hidden = !answer?.error;
     problem.textContent = answer?.error
-      ? `This drive cannot be simulated: ${answer.error}. What is shown is the last one that could be.`
+      ? `This ${data.noun} cannot be simulated: ${answer.error}. What is shown is the last one that could be.`
       : "";
     if (own) draw();
   }
@@ -121,11 +131,11 @@
   function sentence(point, before) {
     const limit = point.limit;
     const name = limit?.resource ? `the ${limit.resource.name}` : LIMITS[limit?.kind];
-    const first = `${compact(iops(point))} IOPS with ${group(depth(), 0)} in flight` + (name ? `, limited by ${name}` : "");
+    const first = `${compact(iops(point))} IOPS with ${group(depth(), 0)} ${data.inFlight}` + (name ? `, limited by ${name}` : "");
     if (!before) return `${first}.`;
     const ratio = iops(point) / iops(before);
-    if (Math.abs(ratio - 1) < LEVEL) return `${first}: level with the drive as it is.`;
-    return `${first}: ${group(ratio, 2)} times the drive as it is.`;
+    if (Math.abs(ratio - 1) < LEVEL) return `${first}: level with ${AS_IT_IS}.`;
+    return `${first}: ${group(ratio, 2)} times ${AS_IT_IS}.`;
   }
 
   function number(key, text, more, ratio, better) {
@@ -197,7 +207,7 @@
     const before = at(asIs);
     document.getElementById("sentence").textContent = sentence(point, before);
     numbers(point, before);
-    const named = isOther() ? "changed" : "the drive as it is";
+    const named = isOther() ? "changed" : AS_IT_IS;
     const series = [line(named, own, { colour: colour("c0"), width: 2.5, z: 3 })];
     if (asIs) series.unshift(line("as it is", asIs, { colour: colour("muted"), width: 1.5, z: 2 }));
     const all = [own, asIs].filter(Boolean).flatMap((answer) => answer.points);
@@ -216,7 +226,7 @@
           backgroundColor: colour("panel"),
           borderColor: colour("rule-strong"),
           textStyle: { color: colour("ink"), fontSize: 13 },
-          formatter: ({ value }) => `${value[2]} in flight<br><b>${compact(value[0])} IOPS</b>, ${latency(value[1])}`,
+          formatter: ({ value }) => `${value[2]} ${data.inFlight}<br><b>${compact(value[0])} IOPS</b>, ${latency(value[1])}`,
         },
         xAxis: {
           type: "value", name: "IOPS", nameLocation: "middle", nameGap: 24, min: 0, max: nice(Math.max(...all.map(iops))),

@@ -1,9 +1,11 @@
-/* Runs the twin beside the page. A request has an id, the drive's parameters, a seed and steps. It is answered twice:
+/* Runs the twin beside the page. A request has an id, parameters, hosts, a seed and steps. It is answered twice:
    by a sketch, whose windows are short, and by what is settled. A newer request takes the place of an older one. */
 "use strict";
 
 const SKETCH = { time_ns: 20_000_000, count: 3000 };
 const SKETCH_WARM_UP = { time_ns: 100_000_000, count: 20_000 };
+/* A window is of no use unless each I/O in flight comes round a few times. */
+const ROUNDS = 6;
 
 let module = null;
 let twin = null;
@@ -27,12 +29,13 @@ function ask(call, request) {
   return JSON.parse(new TextDecoder().decode(new Uint8Array(twin.memory.buffer, twin.output(), length)));
 }
 
-function shortened(step) {
-  const most = step.measured ? SKETCH : SKETCH_WARM_UP;
+function shortened(step, hosts) {
+  const count = Math.max(SKETCH.count, ROUNDS * hosts * step.depth);
+  const most = step.measured ? { ...SKETCH, count } : SKETCH_WARM_UP;
   return { ...step.job, until: { ...step.job.until, ...most } };
 }
 
-async function serve({ id, parameters, seed, steps }) {
+async function serve({ id, parameters, hosts, seed, steps }) {
   const began = performance.now();
   for (const stage of ["sketch", "settled"]) {
     const made = ask(twin.make, { parameters, seed });
@@ -41,8 +44,8 @@ async function serve({ id, parameters, seed, steps }) {
     for (const step of steps) {
       await breathe();
       if (wanted) return;
-      const job = stage === "sketch" ? shortened(step) : step.job;
-      const figures = ask(twin.run, { job, seed: step.seed });
+      const job = stage === "sketch" ? shortened(step, hosts) : step.job;
+      const figures = ask(twin.run, { job, seed: step.seed, hosts });
       if (figures.error) return postMessage({ id, error: figures.error });
       if (step.measured) points.push({ name: step.name, depth: step.depth, ...figures });
     }

@@ -1,55 +1,28 @@
-"""The sliders of the page: which values each offers, what they are called, and what sets them on a command line."""
+"""The sliders of an SSD: its parts and how full it is, with what sets them on a command line."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fathom import _core
-from fathom._core import Job
-from fathom.method.job import document_of, job_of, read_job
+from fathom.method.job import job_of
+from fathom.what_if.choice import (
+    Choice,
+    Number,
+    Parameters,
+    Slider,
+    block_slider,
+    can_be,
+    depth_slider,
+    mix_slider,
+)
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-Number = int | float
-Parameters = dict[str, "JsonValue"]
-
-KIB = 1024
-READ_SHARES = (0, 5, 10, 20, 30, 40, 50, 60, 65, 70, 75, 80, 90, 95, 100)
-BLOCKS_KIB = (4, 8, 16, 32, 64, 128, 256)
+START_DEPTH = 32
 FILLS_PCT = (10, 20, 30, 40, 50, 60, 70, 75, 80, 85, 90, 95, 100)
-DRIVE, LINK, LOAD = "Drive", "Link and power", "Load"
-"""Groups of sliders, in order."""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One value of a slider.
-
-    `label` is what a reader sees. `settings` are the KEY=VALUE of `fathom sweep --set`. `parameters` are those of the
-    twin. `mix`, `block_bytes` and `region` go into the job of every step; `region` is a share of the capacity.
-    """
-
-    label: str
-    settings: tuple[str, ...]
-    parameters: "dict[str, JsonValue]"
-    mix: "JsonValue" = None
-    block_bytes: int | None = None
-    region: float | None = None
-    depth: int | None = None
-
-
-@dataclass(frozen=True)
-class Slider:
-    """One slider; `start` is the place of the choice that the page begins with, `hint` what the value does."""
-
-    key: str
-    name: str
-    group: str
-    hint: str
-    choices: Sequence[Choice]
-    start: int
+DRIVE, LINK = "Drive", "Link and power"
+"""Groups of sliders after the load, in order."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +125,11 @@ def sliders(parameters: Parameters, steps: "Sequence[dict[str, JsonValue]]") -> 
     """Returns the sliders for a twin with these parameters, settled or not, and the steps that the page runs."""
     parts = [_of_part(part, parameters) for part in _PARTS]
     job = job_of(steps[-1])
-    load = [_mix(job), _block(), _depth(steps)]
+    load = [
+        mix_slider(job),
+        block_slider(),
+        depth_slider(steps, START_DEPTH, "Which point of the curve the figures are of."),
+    ]
     drive = [slider for slider in parts if slider is not None]
     place = next(at for at, slider in enumerate(drive) if slider.group != DRIVE)
     return [*load, *drive[:place], _fill(), *drive[place:]]
@@ -175,54 +152,8 @@ def _of_part(part: _Part, parameters: Parameters) -> Slider | None:
 
 
 def _can_be(parameter: str, value: Number, parameters: Parameters) -> bool:
-    """Returns whether the model takes the value; it is not settled, which takes time."""
-    try:
-        _core.TwinDevice(json.dumps(parameters | {parameter: value, "settled_share": 0.0}), 0)
-    except (_core.BackendError, _core.ParseError):
-        return False
-    return True
-
-
-def _mix(job: Job) -> Slider:
-    """Returns the slider of reads among all operations; each choice has the mix as the job language reads it."""
-    choices = []
-    for share in READ_SHARES:
-        if share in (0, 100):
-            settings = (f"job.mix={'read' if share else 'write'}",)
-            written: JsonValue = "read" if share else "write"
-        else:
-            settings = (f"job.mix.read={share}", f"job.mix.write={100 - share}")
-            written = {"read": share, "write": 100 - share}
-        text = json.dumps(
-            {
-                "mix": written,
-                "block": "4KiB",
-                "pattern": "uniform",
-                "load": {"iodepth": 1},
-                "until": {"count": 1},
-            }
-        )
-        normal = document_of(read_job(text))
-        choices.append(Choice(f"{share} % reads", settings, {}, mix=normal["mix"]))
-    start = READ_SHARES.index(round(job.read_pct or 0))
-    return Slider("mix", "Reads", LOAD, "The others are writes, all at random places.", choices, start)
-
-
-def _block() -> Slider:
-    choices = [
-        Choice(f"{kib} KiB", (f"job.block={kib}KiB",), {}, block_bytes=kib * KIB) for kib in BLOCKS_KIB
-    ]
-    return Slider("block", "Block size", LOAD, "Bytes of each I/O.", choices, 0)
-
-
-def _depth(steps: "Sequence[dict[str, JsonValue]]") -> Slider:
-    """Returns the slider of the point on the curve that the figures are of."""
-    depths = sorted({int(str(step["depth"])) for step in steps if step["measured"]})
-    choices = [Choice(f"{depth} in flight", (), {}, depth=depth) for depth in depths]
-    start = depths.index(32)
-    return Slider(
-        "depth", "I/Os in flight", LOAD, "Which point of the curve the figures are of.", choices, start
-    )
+    """Returns whether the model takes the value; the drive is not settled, which takes time."""
+    return can_be(parameters | {parameter: value, "settled_share": 0.0})
 
 
 def _fill() -> Slider:
@@ -236,7 +167,7 @@ def _fill() -> Slider:
         for pct in FILLS_PCT
     ]
     hint = "Capacity that holds data, and that the load goes to. What is free helps cleaning."
-    return Slider("fill", "Filled", DRIVE, hint, choices, len(choices) - 1)
+    return Slider("fill", "Filled", DRIVE, hint, choices, len(choices) - 1, is_load=True, is_stated=True)
 
 
 def _number(parameters: Parameters, name: str) -> Number:
