@@ -45,6 +45,25 @@ def test_a_report_holds_its_twins_which_answer_as_their_own_pages_do(
     assert [asked for asked in seen.requests if not asked.startswith("blob:")] == [out.as_uri()]
 
 
+def test_the_reports_button_between_light_and_dark_reaches_the_page_inside(
+    tmp_path: Path, visit: Callable[..., Visit]
+) -> None:
+    run = make_run(tmp_path / "run", (TWINS[3],))
+    page = visit(write_html([run], tmp_path / "report.html", further=[section([run])])).page
+    page.emulate_media(color_scheme="light")
+    page.click("#theme")
+    page.locator("#what-if > details > summary").click()
+    page.locator("details.inside > summary").click()
+    inside = page.frame_locator("iframe")
+    assert page.locator("html").get_attribute("data-theme") == "dark"
+    inside.locator("html[data-theme=dark]").wait_for(timeout=MOST_MS)
+    assert inside.locator("#theme").is_hidden()
+    page.click("#theme")
+    inside.locator("html[data-theme=light]").wait_for(timeout=MOST_MS)
+    background = inside.locator("body").evaluate("body => getComputedStyle(body).backgroundColor")
+    assert background == page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+
+
 def test_a_report_holds_the_twin_and_the_library_that_draws_once(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", TWINS)
     plain = len(write_html([run], tmp_path / "plain.html").read_text())

@@ -279,9 +279,18 @@
   });
 
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  document.getElementById("theme").addEventListener("click", () => {
-    root.dataset.theme = (root.dataset.theme || (dark.matches ? "dark" : "light")) === "dark" ? "light" : "dark";
+  const themeButton = document.getElementById("theme");
+  function setTheme(theme) {
+    root.dataset.theme = theme;
     show();
+  }
+  themeButton.addEventListener("click", () =>
+    setTheme((root.dataset.theme || (dark.matches ? "dark" : "light")) === "dark" ? "light" : "dark"),
+  );
+  /* Inside a report the report's button is the only one. */
+  themeButton.hidden = parent !== window;
+  addEventListener("message", ({ source, data: sent }) => {
+    if (source === parent && parent !== window && ["light", "dark"].includes(sent?.theme)) setTheme(sent.theme);
   });
   dark.addEventListener("change", show);
   new ResizeObserver(() => chart.resize()).observe(element);
