@@ -83,12 +83,37 @@ def test_a_run_writes_and_reads_every_block_of_every_file_and_keeps_the_set(
     assert len(list((tmp_path / DIRECTORY_NAME).iterdir())) == 20
 
 
+def test_several_directories_at_once_hold_a_set_each_and_get_the_whole_job(
+    tmp_path: Path, method: Path
+) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    array = f"array:dir:{tmp_path}/a,dir:{tmp_path}/b"
+    done = CliRunner().invoke(app, ["run", str(method), array])
+    assert done.exit_code == 0, done.output
+    run = fathom.Run(next((tmp_path / "runs").glob("*many-files*")))
+    rows = [row for row in run.table("points").to_pylist() if row["step"] == "reads"]
+    assert {row["target"]: row["n"] for row in rows} == {
+        array: 400,
+        f"dir:{tmp_path}/a": 200,
+        f"dir:{tmp_path}/b": 200,
+    }
+    for name in ("a", "b"):
+        assert len(list((tmp_path / name / DIRECTORY_NAME).iterdir())) == 20
+
+
+def test_a_size_for_an_array_of_sets_is_refused(tmp_path: Path, method: Path) -> None:
+    array = f"array:dir:{tmp_path},dir:{tmp_path}"
+    done = CliRunner().invoke(app, ["plan", str(method), array, "--size", "1GiB"])
+    assert isinstance(done.exception, UsageError)
+
+
 @pytest.mark.parametrize(
     ("target", "why"),
     [
         ("twin:samsung-pm9a3-7.68tb", "twins hold none: name a directory"),
         ("file:{}/x.bin", "name the directory: dir:"),
-        ("dir:{}*4", "an array holds none"),
+        ("dir:{}*4", "name directories: array:dir:PATH,dir:PATH"),
     ],
 )
 def test_a_target_that_can_hold_no_files_is_refused_in_one_line(

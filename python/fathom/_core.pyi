@@ -152,6 +152,8 @@ class Job:
     verifies: bool
     placement: list[int]
     direct: bool
+    sync: Literal["data", "all"] | None
+    """What each write waits for; None: that the target has taken it."""
     sqpoll: bool
     huge_pages: bool
     gpu: bool

@@ -123,6 +123,8 @@ def test_a_section_says_operation_block_depth_and_time() -> None:
         ("content", '{ dedup = "25%" }', "dedupe_percentage=25"),
         ("direct", "false", "direct=0"),
         ("sqpoll", "true", "sqthread_poll=1"),
+        ("sync", '"data"', "sync=dsync"),
+        ("sync", '"all"', "sync=sync"),
         ("huge_pages", "true", "iomem=mmaphuge"),
         ("load", "{ iodepth = 8, reap = 4 }", "iodepth_batch_complete_min=4"),
         ("load", '{ threads = 2, iodepth = 8, rate = "800/s" }', "rate_iops=200,200"),

@@ -61,6 +61,7 @@ CHANGES: dict[str, tuple[tuple[str, ...], str]] = {
     "direct": (BASE, "direct=0"),
     "buffered": (BASE, "buffered=1"),
     "fsync": (WRITES, "fsync=8"),
+    "sync": (WRITES, "sync=dsync"),
     "fdatasync": (WRITES, "fdatasync=8"),
     "thinktime": (BASE, "thinktime=100"),
     "rate": (BASE, "rate=1m"),

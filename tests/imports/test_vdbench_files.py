@@ -44,6 +44,9 @@ class FileRun:
     visit: int = 0
     rate: float | None = None
     direct: bool = False
+    sync: str | None = None
+    shared: bool = False
+    targets: tuple[int, ...] = ()
     seconds: float = 30
     fill: bool = False
     names: Mapping[str, float] = field(default_factory=dict)
@@ -197,6 +200,43 @@ CASES: dict[str, tuple[str, list[FileRun]]] = {
         "rd=rd1,fwd=fwd1,fwdrate=max,format=yes\n",
         [made(count=50, blocks={4 * KIB: 100}), FileRun(count=50, names={"delete": 100}, present=1)],
     ),
+    "several-fsd-have-equal-parts-of-threads-and-rate": (
+        # RD_entry.java:1247 for the threads, and :1256 for the share of the rate.
+        "fsd=default,files=20,size=64k\nfsd=a,anchor=/a\nfsd=b,anchor=/b\n"
+        "fwd=fwd1,fsd=(a,b),fileio=random,threads=6\nrd=rd1,fwd=fwd1,fwdrate=100,format=yes\n",
+        [
+            made(count=20, sizes={64 * KIB: 100}, blocks={64 * KIB: 100}),
+            FileRun(count=20, sizes={64 * KIB: 100}, threads=3, rate=50, random=True),
+        ],
+    ),
+    "workloads-on-fsd-of-their-own": (
+        "fsd=default,files=20,size=64k\nfsd=a,anchor=/a\nfsd=b,anchor=/b\n"
+        "fwd=default,fileio=random\nfwd=fwd1,fsd=b,operation=write,threads=2\nfwd=fwd2,fsd=a,threads=3\n"
+        "rd=rd1,fwd=(fwd1,fwd2),fwdrate=100,format=yes\n",
+        [
+            made(count=20, sizes={64 * KIB: 100}, blocks={64 * KIB: 100}),
+            FileRun(count=20, sizes={64 * KIB: 100}, threads=2, reads=0, rate=50, random=True, targets=(2,)),
+            FileRun(count=20, sizes={64 * KIB: 100}, threads=3, rate=50, random=True, targets=(1,)),
+        ],
+    ),
+    "threads-that-share-files": (
+        # FileAnchor.java:1055 to 1100: a busy file is passed over only where files are not shared.
+        "fsd=a,anchor=/a,files=2,size=64k\nfwd=fwd1,fsd=a,fileio=(random,shared),threads=4\n"
+        "rd=rd1,fwd=fwd1,fwdrate=max,format=yes\n",
+        [
+            made(count=2, sizes={64 * KIB: 100}, threads=2, blocks={64 * KIB: 100}),
+            FileRun(count=2, sizes={64 * KIB: 100}, threads=4, random=True, shared=True),
+        ],
+    ),
+    "writes-that-wait-until-they-are-safe": (
+        # OpenFlags.java:211: o_sync is O_DSYNC on Linux.
+        "fsd=a,anchor=/a,size=64k,openflags=o_sync\nfwd=fwd1,fsd=a,operation=write,fileio=random\n"
+        "rd=rd1,fwd=fwd1,fwdrate=max,format=yes\n",
+        [
+            made(sizes={64 * KIB: 100}, blocks={64 * KIB: 100}),
+            FileRun(sizes={64 * KIB: 100}, reads=0, random=True, sync="data"),
+        ],
+    ),
     "only-a-format": (
         "fsd=fsd1,anchor=/x,files=8,size=1m\nfwd=format,threads=2\nfwd=fwd1,fsd=fsd1\n"
         "rd=rd1,fwd=fwd1,fwdrate=max,format=only\nrd=rd2,fwd=fwd1,fwdrate=10\n",
@@ -208,12 +248,12 @@ REFUSED = {
     "fwd=fwd1,fsd=fsd1,operation=copy,target=fsd2": "2: target=fsd2: copies or moves",
     "fwd=fwd1,fsd=fsd1,operation=mkdir": "2: operation=mkdir: mkdir has no counterpart",
     "fwd=fwd1,fsd=fsd1,operation=create": "3: after a format all files are there",
-    "fwd=fwd1,fsd=fsd1,fileio=(random,shared)": "2: fileio=.random,shared.: several threads in one file",
+    "fwd=fwd1,fsd=fsd1,fileio=(random,shared),fileselect=random": "2: fileio=.random,shared. and fileselect=random",
     "fwd=fwd1,fsd=fsd1,fileio=(seq,delete)": "2: fileio=.seq,delete.: files deleted before",
     "fwd=fwd1,fsd=fsd1,fileselect=(random,once)": "2: fileselect=.random,once.: once has no counterpart",
     "fwd=fwd1,fsd=fsd1,rdpct=50": "2: fileio=sequential and rdpct= exclude each other",
     "fwd=fwd1,fsd=fsd1,threads=11": "2: 11 threads wait for 10 files",
-    "fwd=fwd1,fsd=fsd1,openflags=o_sync": "2: openflags=o_sync: o_sync has no counterpart",
+    "fwd=fwd1,fsd=fsd1,openflags=fsync": "2: openflags=fsync: fsync has no counterpart",
     "fwd=fwd1,fsd=fsd1,stopafter=20%": "2: stopafter=20%: a share of a file",
     "fwd=fwd1": "2: fwd=fwd1 names no fsd",
 }
@@ -228,7 +268,13 @@ def jobs_of(tmp_path: Path, parm: str) -> list[dict[str, Any]]:
     return [
         one
         for whole in found
-        for one in ([stream["job"] | {"kind": "measure"} for stream in whole.get("streams", [])] or [whole])
+        for one in (
+            [
+                stream["job"] | {"kind": "measure", "targets": stream.get("targets", [])}
+                for stream in whole.get("streams", [])
+            ]
+            or [whole]
+        )
     ]
 
 
@@ -238,6 +284,7 @@ def test_a_run_on_files_asks_for_what_vdbench_asks_for(tmp_path: Path, name: str
     jobs = jobs_of(tmp_path, parm)
     assert [one["kind"] == "fill" for one in jobs] == [run.fill for run in runs]
     for whole, run in zip(jobs, runs, strict=True):
+        assert tuple(whole.pop("targets", ())) == run.targets
         job = _core.Job(json.dumps({key: value for key, value in whole.items() if key != "kind"}))
         assert job.files is not None
         check_files(job.files, run)
@@ -264,7 +311,7 @@ def check_load(job: _core.Job, run: FileRun) -> None:
         return
     assert job.iodepth == 1  # A thread waits for each of its I/Os.
     assert job.time_s == run.seconds
-    assert run.names or job.direct is run.direct
+    assert run.names or (job.direct, job.sync) == (run.direct, run.sync)
 
 
 def check_names(job: _core.Job, files: _core.FileSet, run: FileRun) -> None:
@@ -314,7 +361,7 @@ def check_requests(job: _core.Job, files: _core.FileSet, run: FileRun) -> None:
         for file, _, _ in requests:
             owners[file].add(thread)
         check_visits(requests, sizes, run)
-    assert all(len(threads) == 1 for threads in owners.values())
+    assert all(len(threads) == (run.threads if run.shared else 1) for threads in owners.values())
     if run.fill:
         assert sum(blocks) == files.total_bytes
     if not run.random_files:
@@ -369,8 +416,26 @@ def test_what_vdbench_does_otherwise_with_files_is_refused_with_its_line(
         ("fsd=f,anchor=/x,wss=1g\nfwd=w,fsd=f\nrd=r,fwd=w\n", "1: wss=1g: works on a part of the files"),
         ("fsd=f\nfwd=w,fsd=f\nrd=r,fwd=w,fwdrate=1\n", "1: fsd=f has no anchor"),
         (
-            "fsd=a,anchor=/a\nfsd=b,anchor=/b\nfwd=w,fsd=(a,b)\nrd=r,fwd=w,fwdrate=1\n",
-            "4: rd=r works on 2 sets of files at once",
+            "fsd=a,anchor=/a\nfsd=b,anchor=/b,files=9\nfwd=w,fsd=(a,b)\nrd=r,fwd=w,fwdrate=1\n",
+            "4: rd=r works on files of several layouts at once",
+        ),
+        (
+            "fsd=a,anchor=/a\nfsd=b,anchor=/a\nfwd=w,fsd=(a,b)\nrd=r,fwd=w,fwdrate=1\n",
+            "4: rd=r: two of its fsd have one anchor",
+        ),
+        (
+            "fsd=a,anchor=/a\nfsd=b,anchor=/b\nfwd=v,fsd=a\nfwd=w,fsd=(a,b)\n"
+            "rd=q,fwd=v,fwdrate=1\nrd=r,fwd=w,fwdrate=1\n",
+            "6: rd=r works on a part of the files of rd=q",
+        ),
+        (
+            "fsd=a,anchor=/a\nfsd=b,anchor=/b,openflags=o_sync\nfwd=w,fsd=(a,b)\nrd=r,fwd=w,fwdrate=1\n",
+            "4: openflags differ between its fsd",
+        ),
+        (
+            "fsd=a,anchor=/a\nfsd=b,anchor=/b\nfwd=default,operation=getattr\nfwd=v,fsd=a\nfwd=w,fsd=b\n"
+            "rd=r,fwd=(v,w),fwdrate=1\n",
+            "6: operations on names of one fsd beside those on another",
         ),
         ("sd=s,lun=/dev/sdb\nwd=w,sd=s\nrd=r,wd=w,format=yes\n", "3: format=yes: is of runs on files"),
     ],
@@ -389,3 +454,11 @@ def test_the_method_names_the_directory_and_notes_what_differs(tmp_path: Path) -
     text, notes = import_method(file)
     assert "# Run it on data=dir:/mnt/a log=dir:/mnt/b\n" in text
     assert [note for note in notes if "expects files that are there already" in note]
+
+
+def test_several_directories_at_once_are_an_array(tmp_path: Path) -> None:
+    file = tmp_path / "case.parm"
+    file.write_text(
+        "fsd=one,anchor=/mnt/a\nfsd=two,anchor=/mnt/b\nfwd=w,fsd=*\nrd=r,fwd=w,fwdrate=max,format=yes\n"
+    )
+    assert "# Run it on array:dir:/mnt/a,dir:/mnt/b\n" in import_method(file)[0]

@@ -22,6 +22,7 @@ F, FW = Section.FILES, Section.FILE_WORKLOAD
 CHANGES: dict[tuple[Section, str], tuple[str, str]] = {
     (Section.GENERAL, "compression"): ("compression=50", "compression=20"),
     (Section.GENERAL, "compratio"): ("compratio=2", "compratio=4"),
+    (Section.GENERAL, "dedupratio"): ("dedupratio=2", "dedupratio=4"),
     (S, "lun"): ("lun=/dev/sdb", "lun=/dev/sdc"),
     (S, "count"): ("count=(1,1)", "count=(1,3)"),
     (S, "size"): ("size=1g", "size=2g"),

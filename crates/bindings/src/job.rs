@@ -241,6 +241,11 @@ impl Job {
     }
 
     #[getter]
+    fn sync(&self) -> Option<&'static str> {
+        self.job.sync.name()
+    }
+
+    #[getter]
     fn sqpoll(&self) -> bool {
         self.job.sqpoll
     }

@@ -14,7 +14,7 @@ use rustix::{
 };
 use workload::FileSet;
 
-use crate::TargetSpec;
+use crate::{TargetSpec, opened::Opened};
 
 /// Files that stay open for all threads of a target together, where the job does not say how many.
 const OPEN_USUAL: u32 = 65_536;
@@ -30,13 +30,13 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    /// Opens the directory of a set, whose files are opened for `writes` and `direct`. A link in its place is not
+    /// Opens the directory of a set, whose files are opened for `writes` and as a job has them `opened`. A link in its place is not
     /// followed.
     pub(crate) fn open(
         spec: &TargetSpec,
         set: &FileSet,
         writes: bool,
-        direct: bool,
+        opened: Opened,
     ) -> io::Result<(Self, Metadata)> {
         let handle = OpenOptions::new()
             .read(true)
@@ -45,9 +45,7 @@ impl Directory {
         let found = handle.metadata()?;
         let mut flags = OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NOATIME;
         flags |= if writes { OFlags::RDWR } else { OFlags::RDONLY };
-        if direct {
-            flags |= OFlags::DIRECT;
-        }
+        flags |= OFlags::from_bits_retain(opened.flags() as u32);
         let mut own = Self {
             set: set.clone(),
             handle,

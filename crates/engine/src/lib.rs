@@ -20,6 +20,7 @@ mod in_set;
 mod load_thread;
 mod null;
 mod nvme;
+mod opened;
 mod options;
 mod page_cache;
 mod protocol;

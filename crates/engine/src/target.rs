@@ -20,6 +20,7 @@ use crate::{
     EngineError,
     file_set::Directory,
     nvme::{self, Namespace},
+    opened::Opened,
     page_cache,
     queue_attributes::QueueAttributes,
     zones::Zoned,
@@ -148,7 +149,7 @@ impl Target {
     fn open_block_or_file(mut self, job: &Job) -> Result<Self, EngineError> {
         let spec = &self.spec;
         let writes = writes(job);
-        let (file, found) = open_held(spec, writes, job.direct)?;
+        let (file, found) = open_held(spec, writes, Opened::of(job))?;
         let block_bytes = match job.direct {
             true => direct_alignment(&file, spec.kind).ok_or_else(|| no_direct(spec))?,
             false => 1,
@@ -179,7 +180,8 @@ impl Target {
             Some(libc::EINVAL) if job.direct => no_direct(spec),
             _ => open_error(spec, writes, error),
         };
-        let (directory, found) = Directory::open(spec, set, writes, job.direct).map_err(failed)?;
+        let (directory, found) =
+            Directory::open(spec, set, writes, Opened::of(job)).map_err(failed)?;
         if spec.held.is_some_and(|held| held != FileId::of(&found)) {
             return Err(EngineError::Replaced {
                 path: spec.path.clone(),
@@ -221,7 +223,14 @@ impl Target {
     fn open_generic(mut self, job: &Job) -> Result<Self, EngineError> {
         let spec = &self.spec;
         let writes = writes(job);
-        let (file, _) = open_held(spec, writes, false)?;
+        if writes && !job.sync.is_none() {
+            return Err(EngineError::Unsupported {
+                path: spec.path.clone(),
+                op: "a write with sync",
+                reason: "passthrough has no flags of an open file: use the block device, /dev/nvmeXnY",
+            });
+        }
+        let (file, _) = open_held(spec, writes, Opened::default())?;
         let namespace = Namespace::identify(&file, &spec.path)?;
         self.geometry = geometry(spec, namespace.block_bytes);
         self.direct = true;
@@ -430,9 +439,9 @@ impl KernelLimits {
 fn open_held(
     spec: &TargetSpec,
     writes: bool,
-    direct: bool,
+    opened: Opened,
 ) -> Result<(File, Metadata), EngineError> {
-    let file = open_file(spec, writes, direct)?;
+    let file = open_file(spec, writes, opened)?;
     let found = file.metadata().map_err(|e| open_error(spec, writes, e))?;
     check_kind(spec, found.file_type())?;
     if spec.held.is_some_and(|held| held != FileId::of(&found)) {
@@ -446,11 +455,9 @@ fn open_held(
 /// Opens a file. Reads leave the time of the last access alone where the kernel allows it (owner or root). Keeping it
 /// costs each read a look and some reads a write of the inode; neither is the target's. A link put in a checked file's
 /// place is not followed; those of `/proc` are descriptors, which nobody can redirect.
-fn open_file(spec: &TargetSpec, writes: bool, direct: bool) -> Result<File, EngineError> {
+fn open_file(spec: &TargetSpec, writes: bool, opened: Opened) -> Result<File, EngineError> {
     let may_be_link = spec.kind != TargetKind::File || spec.path.starts_with("/proc");
-    let flags = libc::O_CLOEXEC
-        | if direct { libc::O_DIRECT } else { 0 }
-        | if may_be_link { 0 } else { libc::O_NOFOLLOW };
+    let flags = libc::O_CLOEXEC | opened.flags() | if may_be_link { 0 } else { libc::O_NOFOLLOW };
     let open = |more| {
         OpenOptions::new()
             .read(true)
@@ -464,7 +471,9 @@ fn open_file(spec: &TargetSpec, writes: bool, direct: bool) -> Result<File, Engi
             _ => Err(refusal),
         })
         .map_err(|error| match error.raw_os_error() {
-            Some(libc::EINVAL) if direct => wrong_kind(spec).unwrap_or_else(|| no_direct(spec)),
+            Some(libc::EINVAL) if opened.direct => {
+                wrong_kind(spec).unwrap_or_else(|| no_direct(spec))
+            }
             _ => open_error(spec, writes, error),
         })
 }

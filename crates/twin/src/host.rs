@@ -131,6 +131,9 @@ impl<'a, D: Device> Driver<'a, D> {
                 max,
             });
         }
+        if !job.sync.is_none() && job.ops().any(workload::Op::writes) {
+            return Err(TwinError::Sync);
+        }
         let geometry = Geometry {
             capacity_bytes: device.capacity_bytes(),
             block_bytes: device.block_bytes(),

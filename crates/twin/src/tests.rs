@@ -13,6 +13,7 @@ mod queues;
 mod rest;
 mod sata;
 mod settled;
+mod sync;
 mod translation;
 mod upkeep;
 mod zns;

@@ -13,7 +13,7 @@ pub use self::{
     mix::{Block, BlockShare, Mix},
     pattern::{HotBand, Offsets, Pattern},
 };
-use crate::{FileSet, Position, Stream};
+use crate::{FileSet, Position, Stream, Sync};
 
 /// One step's I/O. Written in TOML or JSON; see `docs/reference/job.md`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,6 +43,9 @@ pub struct Job {
     pub placement: Vec<u16>,
     /// Bypass the page cache (`O_DIRECT`).
     pub direct: bool,
+    /// What each write waits for. Real targets only.
+    #[serde(default, skip_serializing_if = "Sync::is_none")]
+    pub sync: Sync,
     /// Let a thread of the kernel submit (SQPOLL). Real targets only; a twin submits as its bench does.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sqpoll: bool,

@@ -18,6 +18,7 @@ mod request;
 mod split;
 mod stream;
 mod streams;
+mod sync;
 mod units;
 mod zones;
 
@@ -38,6 +39,7 @@ pub use request::{Op, Request};
 pub use split::{Split, SplitError};
 pub use stream::{RequestStream, StreamError, Waiting};
 pub use streams::{Part, Stream};
+pub use sync::Sync;
 pub use units::{
     parse_duration_ns, parse_multiple, parse_percent, parse_rate_iops, parse_size_bytes,
 };

@@ -114,6 +114,7 @@ impl Job {
                 })
             });
             Self {
+                sync: self.sync,
                 sqpoll: self.sqpoll,
                 huge_pages: self.huge_pages,
                 gpu: self.gpu,
@@ -275,6 +276,19 @@ mod tests {
             Load::Closed { .. } => 0.0,
         };
         assert_eq!((rate(&jobs[0]), rate(&jobs[1])), (4.5e3, 1.5e3));
+    }
+
+    #[test]
+    fn what_writes_wait_for_is_that_of_the_job_on_every_target() {
+        let text = r#"
+sync = "data"
+until = { time = "1s" }
+streams = [{ name = "log", mix = "write", block = "4KiB", pattern = "sequential", load = {} }]
+"#;
+        let job = Job::from_toml(text, "job.toml").unwrap();
+        assert_eq!(job.streams[0].job.sync, crate::Sync::Data);
+        let jobs = job.of_targets(2).unwrap();
+        assert!(jobs.iter().all(|job| job.sync == crate::Sync::Data));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Block, BlockShare, Content, Errors, Extent, Geometry, Job, Limits, Load, Mix, Op, Pace,
-    Pattern, Position, Region, StreamError, Until,
+    Pattern, Position, Region, StreamError, Sync, Until,
 };
 
 /// One of the workloads that a job issues at once.
@@ -54,6 +54,7 @@ impl Job {
                 .flat_map(|job| job.placement.iter().copied())
                 .collect(),
             direct,
+            sync: Sync::None,
             sqpoll: false,
             huge_pages: false,
             gpu: false,

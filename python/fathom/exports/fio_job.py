@@ -349,6 +349,8 @@ class FioOptions:
 
     def _means(self) -> list[str]:
         options = [] if self._whole.direct else ["direct=0"]
+        if sync := self._whole.sync:
+            options.append(f"sync={'dsync' if sync == 'data' else 'sync'}")
         if self._whole.sqpoll:
             options.append("sqthread_poll=1")
         if self._whole.huge_pages:

@@ -71,7 +71,7 @@ class Conversion:
         }
         self._load = self._load_of()
         self.buffered = self._is_buffered()
-        self._of_job: dict[str, Value] = {"direct": not self.buffered} | self._means()
+        self._of_job: dict[str, Value] = {"direct": not self.buffered} | self._syncs() | self._means()
         self.until = self._until()
         self.ramp_s = self._ramp()
         self._check_cached()
@@ -267,6 +267,23 @@ class Conversion:
                 "through the page cache, as fio by default; the kernel gets no advice here (fadvise_hint)",
             )
         return buffered
+
+    def _syncs(self) -> dict[str, Value]:
+        """Returns what each write waits for, as the flags of its open file have it."""
+        given = self._given
+        waits = {"none": "", "0": "", "sync": "all", "1": "all", "dsync": "data"}.get(
+            given.text("sync", "none")
+        )
+        if waits is None:
+            raise given.error("sync", "has no such value", "write none, sync or dsync")
+        if not waits:
+            return {}
+        if self._engine == "mmap":
+            raise given.error("sync", "has no effect on a mapping, which is synced otherwise", "leave it out")
+        if self._engine == "io_uring_cmd" or self._engine in DO_NOTHING or "write" not in self._weights:
+            given.idle("sync", "has no effect without writes through an open file")
+            return {}
+        return {"sync": waits}
 
     def _check_cached(self) -> None:
         """Raises UsageError where pages in the cache would make it another test: each step begins without any."""

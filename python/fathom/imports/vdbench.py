@@ -12,7 +12,8 @@ from fathom.imports.draft import Draft, DraftStep, name_of
 from fathom.imports.fio_options import Use
 from fathom.imports.variables import Variables
 from fathom.imports.vdbench_file import Definition, GivenKey, definitions
-from fathom.imports.vdbench_files import OF_FILES, Anchor, FileRun
+from fathom.imports.vdbench_files import OF_FILES, FileRun
+from fathom.imports.vdbench_filework import Anchor
 from fathom.imports.vdbench_keys import REPORTS, Section
 from fathom.imports.vdbench_place import Storage
 from fathom.imports.vdbench_run import File, Run
@@ -65,7 +66,7 @@ def from_vdbench(text: str, file: str, variables: Variables) -> Draft:
         target = names[run.luns]
         files = [one for one in run.storage if not one.is_device]
         if run.luns not in laid_out and files:
-            draft.add(_lay_out(files, run.run.place, target))
+            draft.add(_lay_out(files, run, target))
             laid_out.add(run.luns)
         run.add(largest_bytes, target)
     return draft
@@ -94,21 +95,40 @@ def _add_file_runs(
         ),
         _FORMAT_THREADS,
     )
-    several = list(dict.fromkeys(one.anchor.definition.name for one in made))
-    if len({one.directories for one in made}) < len(several):
-        raise UsageError(f"{runs[0].place}: two fsd with one anchor", "give each an anchor of its own")
-    names = {name: name_of(name) if len(several) > 1 else "" for name in several}
-    for name in several:
-        anchor = next(one.anchor for one in made if one.anchor.definition.name == name)
-        text = f"dir:{anchor.directory}"
-        draft.aim(f"{names[name]}={text}" if names[name] else text)
-    if len(several) > 1:
-        draft.note(f"{runs[0].place}: all steps on one target run before those on the next")
-    laid_out: set[str] = set()
+    names = _name_anchors(made, draft)
+    laid_out: set[tuple[str, ...]] = set()
     for one in made:
-        name = one.anchor.definition.name
-        one.add(names[name], laid_out=name in laid_out, format_threads=format_threads)
-        laid_out = laid_out - {name} if one.changes_files else laid_out | {name}
+        key = one.directories
+        one.add(names[key], laid_out=key in laid_out, format_threads=format_threads)
+        laid_out = laid_out - {key} if one.changes_files else laid_out | {key}
+
+
+def _name_anchors(runs: Sequence[FileRun], draft: Draft) -> dict[tuple[str, ...], str]:
+    """Names the directories if runs have different ones, and records how to pass them. Raises UsageError."""
+    first: dict[tuple[str, ...], FileRun] = {}
+    for run in runs:
+        for directories, other in first.items():
+            if directories != run.directories and set(directories) & set(run.directories):
+                raise UsageError(
+                    f"{run.run.place}: rd={run.run.name} works on a part of the files of rd={other.run.name}, and a "
+                    "directory has one name in a method",
+                    "import each of the two from a file of its own",
+                )
+        first.setdefault(run.directories, run)
+    names: dict[tuple[str, ...], str] = {}
+    for directories, run in first.items():
+        called = [one.definition.name for one in run.anchors]
+        names[directories] = (
+            name_of("-".join(dict.fromkeys((called[0], called[-1])))) if len(first) > 1 else ""
+        )
+        texts = [f"dir:{one}" for one in directories]
+        text = texts[0] if len(texts) == 1 else f"array:{','.join(texts)}"
+        draft.aim(f"{names[directories]}={text}" if names[directories] else text)
+    if len(set(names.values())) < len(names):
+        raise UsageError(f"{runs[0].run.place}: names of fsd that are alike", "rename them")
+    if len(first) > 1:
+        draft.note(f"{runs[0].run.place}: all steps on one target run before those on the next")
+    return names
 
 
 def _judge(given: GivenKey, draft: Draft) -> None:
@@ -177,17 +197,17 @@ def _name_targets(runs: Sequence[Run], draft: Draft) -> dict[tuple[str, ...], st
     return names
 
 
-def _lay_out(files: Sequence[Storage], place: str, target: str) -> DraftStep:
+def _lay_out(files: Sequence[Storage], run: Run, target: str) -> DraftStep:
     """Returns a fill of files, which Vdbench writes whole where they do not have their size yet. Raises UsageError."""
     keys: dict[str, Value] = {"kind": "fill", "only_files": True}
     if target:
         keys["target"] = target
     job: dict[str, Value] = {"mix": "write", "block": "128KiB", "pattern": "sequential"}
     if len({one.size_bytes for one in files}) > 1:
-        raise UsageError(f"{place}: files of different sizes at once", "give each a run of its own")
+        raise UsageError(f"{run.run.place}: files of different sizes at once", "give each a run of its own")
     if (size_bytes := files[0].size_bytes) is not None:
         job["region"] = size_text(size_bytes)
-    job |= {"load": {"iodepth": 8}, "until": {"written": "1x"}}
+    job |= {**run.content({}), "load": {"iodepth": 8}, "until": {"written": "1x"}}
     return DraftStep(
         f"lay-out-{target or name_of(files[0].name)}", keys, job, place=files[0].definition.place
     )

@@ -1,29 +1,25 @@
 """A run (`rd`) of Vdbench on files (`fsd`, `fwd`) as steps.
 
-Meanings and defaults are those of `FsdEntry`, `FwdEntry`, `ActiveFile`, `FwgThread` and `FileAnchor` of Vdbench
-5.04.06. A workload opens a file that no other thread has. It works on that for as many bytes as it has, or for
-`stopafter` blocks, and takes the next one. So each thread has its part of the files here.
+Meanings and defaults are those of `RD_entry`, `FwgThread` and `FileAnchor` of Vdbench 5.04.06. Each set of files that
+a workload names has an equal part of its threads and of its rate. Several sets are an array of directories here.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from fathom.errors import UsageError
 from fathom.imports.draft import Draft, DraftStep, name_of
 from fathom.imports.vdbench_file import Definition, GivenKey
+from fathom.imports.vdbench_filework import DATA, NAMES, Anchor, FileWorkload
+from fathom.imports.vdbench_flags import Opened, opened_by
 from fathom.imports.vdbench_loops import Loops
 from fathom.imports.vdbench_run import arrival_of, matching
-from fathom.imports.vdbench_workload import Chosen, Sizes, sizes_of
+from fathom.imports.vdbench_workload import Chosen, Sizes
 from fathom.method.toml_text import Value, duration_text, size_text
 
-_FILES, _FILE_BYTES, _XFER_BYTES, _THREADS = 10, 4096, 4096, 1
+_THREADS = 1
 _FORMAT_BYTES = 128 << 10
-_MOST_FILES = 1_000_000
-#: Operations on data, and those on names as a mix has them.
-_DATA = ("read", "write")
-_NAMES = {"create": "create", "open": "open", "getattr": "stat", "delete": "delete"}
 #: Keys of a run that are of raw I/O, or that end one in another way.
 _OF_RAW = ("wd", "sd", "iorate", "maxdata", "forseekpct")
 #: Keys of a run that are of files.
@@ -37,170 +33,6 @@ _SAID_BY = {
     "until": ("elapsed",),
     "direct": ("openflags",),
 }
-
-
-@dataclass(frozen=True)
-class Anchor:
-    """One `fsd`: files in a directory."""
-
-    definition: Definition
-
-    @property
-    def directory(self) -> str:
-        """Where they lie. Raises UsageError."""
-        given = self.definition.get("anchor")
-        if given is None:
-            raise UsageError(
-                f"{self.definition.place}: fsd={self.definition.name} has no anchor", "give it anchor="
-            )
-        return given.text
-
-    @property
-    def sizes(self) -> Sizes:
-        """Sizes of the files with their shares. Raises UsageError."""
-        given = self.definition.get("sizes")
-        if given is None:
-            return ((_FILE_BYTES, 100.0),)
-        values = [given.number(text) for text in given.values]
-        if len(values) == 1:
-            values.append(100.0)
-        if len(values) % 2 or (len(values) == 2 and not values[1]):
-            raise given.error(
-                "sizes around a mean, or without a percent, have no counterpart", "(4k,50,8k,50)"
-            )
-        pairs = [(int(size), share) for size, share in zip(values[::2], values[1::2], strict=True) if share]
-        if round(sum(share for _, share in pairs)) != 100:
-            raise given.error(f"the percent add up to {sum(share for _, share in pairs):g}", "make them 100")
-        if odd := next((size for size, _ in pairs if size % 512 or not size), None):
-            raise given.error(f"{odd} bytes are no size of a file here", "a multiple of 512")
-        return tuple(pairs)
-
-    def layout(self) -> dict[str, Value]:
-        """Returns count, sizes and directories as `files` has them. Raises UsageError."""
-        width, depth = (int(self.definition.number(key, 1)) for key in ("width", "depth"))
-        files = int(self.definition.number("files", _FILES))
-        count = files * width**depth if width > 0 and 0 < depth <= 16 else 0
-        if not 0 < count <= _MOST_FILES:
-            raise UsageError(
-                f"{self.definition.place}: fsd={self.definition.name} has {files} files in each of {width}^{depth} "
-                "directories",
-                f"give 1 to {_MOST_FILES} files in all, and up to 16 levels",
-            )
-        sizes = self.sizes
-        size: Value = (
-            size_text(sizes[0][0])
-            if len(sizes) == 1
-            else [{"size": size_text(one), "share": share} for one, share in sizes]
-        )
-        return {"count": count, "size": size, "depth": depth, "width": width}
-
-    @property
-    def count(self) -> int:
-        """How many files there are. Raises UsageError."""
-        count = self.layout()["count"]
-        return count if isinstance(count, int) else 0
-
-
-@dataclass(frozen=True)
-class FileWorkload:
-    """One operation of an `fwd` in one run, by as many threads."""
-
-    definition: Definition
-    operation: str
-    threads: int
-    chosen: Chosen
-
-    @property
-    def is_random(self) -> bool:
-        """Whether it goes anywhere in its file. Raises UsageError."""
-        given = self.definition.get("fileio")
-        if given is None:
-            return False
-        if len(given.values) > 1:
-            what = "several threads in one file" if given.text.startswith("r") else "files deleted before"
-            raise given.error(f"{what}, which has no counterpart", f"use fileio={given.text}")
-        if given.text and "random".startswith(given.text):
-            return True
-        if given.text and "sequential".startswith(given.text):
-            return False
-        raise given.error("no order of I/O", "use random or sequential")
-
-    @property
-    def is_on_names(self) -> bool:
-        """Whether it works on names and attributes instead of data."""
-        return self.operation in _NAMES
-
-    @property
-    def reads(self) -> float:
-        """Percent of reads: `rdpct` makes a mix of either operation. Raises UsageError."""
-        given = self.definition.get("readpct")
-        if "forrdpct" in self.chosen:
-            share = self.chosen["forrdpct"]
-        elif given is not None:
-            share = given.number()
-        else:
-            return 100.0 if self.operation == "read" else 0.0
-        if not self.is_random:
-            place = given.place if given else self.definition.place
-            raise UsageError(
-                f"{place}: fileio=sequential and rdpct= exclude each other in Vdbench too",
-                "use fileio=random",
-            )
-        return min(share, 100.0)
-
-    def files(self, anchor: Anchor) -> dict[str, Value]:
-        """Returns the files and how they are chosen. Raises UsageError."""
-        if self.threads > anchor.count:
-            raise UsageError(
-                f"{self.definition.place}: {self.threads} threads wait for {anchor.count} files, one for each",
-                "give fewer threads, or more files",
-            )
-        return {
-            **anchor.layout(),
-            **self.select(),
-            **({} if self.is_on_names else {**self._visit(), "open": 1}),
-        }
-
-    def select(self) -> dict[str, Value]:
-        """Returns how the next file is chosen. Raises UsageError."""
-        return {"select": "random"} if self._selects_random() else {}
-
-    def _selects_random(self) -> bool:
-        given = self.definition.get("fileselect")
-        if given is None:
-            return False
-        for text in given.values:
-            if not text or not any(one.startswith(text) for one in ("random", "sequential")):
-                raise given.error(f"{text or 'nothing'} has no counterpart", "use random or sequential")
-        return "random".startswith(given.values[-1])
-
-    def _visit(self) -> dict[str, Value]:
-        given = self.definition.get("stopafter")
-        if given is None:
-            return {"visit": "whole"}
-        if given.text.endswith("%") or given.number() < 1:
-            raise given.error("a share of a file has no counterpart", "give a number of blocks")
-        return {"visit": int(given.number())}
-
-    def sizes(self, anchor: Anchor) -> Sizes:
-        """Returns block sizes: a block is no larger than the file that it goes to. Raises UsageError."""
-        given = self.definition.get("xfersizes")
-        sizes = sizes_of(given) if given else ((_XFER_BYTES, 100.0),)
-        if "forxfersize" in self.chosen:
-            sizes = ((int(self.chosen["forxfersize"]), 100.0),)
-        largest, least = max(size for size, _ in sizes), min(size for size, _ in anchor.sizes)
-        if largest <= least:
-            return sizes
-        if len(anchor.sizes) > 1:
-            raise UsageError(
-                f"{self.definition.place}: blocks of {largest} bytes are cut at the end of files of {least} bytes and "
-                "not of others",
-                "give smaller blocks, or files of one size",
-            )
-        capped: dict[int, float] = {}
-        for size, share in sizes:
-            capped[min(size, least)] = capped.get(min(size, least), 0.0) + share
-        return tuple(capped.items())
 
 
 class FileRun(Loops):
@@ -232,22 +64,47 @@ class FileRun(Loops):
         named = run.get("fwd")
         known = {one.name: one for one in workloads if one.name != "format"}
         self.workloads = matching(named, known) if named else []
-        self.anchor = self._find_anchor({one.definition.name: one for one in anchors})
+        self._anchors_of = self._find_anchors({one.definition.name: one for one in anchors})
+        own = {one.definition.name: one for found in self._anchors_of.values() for one in found}
+        #: All sets of files that its workloads use, each once and in the order of the file.
+        self.anchors = [own[one.definition.name] for one in anchors if one.definition.name in own]
+        self._check_alike()
 
-    def _find_anchor(self, known: Mapping[str, Anchor]) -> Anchor:
-        found: dict[str, Anchor] = {}
+    def _find_anchors(self, known: Mapping[str, Anchor]) -> dict[str, list[Anchor]]:
+        """Returns the sets of files of each workload. Raises UsageError."""
+        found: dict[str, list[Anchor]] = {}
         definitions = {name: one.definition for name, one in known.items()}
         for workload in self.workloads:
             named = workload.get("fsd")
             if named is None:
                 raise UsageError(f"{workload.place}: fwd={workload.name} names no fsd", "give it fsd=")
-            found |= {one.name: known[one.name] for one in matching(named, definitions)}
-        if len(found) != 1:
+            found[workload.name] = [known[one.name] for one in matching(named, definitions)]
+        return found
+
+    def _check_alike(self) -> None:
+        """Raises UsageError unless all files are laid out alike, in directories of their own."""
+        if any(one.layout() != self.anchor.layout() for one in self.anchors):
             raise UsageError(
-                f"{self.run.place}: rd={self.run.name} works on {len(found)} sets of files at once",
+                f"{self.run.place}: rd={self.run.name} works on files of several layouts at once",
                 "give each fsd a run of its own",
             )
-        return next(iter(found.values()))
+        if len(set(self.directories)) < len(self.anchors):
+            raise UsageError(
+                f"{self.run.place}: rd={self.run.name}: two of its fsd have one anchor",
+                "give each an anchor of its own",
+            )
+
+    @property
+    def anchor(self) -> Anchor:
+        """The first of its sets of files. All are alike."""
+        return self.anchors[0]
+
+    def _numbers_of(self, workload: Definition) -> list[int]:
+        """Returns the numbers, from 1, of the sets of files that a workload uses; empty for all."""
+        own = self._anchors_of[workload.name]
+        if len(own) == len(self.anchors):
+            return []
+        return [number for number, one in enumerate(self.anchors, 1) if one in own]
 
     def place_of(self, key: str) -> str:
         """Returns where the file says a key of a job: in the run, in its workload, or in its files."""
@@ -259,7 +116,7 @@ class FileRun(Loops):
     @property
     def directories(self) -> tuple[str, ...]:
         """What it runs on."""
-        return (self.anchor.directory,)
+        return tuple(one.directory for one in self.anchors)
 
     @property
     def format(self) -> str:
@@ -299,6 +156,7 @@ class FileRun(Loops):
             "block": size_text(block),
             "pattern": "sequential",
             "files": {**self.anchor.layout(), "select": "sequential"},
+            **self.content({}),
             "load": {"threads": threads, "iodepth": 8},
             "until": {"written": "1x"},
         }
@@ -309,11 +167,11 @@ class FileRun(Loops):
         parts = self._parts(chosen)
         if any(one.is_on_names for one in parts):
             return self._on_names(parts, rate)
-        direct = {self._is_direct(one.definition) for one in parts}
-        if len(direct) > 1:
+        opened = {self._opened(one.definition) for one in parts}
+        if len(opened) > 1:
             raise UsageError(f"{self.run.place}: openflags differ between its workloads", "give all the same")
         own: dict[str, Value] = {
-            "direct": direct.pop(),
+            **opened.pop().keys(),
             "until": {"time": duration_text(self.seconds)},
         }
         if len(parts) == 1:
@@ -329,7 +187,9 @@ class FileRun(Loops):
             name = name_of(f"{one.definition.name}-{one.operation}")
             names.append(name if name not in names else f"{name}-{len(names) + 1}")
             own_rate = None if rate is None else rate * share / 100
-            streams.append({"name": names[-1], **self._io(one, chosen, own_rate)})
+            numbers = self._numbers_of(one.definition)
+            aimed: dict[str, Value] = {"targets": numbers} if numbers else {}
+            streams.append({"name": names[-1], **self._io(one, chosen, own_rate), **aimed})
         return {**own, "streams": streams}
 
     def _on_names(self, parts: Sequence[FileWorkload], rate: float | None) -> dict[str, Value]:
@@ -342,9 +202,14 @@ class FileRun(Loops):
                 f"{self.run.place}: reads and writes beside operations on names, or files that they choose otherwise",
                 "give each fwd a run of its own",
             )
+        if any(self._numbers_of(one.definition) for one in parts):
+            raise UsageError(
+                f"{self.run.place}: operations on names of one fsd beside those on another",
+                "give each fwd a run of its own",
+            )
         mix: dict[str, float] = {}
         for one, share in self._shares(parts):
-            op = _NAMES[one.operation]
+            op = NAMES[one.operation]
             mix[op] = mix.get(op, 0.0) + share
         formatted = self.format != "no"
         if formatted and set(mix) == {"create"}:
@@ -366,7 +231,8 @@ class FileRun(Loops):
             )
         load: dict[str, Value] = {"threads": threads}
         if rate is not None:
-            load |= {"rate": f"{rate * (1 + closes):.6g}/s", "arrival": arrival_of(self.run), "iodepth": 1}
+            each = rate * (1 + closes) / len(self.anchors)
+            load |= {"rate": f"{each:.6g}/s", "arrival": arrival_of(self.run), "iodepth": 1}
         present: dict[str, Value] = {"present": "0%" if "create" in mix and not formatted else "100%"}
         return {
             "mix": next(iter(mix)) if len(mix) == 1 else {op: round(share, 6) for op, share in mix.items()},
@@ -389,7 +255,7 @@ class FileRun(Loops):
             threads = int(chosen.get("forthreads", one.number("threads", _THREADS)))
             for operation in operations:
                 self._check(operation, asked or one.get("operation"))
-                each = max(1, threads // len(operations))
+                each = max(1, threads // len(operations) // len(self._anchors_of[one.name]))
                 found.append(FileWorkload(one, operation, each, chosen))
         return found
 
@@ -400,8 +266,8 @@ class FileRun(Loops):
         return given.text.lower() if given else "read"
 
     def _check(self, operation: str, given: GivenKey | None) -> None:
-        if operation not in (*_DATA, *_NAMES):
-            message = f"{operation} has no counterpart", f"{', '.join((*_DATA, *_NAMES))} have"
+        if operation not in (*DATA, *NAMES):
+            message = f"{operation} has no counterpart", f"{', '.join((*DATA, *NAMES))} have"
             raise (
                 given.error(*message) if given else UsageError(f"{self.run.place}: {message[0]}", message[1])
             )
@@ -433,9 +299,15 @@ class FileRun(Loops):
                 f"{one.definition.place}: writes go to files whose room is reserved; Vdbench makes those that are "
                 "not there"
             )
+        if one.is_shared:
+            self.draft.note(
+                f"{one.definition.place}: each thread goes through all files, from a place of its own; in Vdbench all "
+                "take the next file of one list"
+            )
         load: dict[str, Value] = {"threads": one.threads, "iodepth": 1}
         if rate is not None:
-            load |= {"rate": f"{rate:g}/s", "arrival": arrival_of(self.run)}
+            each = rate / len(self._anchors_of[one.definition.name])
+            load |= {"rate": f"{each:g}/s", "arrival": arrival_of(self.run)}
         return {
             "mix": mix,
             "block": _block(sizes),
@@ -445,17 +317,16 @@ class FileRun(Loops):
             "load": load,
         }
 
-    def _is_direct(self, workload: Definition) -> bool:
+    def _opened(self, workload: Definition) -> Opened:
         """By the run's flags, else the workload's, else the files'. Raises UsageError for flags that change the I/O."""
-        given = (
-            self.run.get("openflags") or workload.get("openflags") or self.anchor.definition.get("openflags")
-        )
-        if given is None:
-            return False
-        flags = {one.lower() for one in given.values}
-        if other := flags - {"o_direct", "directio", "directio_off"}:
-            raise given.error(f"{min(other)} has no counterpart", "use o_direct, or none")
-        return bool(flags & {"o_direct", "directio"})
+        own = self.run.get("openflags") or workload.get("openflags")
+        found = {
+            opened_by(given, ()) if given else Opened(direct=False)
+            for given in (own or one.definition.get("openflags") for one in self._anchors_of[workload.name])
+        }
+        if len(found) > 1:
+            raise UsageError(f"{self.run.place}: openflags differ between its fsd", "give all the same")
+        return found.pop()
 
 
 def _block(sizes: Sizes) -> Value:

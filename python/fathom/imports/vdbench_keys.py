@@ -52,6 +52,7 @@ _CACHE = "aims a share of the I/O at a cache"
 _REPLAY = "replays a recorded trace"
 _VALIDATES = "reads data back and compares them"
 _FILE_LAYOUT = "says how files are made before a run"
+_COPIES = "says which units are alike; here copies are of 4 KiB, and of 256 that are the same everywhere"
 _DEDUP = "makes copies by rules of its own; a method has content = { dedup = ... }"
 
 
@@ -70,7 +71,12 @@ def _general() -> Iterable[VdbenchKey]:
     yield from _keys(
         section, Use.NOTED, "Fathom draws by its own generator, from `--seed`", "compressionseed"
     )
-    yield from _keys(section, Use.REFUSED, _DEDUP, *_DEDUP_WORDS)
+    yield from _keys(section, Use.REFUSED, _DEDUP, "dedup!")
+    yield from _keys(section, Use.APPLIED, "`content.dedup`, by 4 KiB", "dedupratio!")
+    yield from _keys(
+        section, Use.NOTED, _COPIES, "dedupunit!", "dedupsets!", "dedupseed!", "dedupacross!=yes"
+    )
+    yield from _keys(section, Use.REFUSED, _DEDUP, "deduphotsets!", "dedupflipflop!=off", "deduphotdata!")
     yield from _keys(section, Use.NOTED, _PROCESS, "port")
     yield from _keys(
         section,
@@ -140,7 +146,7 @@ def _storage() -> Iterable[VdbenchKey]:
     yield from _keys(section, Use.REFUSED, _REPLAY, "replay")
     yield from _keys(section, Use.REFUSED, _VALIDATES, "journal")
     yield from _keys(section, Use.REFUSED, "resets devices under load", "resetlun=0", "resetbus=0")
-    yield from _keys(section, Use.APPLIED, "`direct`", "openflags")
+    yield from _keys(section, Use.APPLIED, "`direct` and `sync`", "openflags")
     yield from _keys(section, Use.APPLIED, "`region`, in percent or bytes", "range")
     yield from _keys(section, Use.REFUSED, _DEDUP, *_DEDUP_WORDS)
 
@@ -159,7 +165,7 @@ def _workloads() -> Iterable[VdbenchKey]:
     yield from _keys(section, Use.APPLIED, "`load.rate` of a stream", "iorate")
     yield from _keys(section, Use.REFUSED, _CACHE, "rhpct=0", "whpct=0")
     yield from _keys(section, Use.NOTED, _HOSTS, "host/hd")
-    yield from _keys(section, Use.APPLIED, "`direct`", "openflags")
+    yield from _keys(section, Use.APPLIED, "`direct` and `sync`", "openflags")
     yield from _keys(section, Use.REFUSED, "runs a program of the user's", "user!")
     yield from _keys(section, Use.REFUSED, "is of concatenated storage alone", "threads")
     yield from _keys(section, Use.REFUSED, "has sequential streams of its own rules", "streams")
@@ -181,7 +187,7 @@ def _files() -> Iterable[VdbenchKey]:
         section, Use.REFUSED, "puts files into the higher directories too", "distribution=bottom"
     )
     yield from _keys(section, Use.REFUSED, "is refused by Vdbench too", "cleanup")
-    yield from _keys(section, Use.APPLIED, "`direct`", "openflags")
+    yield from _keys(section, Use.APPLIED, "`direct` and `sync`", "openflags")
     yield from _keys(section, Use.NOTED, REPORTS, "log!")
     yield from _keys(section, Use.REFUSED, "makes several anchors", "count")
     yield from _keys(section, Use.REFUSED, _DEDUP, "dedup")
@@ -200,7 +206,7 @@ def _file_workloads() -> Iterable[VdbenchKey]:
     yield from _keys(section, Use.APPLIED, "`load.threads`", "threads")
     yield from _keys(section, Use.REFUSED, "copies or moves to other files", "target")
     yield from _keys(section, Use.NOTED, _HOSTS, "host/hd")
-    yield from _keys(section, Use.APPLIED, "`direct`", "openflags")
+    yield from _keys(section, Use.APPLIED, "`direct` and `sync`", "openflags")
 
 
 def _runs() -> Iterable[VdbenchKey]:
@@ -227,7 +233,7 @@ def _runs() -> Iterable[VdbenchKey]:
     yield from _keys(section, Use.APPLIED, "`load.rate`, a step for each, or a curve", "fwdrate")
     yield from _keys(section, Use.APPLIED, "`mix`; several are streams", "operations")
     yield from _keys(section, Use.APPLIED, "a fill before", "format")
-    yield from _keys(section, Use.APPLIED, "`direct`", "openflags")
+    yield from _keys(section, Use.APPLIED, "`direct` and `sync`", "openflags")
     yield from _keys(section, Use.REFUSED, "mounts file systems", "mount")
 
 

@@ -126,7 +126,24 @@ class Loops:
         return seconds
 
     def content(self, chosen: Chosen) -> dict[str, Value]:
-        """Returns what writes carry: the run's own compression, else the file's. Raises UsageError."""
+        """Returns what writes carry: the run's own compression, else the file's, and copies. Raises UsageError."""
+        carried = {**self._compressible(chosen), **self._copies()}
+        return {"content": carried} if carried else {}
+
+    def _copies(self) -> dict[str, Value]:
+        """Returns the share of copies that leaves `dedupratio` times less. Raises UsageError."""
+        given = self._general.get("dedupratio")
+        if given is None or (ratio := given.number()) == 1:
+            return {}
+        if ratio < 1:
+            raise given.error("more than there is", "write 1 or more")
+        self.draft.note(
+            f"{given.place}: dedupratio={given.written}: as many units are copies, but by 4 KiB, and "
+            "drawn at each write; what looks for copies in larger units finds none here"
+        )
+        return {"dedup": _saved(ratio)}
+
+    def _compressible(self, chosen: Chosen) -> dict[str, Value]:
         ratio = None
         if "forcompratio" in chosen or "forcompression" in chosen:
             ratio = chosen.get("forcompratio") or 100.0 / max(chosen.get("forcompression", 100.0), 0.1)
@@ -135,7 +152,12 @@ class Loops:
             ratio = number if given.key.name == "compratio" else 100.0 / max(number, 0.1)
         if ratio is None or ratio <= 1:
             return {}
-        return {"content": {"compressible": f"{100 * (1 - 1 / ratio):.4g}%"}}
+        return {"compressible": _saved(ratio)}
+
+
+def _saved(ratio: float) -> str:
+    """Returns the share of what is written that a ratio saves."""
+    return f"{100 * (1 - 1 / ratio):.4g}%"
 
 
 def value_text(value: float) -> str:

@@ -7,6 +7,7 @@ from typing import TypeVar
 from fathom.errors import UsageError
 from fathom.imports.draft import Draft, name_of
 from fathom.imports.vdbench_file import Definition, GivenKey
+from fathom.imports.vdbench_flags import Opened, opened_by
 from fathom.imports.vdbench_loops import Loops
 from fathom.imports.vdbench_place import Range, Storage, range_of, region_of, same_kind
 from fathom.imports.vdbench_workload import Chosen, Workload, mix_of
@@ -129,30 +130,29 @@ class Run(Loops):
                 return given.place
         return self.run.place
 
-    def direct(self, workload: Definition) -> bool:
-        """Returns whether the page cache is bypassed: by the run's flags, else the workload's, else the storage's."""
+    def opened(self, workload: Definition) -> Opened:
+        """Returns how its storage is opened: by the run's flags, else the workload's, else the storage's."""
         given = self.run.get("openflags") or workload.get("openflags")
         storage = self.storage_of(workload)
-        found = {self._is_direct(one, given or one.definition.get("openflags")) for one in storage}
+        found = {self._opened(one, given or one.definition.get("openflags")) for one in storage}
         if len(found) > 1:
             raise UsageError(f"{self.run.place}: openflags differ between its storage", "give all the same")
         return found.pop()
 
-    def _is_direct(self, storage: Storage, given: GivenKey | None) -> bool:
-        """Returns whether storage bypasses the page cache: by its flags, or without any if it is a device. Raises
-        UsageError for flags that change the I/O.
+    def _opened(self, storage: Storage, given: GivenKey | None) -> Opened:
+        """Returns how storage is opened: by its flags. Without any the page cache is bypassed if it is a device.
+
+        An fsync before the storage is closed comes behind what is measured. Raises UsageError for flags that change the
+        I/O.
         """
-        if given is None:
-            if storage.is_device:
-                self.draft.note(
-                    f"{storage.definition.place}: no openflags=o_direct, without which Vdbench opens no device on "
-                    "Linux: the page cache is bypassed"
-                )
-            return storage.is_device
-        flags = {one.lower() for one in given.values}
-        if other := flags - {"o_direct", "directio", "directio_off", "fsync"}:
-            raise given.error(f"{min(other)} has no counterpart", "a method flushes by mix = { flush = ... }")
-        return bool(flags & {"o_direct", "directio"})
+        if given is not None:
+            return opened_by(given, ("fsync",))
+        if storage.is_device:
+            self.draft.note(
+                f"{storage.definition.place}: no openflags=o_direct, without which Vdbench opens no device on "
+                "Linux: the page cache is bypassed"
+            )
+        return Opened(direct=storage.is_device)
 
 
 class Combination:
@@ -168,10 +168,10 @@ class Combination:
 
     def job(self, rate: float | None) -> dict[str, Value]:
         """Returns the whole job. Raises UsageError."""
-        direct = {self._run.direct(one.definition) for one in self._workloads}
-        if len(direct) > 1:
+        opened = {self._run.opened(one.definition) for one in self._workloads}
+        if len(opened) > 1:
             raise UsageError(f"{self._place}: openflags differ between its workloads", "give all the same")
-        own: dict[str, Value] = {"direct": direct.pop(), "until": self._until()}
+        own: dict[str, Value] = {**opened.pop().keys(), "until": self._until()}
         if together := self._together():
             only = self._workloads[0].rate if len(self._workloads) == 1 else 0.0
             return {

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from fathom._core import FileSet
 from fathom.errors import UsageError
 from fathom.method.method import Method
+from fathom.targets.array import array_of
 from fathom.targets.file_sets import set_target
 from fathom.targets.target import Target
 
@@ -24,11 +25,19 @@ def _with_files(method: Method, target: Target, size_bytes: int | None) -> Targe
     files = _files_on(method, target)
     if files is None or target.kind in _EMPTY:
         return target
+    if target.kind == "array" and all(one.kind == "dir" for one in target.members):
+        if size_bytes is not None:
+            raise _sized()
+        return array_of([set_target(one, files) for one in target.members])
     if target.kind != "dir":
         raise UsageError(f"{target.name}: {method.name} works on a set of files", _advice(target))
     if size_bytes is not None:
-        raise UsageError("--size: the method's `files` have sizes of their own", "leave --size out")
+        raise _sized()
     return set_target(target, files)
+
+
+def _sized() -> UsageError:
+    return UsageError("--size: the method's `files` have sizes of their own", "leave --size out")
 
 
 def _files_on(method: Method, target: Target) -> FileSet | None:
@@ -57,6 +66,6 @@ def _advice(target: Target) -> str:
         case "file":
             return f"name the directory: dir:{target.path.parent if target.path else 'PATH'}"
         case "array":
-            return "an array holds none: name one directory, dir:PATH"
+            return "name directories: array:dir:PATH,dir:PATH"
         case _:
             return "name a directory on a file system, dir:PATH"

@@ -13,6 +13,11 @@ pub enum TwinError {
         "the job says neither how long nor how much: set time, bytes, region_multiple or count"
     )]
     Endless,
+    /// What a drive makes of a write that waits until it is safe is not known of any twin.
+    #[error(
+        "sync makes each write wait until it is safe, and twins do not know how long their drives take for that: leave it out, or put flushes behind writes by flush_every = 1"
+    )]
+    Sync,
     /// Nothing keeps write pointers here.
     #[error(
         "the pattern zones needs a host-managed zoned device, which this twin is not: use sequential or uniform"

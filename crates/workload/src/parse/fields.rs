@@ -15,7 +15,7 @@ pub(super) struct Fields<'a> {
 }
 
 /// Words that users of other tools try, and the key of the job that does it here.
-const FOREIGN: [(&str, &str); 85] = [
+const FOREIGN: [(&str, &str); 87] = [
     ("rw", "mix"),
     ("readwrite", "mix"),
     ("rwmixread", "mix"),
@@ -60,6 +60,8 @@ const FOREIGN: [(&str, &str); 85] = [
     ("fdp_pli", "placement"),
     ("buffered", "direct"),
     ("openflags", "direct"),
+    ("o_sync", "sync"),
+    ("o_dsync", "sync"),
     ("sqthread_poll", "sqpoll"),
     ("iomem", "huge_pages"),
     ("cuda_io", "gpu"),

@@ -10,11 +10,11 @@ use crate::parse::refusal::Result;
 use crate::parse::tree::{Node, Value};
 use crate::units::{parse_duration_ns, parse_multiple, parse_percent, parse_size_bytes};
 use crate::{
-    Content, Errors, Extent, Job, Mix, Op, Pattern, Position, Region, Request, Stream, Until,
+    Content, Errors, Extent, Job, Mix, Op, Pattern, Position, Region, Request, Stream, Sync, Until,
     Verify,
 };
 
-const JOB_KEYS: [&str; 19] = [
+const JOB_KEYS: [&str; 20] = [
     "mix",
     "block",
     "flush_every",
@@ -26,6 +26,7 @@ const JOB_KEYS: [&str; 19] = [
     "content",
     "placement",
     "direct",
+    "sync",
     "sqpoll",
     "huge_pages",
     "gpu",
@@ -68,6 +69,7 @@ fn job_of_streams(node: &Node, streams: &Node) -> Result<Job> {
     let keys = [
         "streams",
         "direct",
+        "sync",
         "sqpoll",
         "huge_pages",
         "gpu",
@@ -93,6 +95,7 @@ fn job_of_streams(node: &Node, streams: &Node) -> Result<Job> {
     let streams = streams.list("streams")?.iter().map(stream);
     let streams = streams.collect::<Result<_>>()?;
     Ok(Job {
+        sync: shared.sync,
         sqpoll: shared.sqpoll,
         huge_pages: shared.huge_pages,
         gpu: shared.gpu,
@@ -103,6 +106,7 @@ fn job_of_streams(node: &Node, streams: &Node) -> Result<Job> {
 /// What the streams of a job have in common.
 struct Shared {
     direct: bool,
+    sync: Sync,
     sqpoll: bool,
     huge_pages: bool,
     gpu: bool,
@@ -118,6 +122,9 @@ impl Shared {
         };
         Ok(Self {
             direct: flag("direct", true)?,
+            sync: fields
+                .get("sync")
+                .map_or(Ok(Sync::None), |node| node.word("sync", &Sync::WORDS, &[]))?,
             sqpoll: flag("sqpoll", false)?,
             huge_pages: flag("huge_pages", false)?,
             gpu: flag("gpu", false)?,
@@ -155,6 +162,7 @@ fn workload(fields: &Fields<'_>, shared: &Shared) -> Result<Job> {
             .map_or(Ok(Content::default()), content)?,
         placement: fields.get("placement").map_or(Ok(Vec::new()), placement)?,
         direct: shared.direct,
+        sync: shared.sync,
         sqpoll: shared.sqpoll,
         huge_pages: shared.huge_pages,
         gpu: shared.gpu,

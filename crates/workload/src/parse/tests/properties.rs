@@ -86,6 +86,7 @@ fn any_job() -> impl Strategy<Value = Job> {
             placement: vec![3],
             direct: true,
             sqpoll: true,
+            sync: crate::Sync::Data,
             huge_pages: true,
             gpu: true,
             streams: Vec::new(),
