@@ -169,8 +169,6 @@ class Job:
     thinks: bool
     """Whether it pauses between a completion and the next request; streams answer for themselves."""
     reap: int
-    split: bool
-    """Whether its load is for all targets together, not for each."""
     uneven: bool
     """Whether the load is split by given shares."""
     errors_most: int | None
@@ -206,8 +204,10 @@ class Job:
         """Returns the same I/O in flight from at most `most` threads: the largest count that divides it evenly."""
     def on_hosts(self, hosts: int) -> Job:
         """Returns the job with its threads on every host; a split load has them already."""
-    def of_parts(self, parts: int) -> list[Job]:
-        """Returns what each part of a target does: the job, or its share of a split load."""
+    def is_split(self, hosts: bool = False) -> bool:
+        """Returns whether the load is for all parts of a target together, not for each. `hosts`: they are hosts."""
+    def of_parts(self, parts: int, hosts: bool = False) -> list[Job]:
+        """Returns what each part of a target does: the job, or its share of a split load. `hosts`: they are hosts."""
     def ramp(self, capacity_bytes: int, dirty_bytes: int, block_bytes: int, overwrites: float) -> Job | None:
         """Returns what fills a page cache of `dirty_bytes` before the job; None unless it only writes, for a time.
 

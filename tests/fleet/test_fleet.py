@@ -4,7 +4,7 @@ import json
 import socket
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeVar, cast
@@ -173,17 +173,19 @@ def test_each_of_several_targets_gets_its_own_load(pool: ThreadPoolExecutor, tmp
 
 
 def test_hosts_read_addresses_of_their_own(pool: ThreadPoolExecutor, tmp_path: Path) -> None:
-    fleet = fleet_of(hosts(pool, 2))
+    remotes = hosts(pool, 2)
+    fleet = fleet_of(remotes)
     [target] = fleet.resolve(["null:"], None)
     backend, _ = fleet.start(target)
-    seeds = []
-    for remote in (host.remote for host in fleet.hosts):
-        agent = remote.agent  # pyright: ignore[reportAttributeAccessIssue]
-        agent.start = lambda name, job, seed, step, at, pin: seeds.append(seed) or JobProgress()
+    seeds: list[int] = []
+    for remote in remotes:
+        remote.answers[HostAgent.start] = lambda name, job, seed, *further: (
+            seeds.append(seed) or JobProgress()
+        )
     with fleet.claim(target, writes=False):
-        method = parse_method(METHOD, "shared.toml")
-        backend.start(method.steps[1].job, 7)
-    assert len(set(seeds)) == len(seeds)
+        running = backend.start(parse_method(METHOD, "shared.toml").steps[1].job, 7)
+        wait([member.news for member in running.members if member.news])
+    assert len(set(seeds)) == 2
 
 
 def test_starts_are_within_the_bound_and_the_run_says_so(pool: ThreadPoolExecutor, tmp_path: Path) -> None:
@@ -437,10 +439,9 @@ def test_twins_are_refused_by_a_fleet(pool: ThreadPoolExecutor) -> None:
         fleet_of(hosts(pool, 1)).resolve(["twin:samsung-pm9a3-7.68tb"], None)
 
 
-@pytest.mark.parametrize("text", ["array:file:/mnt/a,file:/mnt/b", "dir:/mnt*8"])
-def test_arrays_and_sets_of_files_are_refused_by_a_fleet(pool: ThreadPoolExecutor, text: str) -> None:
-    with pytest.raises(UsageError, match="a host of a fleet loads one target at a time"):
-        fleet_of(hosts(pool, 1)).resolve([text], None)
+def test_numbers_of_files_are_refused_by_a_fleet(pool: ThreadPoolExecutor) -> None:
+    with pytest.raises(UsageError, match="hosts hold no numbers of files"):
+        fleet_of(hosts(pool, 1)).resolve(["dir:/mnt*8"], None)
 
 
 def test_an_offset_is_found_within_its_own_error() -> None:

@@ -306,9 +306,13 @@ impl Job {
         self.job.pace.reap
     }
 
-    #[getter]
-    fn split(&self) -> bool {
-        !self.job.pace.split.is_each()
+    #[pyo3(signature = (hosts = false))]
+    fn is_split(&self, hosts: bool) -> bool {
+        match self.job.pace.split {
+            Split::Each => false,
+            Split::Drives => !hosts,
+            Split::Even | Split::Shares(_) => true,
+        }
     }
 
     #[getter]
@@ -438,8 +442,14 @@ impl Job {
         Self::changed(&self.job.on_hosts(hosts))
     }
 
-    fn of_parts(&self, parts: usize) -> PyResult<Vec<Self>> {
-        let jobs = self.job.of_targets(parts).map_err(refuse)?;
+    #[pyo3(signature = (parts, hosts = false))]
+    fn of_parts(&self, parts: usize, hosts: bool) -> PyResult<Vec<Self>> {
+        let jobs = if hosts {
+            self.job.of_hosts(parts)
+        } else {
+            self.job.of_targets(parts)
+        };
+        let jobs = jobs.map_err(refuse)?;
         jobs.iter().map(Self::changed).collect()
     }
 

@@ -152,7 +152,7 @@ impl Job {
     #[must_use]
     pub fn on_hosts(&self, hosts: u32) -> Self {
         let mut job = match self.pace.split {
-            Split::Each => {
+            Split::Each | Split::Drives => {
                 let threads = self.load.threads().saturating_mul(hosts);
                 self.with_load(threads, self.load.iodepth())
             }

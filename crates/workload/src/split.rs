@@ -14,6 +14,8 @@ pub enum Split {
     Each,
     /// All targets' together, in equal parts.
     Even,
+    /// All drives' of a host together, in equal parts; every host of a fleet has all of it.
+    Drives,
     /// All targets' together, in parts of these relative weights, in the targets' order.
     Shares(Vec<f64>),
 }
@@ -124,6 +126,39 @@ impl Job {
         Ok((0..targets).map(of_target).collect())
     }
 
+    /// Returns what each of `hosts` hosts does: the job itself, or its part of a load that is for all hosts together.
+    /// A host's part is for its drives together, where it loads several.
+    ///
+    /// # Errors
+    /// The load cannot be divided so.
+    pub fn of_hosts(&self, hosts: usize) -> Result<Vec<Self>, SplitError> {
+        if self.streams.is_empty() {
+            return self.divided_over_hosts(hosts);
+        }
+        let named = self.streams.iter();
+        let own = |stream: &Stream| stream.job.divided_over_hosts(hosts);
+        let streams: Vec<Vec<Self>> = named.map(own).collect::<Result<_, _>>()?;
+        let of_host = |host: usize| {
+            let mut job = self.clone();
+            for (stream, jobs) in job.streams.iter_mut().zip(&streams) {
+                stream.job = jobs[host].clone();
+            }
+            job
+        };
+        Ok((0..hosts).map(of_host).collect())
+    }
+
+    fn divided_over_hosts(&self, hosts: usize) -> Result<Vec<Self>, SplitError> {
+        if matches!(self.pace.split, Split::Each | Split::Drives) {
+            return Ok(vec![self.clone(); hosts]);
+        }
+        let mut jobs = self.divided(hosts)?;
+        for job in &mut jobs {
+            job.pace.split = Split::Drives;
+        }
+        Ok(jobs)
+    }
+
     /// Every stream has its targets, and every target a stream.
     fn check_targets(&self, targets: usize) -> Result<(), SplitError> {
         for stream in &self.streams {
@@ -153,7 +188,7 @@ impl Job {
     fn divided(&self, targets: usize) -> Result<Vec<Self>, SplitError> {
         let weights = match &self.pace.split {
             Split::Each => return Ok(vec![self.clone(); targets]),
-            Split::Even => vec![1.0; targets],
+            Split::Even | Split::Drives => vec![1.0; targets],
             Split::Shares(shares) if shares.len() == targets => shares.clone(),
             Split::Shares(shares) => {
                 return Err(SplitError::Shares {
@@ -308,6 +343,43 @@ streams = [
         let depths: Vec<_> = jobs.unwrap().iter().map(depths).collect();
         assert_eq!(depths, [[48, 2], [16, 2]]);
     }
+
+    #[test]
+    fn drives_share_a_load_that_every_host_has_whole() {
+        let over_drives = "{ threads = 6, iodepth = 32, split = \"drives\" }";
+        let hosts = job(over_drives).of_hosts(4).unwrap();
+        assert!(hosts.iter().all(|one| *one == job(over_drives)));
+        assert_eq!(loads(over_drives, 24), [(1, 8); 24]);
+        assert_eq!(job(over_drives).on_hosts(4).load.threads(), 24);
+    }
+
+    #[test]
+    fn what_is_for_all_hosts_is_divided_over_them_and_then_over_the_drives_of_each() {
+        let even = "{ threads = 4, iodepth = 32, split = \"even\" }";
+        for host in job(even).of_hosts(2).unwrap() {
+            let drives = host.of_targets(4).unwrap();
+            let in_flight = |one: &Job| one.load.threads() * one.load.iodepth();
+            assert_eq!(drives.iter().map(in_flight).collect::<Vec<_>>(), [16; 4]);
+        }
+    }
+
+    #[test]
+    fn a_stream_on_some_drives_is_on_the_same_drives_from_every_host() {
+        let job = Job::from_toml(ON_DRIVES, "job.toml").unwrap();
+        for host in job.of_hosts(2).unwrap() {
+            let drives = host.of_targets(2).unwrap();
+            assert_eq!(drives[0].streams.len(), 1);
+            assert_eq!(drives[1].streams[0].name, "second");
+        }
+    }
+
+    const ON_DRIVES: &str = r#"
+until = { time = "1s" }
+streams = [
+  { name = "first", mix = "read", block = "4KiB", pattern = "uniform", load = { iodepth = 4 }, targets = [1] },
+  { name = "second", mix = "read", block = "4KiB", pattern = "uniform", load = { iodepth = 4 }, targets = [2] },
+]
+"#;
 
     const ON_TARGETS: &str = r#"
 until = { time = "1s" }

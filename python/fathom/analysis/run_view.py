@@ -164,8 +164,9 @@ class RunView:
     @cached_property
     def members(self) -> set[str]:
         """Names of the real targets that are loaded at once, as an array."""
-        arrays = {one.name for one in self.document.targets if one.kind == "array"}
-        return {part for part, total in self.totals.items() if total in arrays}
+        arrays = {one.name: one for one in self.document.targets if one.kind == "array"}
+        parts = [(one, arrays.get(one.part_of or "")) for one in self.document.targets]
+        return {part.name for part, array in parts if array and part.is_drive_of(array)}
 
     @cached_property
     def totals(self) -> dict[str, str]:

@@ -19,8 +19,10 @@ from pydantic import Field, FiniteFloat, PositiveInt, StringConstraints
 
 from fathom import __version__, _core
 from fathom.errors import FathomError, RefusedError, UsageError
-from fathom.load.backend import engine_target, ensure_writable, errors_of_core, pins
+from fathom.load.array import ArrayTotal
+from fathom.load.backend import EngineBackend, errors_of_core
 from fathom.method.job import SentJob
+from fathom.targets.array import PREFIX, array_text, member_texts
 from fathom.targets.claim import Claimed, check_target, claim, recheck
 from fathom.targets.not_measured import NotMeasured
 from fathom.targets.parse import parse_targets
@@ -110,7 +112,7 @@ class HostAgent:
         self.name = name
         self._lease_s = lease_s
         self._tick_s = lease_s / LEASE_TICKS
-        self._handle: _core.Handle | None = None
+        self._handle: _core.Handle | ArrayTotal | None = None
         self._ticks_left = 0
         self._expired = False
         self._held: dict[str, _Held] = {}
@@ -136,16 +138,23 @@ class HostAgent:
         """Returns the target as this host sees it. A directory is shared, so that each host makes a folder of its own
         there.
         """
-        if text.startswith("dir:"):
-            shared = Path(text.removeprefix("dir:")).expanduser()
-            if not shared.is_dir():
-                raise UsageError(
-                    f"{text}: {shared} is not a directory on {self.name}",
-                    "create it, or mount it on every host",
-                )
-            text = f"dir:{self._own_folder(shared)}"
-        [target] = parse_targets([text], size_bytes=size_bytes)
+        if text.startswith(PREFIX):
+            own = array_text([self._own_text(one) for one in member_texts(text)])
+        else:
+            own = self._own_text(text)
+        [target] = parse_targets([own], size_bytes=size_bytes)
         return target
+
+    def _own_text(self, text: str) -> str:
+        if not text.startswith("dir:"):
+            return text
+        shared = Path(text.removeprefix("dir:")).expanduser()
+        if not shared.is_dir():
+            raise UsageError(
+                f"{text}: {shared} is not a directory on {self.name}",
+                "create it, or mount it on every host",
+            )
+        return f"dir:{self._own_folder(shared)}"
 
     def _own_folder(self, shared: Path) -> Path:
         """This host's folder in a shared directory. Raises RefusedError where somebody else leads it elsewhere."""
@@ -169,7 +178,7 @@ class HostAgent:
             ready = stack.enter_context(
                 claim(target, writes=writes, destroy_tokens=destroy_tokens, unknown_data=unknown_data)
             )
-            telemetry = stack.enter_context(Telemetry([ready]))
+            telemetry = stack.enter_context(Telemetry(ready.members or [ready]))
             self._held[target.name] = _Held(ready, telemetry, stack.pop_all())
         return ready
 
@@ -202,20 +211,15 @@ class HostAgent:
         `pin` gives each load thread a core of its own, where the target's queues allow (`fathom.load.backend.pins`).
         """
         held = self._running = self._held_one(name)
-        target = held.target
-        ensure_writable(job, [target])
+        members = held.target.members
         held.telemetry.step(step)
         self._expired = False
         self._ticks_left = round(FIRST_POLL_S / self._tick_s)
-        with errors_of_core():
-            self._handle = _core.start_engine(
-                job,
-                [engine_target(target)],
-                seed,
-                start_at_unix_ns=start_at_unix_ns,
-                pin=pin and pins([target]),
-            )
-        return JobProgress(started_unix_ns=self._handle.started_unix_ns)
+        handle = EngineBackend(members or [held.target]).start_each(
+            job, seed, start_at_unix_ns=start_at_unix_ns, pin=pin
+        )
+        self._handle = ArrayTotal(handle, len(members)) if members else handle
+        return JobProgress(started_unix_ns=handle.started_unix_ns)
 
     def poll(self, timeout_s: float) -> JobProgress:
         """Returns what is new; waits up to `timeout_s` for it. Renews the lease.

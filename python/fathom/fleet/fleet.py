@@ -17,16 +17,15 @@ from fathom._core import Job, Precision
 from fathom.columns.schema import Reading
 from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.fleet import clocks
-from fathom.fleet.agent import HostAgent, machine
+from fathom.fleet.agent import HostAgent, Sampled, machine
+from fathom.fleet.host_targets import as_began, as_held, least, require_plausible
 from fathom.fleet.load import POLL_S, FleetLoad, Host, Remote, reason
 from fathom.load.seeds import step_seed
 from fathom.method.job import of_parts
 from fathom.runs.document import LOST_HOST, NoteRecord
-from fathom.targets.array import PREFIX
 from fathom.targets.not_measured import NotMeasured
 from fathom.targets.parse import is_file_set
-from fathom.targets.safety import ensure_same
-from fathom.targets.target import FILE_KINDS, REAL_KINDS, Identity, Target
+from fathom.targets.target import Identity, Target
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -38,9 +37,6 @@ RENEW_S = 1.0
 MOST_SKEW_NS = 5_000_000
 MOST_SLEW_NS_PER_S = 500_000
 """By so much the kernel speeds a clock up, or slows it down, that NTP sets (adjtimex(2))."""
-KINDS = (*REAL_KINDS, "null", "nop")
-MOST_BLOCK_BYTES = 1 << 20
-MOST_CAPACITY_BYTES = (1 << 63) - 1
 
 T = TypeVar("T")
 
@@ -89,7 +85,7 @@ class Fleet:
                 ),
             )
             own = self._targets[target.name]
-            own |= {host: replace(own[host], identity=ready.identity) for host, ready in held.items()}
+            own |= {host: as_held(own[host], ready) for host, ready in held.items()}
             notes = [f"{host}: {note}" for host, own in held.items() for note in own.notes]
             with self._leases_renewed():
                 yield replace(target, notes=(*target.notes, *notes))
@@ -141,6 +137,19 @@ class Fleet:
         own = self._targets[target.name]
         return {f"{host.name}:{target.name}": own[host.name].identity for host in self.hosts}
 
+    def members(self, target: Target) -> dict[str, Sequence[Target]]:
+        """Returns the members of each host's array by the host's row. None has a path: it would lead to another file
+        or device here.
+        """
+        own = self._targets[target.name]
+        return {
+            f"{host.name}:{target.name}": [
+                replace(one, name=f"{host.name}:{one.name}", path=None, passthrough=None)
+                for one in own[host.name].members
+            ]
+            for host in self.hosts
+        }
+
     def go_on(self, target: Target, began: Mapping[str, Identity]) -> None:
         """Has each host go on with the file or device that it held when the run began.
 
@@ -148,16 +157,8 @@ class Fleet:
         """
         own = self._targets[target.name]
         for host, one in own.items():
-            then = began.get(f"{host}:{target.name}")
-            if then is None:
-                raise UsageError(
-                    f"host {host} had no part in this run",
-                    "name the hosts that it began with, or some of them",
-                )
-            if one.kind == "device":
-                ensure_same(f"{host}:{one.name}", then, one.identity)
-            identity = replace(one.identity, file_uuid=then.file_uuid)
-            own[host] = replace(one, made=one.kind in FILE_KINDS, identity=identity)
+            members = tuple(as_began(host, member, member.name, began) for member in one.members)
+            own[host] = replace(as_began(host, one, target.name, began), members=members)
 
     def not_measured(self, target: Target) -> list[NotMeasured]:
         """Returns what the hosts cannot sample, each once with the hosts."""
@@ -165,7 +166,10 @@ class Fleet:
         said = self._on_all(target, lambda host, own: host.remote.submit(HostAgent.not_measured, own.name))
         return _once(
             {
-                host: [replace(one, of=target.name) if one.of == own[host].name else one for one in found]
+                host: [
+                    replace(one, of=target.name) if one.of in (own[host].name, *own[host].parts) else one
+                    for one in found
+                ]
                 for host, found in said.items()
             }
         )
@@ -292,14 +296,14 @@ class Fleet:
             raise UsageError(
                 f"{text}: hosts load only real targets", "run twins without --hosts, --ray or --local-hosts"
             )
-        if text.startswith(PREFIX) or is_file_set(text):
+        if is_file_set(text):
             raise UsageError(
-                f"{text}: a host of a fleet loads one target at a time", "name one, or its members as targets"
+                f"{text}: hosts hold no numbers of files", "name directories: array:dir:PATH,dir:PATH"
             )
         answers = [(host, host.remote.submit(HostAgent.resolve, text, size_bytes)) for host in self.hosts]
         seen = {host.name: _wait_for(host, answer) for host, answer in answers}
         for host, own in seen.items():
-            _require_plausible(host, text, own)
+            require_plausible(host, text, own)
         self._targets[text] = seen
         first = next(iter(seen.values()))
         return replace(
@@ -307,6 +311,7 @@ class Fleet:
             name=text,
             path=None,
             capacity_bytes=min(own.capacity_bytes for own in seen.values()),
+            members=least([own.members for own in seen.values()]),
             label=f"{first.label} from {len(seen)} hosts",
             notes=tuple(f"{host}: {note}" for host, own in seen.items() for note in own.notes),
         )
@@ -329,6 +334,7 @@ class FleetBackend:
 
     real_time = True
     settled = False
+    of_hosts = True
     capacity_bytes = None
 
     def __init__(self, fleet: Fleet, target: Target) -> None:
@@ -358,11 +364,17 @@ class FleetBackend:
         """Returns what the hosts sampled during the last step."""
         if self._load is None:
             return []
-        names = dict(zip((host.name for host in self._fleet.hosts), self.parts, strict=True))
         return [
-            Reading(names[host.name], row.step, row.start_s, row.length_s, row.name, row.value, row.unit)
+            Reading(
+                self._row_of(host, row), row.step, row.start_s, row.length_s, row.name, row.value, row.unit
+            )
             for host, row in self._load.telemetry
         ]
+
+    def _row_of(self, host: Host, sampled: Sampled) -> str:
+        """Returns the name of the row that a host's sample is of: a member of its array, or the host."""
+        own = self._fleet.targets_of(self._target)[host.name]
+        return f"{host.name}:{sampled.target if sampled.target in own.parts else self._target.name}"
 
     def start(
         self,
@@ -379,7 +391,7 @@ class FleetBackend:
             raise FathomError("every host is lost", "see the notes of the run, then start it again")
         at_ns = time.time_ns() + HEAD_START_NS
         own = fleet.targets_of(self._target)
-        jobs = of_parts(job, len(fleet.hosts))
+        jobs = of_parts(job, len(fleet.hosts), hosts=True)
         starts = {
             host.name: host.remote.submit(
                 HostAgent.start,
@@ -439,17 +451,6 @@ def _offset(host: Host) -> clocks.Offset:
 
 def _measured(host: Host) -> clocks.Offset:
     return clocks.measure(lambda: _answered(host.remote.submit(HostAgent.clock_ns)))
-
-
-def _require_plausible(host: str, text: str, own: Target) -> None:
-    """Raises FathomError for a target that no host can have."""
-    if (
-        own.kind not in KINDS
-        or not 0 < own.capacity_bytes <= MOST_CAPACITY_BYTES
-        or not 0 < own.logical_block_bytes <= MOST_BLOCK_BYTES
-        or not 0 <= own.direct_align_bytes <= MOST_BLOCK_BYTES
-    ):
-        raise FathomError(f"host {host}: it describes {text} as what it cannot be", "look at that host")
 
 
 @contextmanager

@@ -19,6 +19,7 @@ class ArrayBackend:
 
     real_time = False
     settled = False
+    of_hosts = False
 
     def __init__(
         self, parameters_json: str, parts: Sequence[str], seed: int, file_system: str | None = None
@@ -116,3 +117,38 @@ class ArrayLoad:
         `_core.BackendError`.
         """
         return self._totals.recordings(self._handle.result())
+
+
+class ArrayTotal:
+    """The total of an array's running step alone: what a host of a fleet sends. Its recording is the sum of its
+    seconds.
+    """
+
+    def __init__(self, handle: _core.Handle, drives: int) -> None:
+        self._handle = handle
+        self._load = ArrayLoad(handle, drives)
+        self._sum = _core.Recording()
+
+    @property
+    def started_unix_ns(self) -> int | None:
+        """When the load began, ns since 1970; None before."""
+        return self._handle.started_unix_ns
+
+    def poll(self, timeout_s: float = 0.2) -> list[_core.Interval]:
+        """Returns seconds of the total that have come in; waits up to `timeout_s` for the first."""
+        fresh = [interval for interval in self._load.poll(timeout_s) if interval.target == 0]
+        for interval in fresh:
+            self._sum = self._sum.plus(interval)
+        return fresh
+
+    def stop(self) -> None:
+        """Ends the load on every drive; what is in flight completes."""
+        self._handle.stop()
+
+    def done(self) -> bool:
+        """Returns whether every drive has ended and all seconds have been polled."""
+        return self._load.done()
+
+    def result(self) -> list[_core.Recording]:
+        """Returns the recording of the total. Raises `_core.BackendError`."""
+        return [self._sum.with_parts(self._handle.result())]

@@ -90,6 +90,11 @@ class Backend(Protocol):
         """
         ...
 
+    @property
+    def of_hosts(self) -> bool:
+        """Whether the parts are hosts of a fleet. Each has the whole of a load that drives share."""
+        ...
+
     def start(
         self,
         job: Job,
@@ -143,11 +148,17 @@ def _drop_cached(target: Claimed) -> None:
         drop_cached(target.path)
 
 
+def loads_at_once(job: Job, backend: Backend) -> int:
+    """Returns on how many parts of a target a load runs whole; 1 for a target without parts, and for a split load."""
+    return 1 if job.is_split(backend.of_hosts) else max(1, len(backend.parts))
+
+
 class EngineBackend:
     """Real files and devices through the io_uring engine."""
 
     real_time = True
     settled = False
+    of_hosts = False
     capacity_bytes = None
     parts: Sequence[str] = ()
 
@@ -167,18 +178,28 @@ class EngineBackend:
         """Starts the job; holds and precision do not apply to real devices."""
         return self.start_each(job, seed)
 
-    def start_each(self, job: Job, seed: int) -> _core.Handle:
+    def start_each(
+        self, job: Job, seed: int, *, start_at_unix_ns: int | None = None, pin: bool = True
+    ) -> _core.Handle:
         """Starts the job on every target; intervals and recordings are of each, numbered from 0.
 
         A job through the page cache begins with none of the target in it, as on a twin. Raises RefusedError for a job
         that writes to what is held for reading.
+
+        Args:
+            job: what each target gets, or its share of.
+            seed: of every random choice.
+            start_at_unix_ns: when the load begins, by this machine's clock; at once for None.
+            pin: whether each load thread may have a core of its own, where the target's queues allow.
         """
         ensure_writable(job, self._claimed)
         if not job.direct:
             for target in self._cached:
                 _drop_cached(target)
         with errors_of_core():
-            return _core.start_engine(job, self._targets, seed, pin=self._pin)
+            return _core.start_engine(
+                job, self._targets, seed, start_at_unix_ns=start_at_unix_ns, pin=pin and self._pin
+            )
 
 
 class TwinBackend:
@@ -188,6 +209,7 @@ class TwinBackend:
     """
 
     real_time = False
+    of_hosts = False
     parts: Sequence[str] = ()
 
     def __init__(

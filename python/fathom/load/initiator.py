@@ -69,7 +69,11 @@ class Initiator(Protocol):
         ...
 
     def parts(self, target: Target) -> Mapping[str, Identity]:
-        """Returns the targets whose sum the target is, by name."""
+        """Returns the hosts, or the drives of a twin, whose sum the target is, by the name of their rows."""
+        ...
+
+    def members(self, target: Target) -> Mapping[str, Sequence[Target]]:
+        """Returns the real targets of an array, by the name of the row that they are part of."""
         ...
 
     def go_on(self, target: Target, began: Mapping[str, Identity]) -> None:
@@ -124,8 +128,12 @@ class ThisMachine:
         return EngineBackend([own]), Telemetry([own])
 
     def parts(self, target: Target) -> Mapping[str, Identity]:
-        """Returns the drives of an array."""
-        return dict.fromkeys(target.parts, target.identity)
+        """Returns the drives of an array of twins."""
+        return {} if target.members else dict.fromkeys(target.parts, target.identity)
+
+    def members(self, target: Target) -> Mapping[str, Sequence[Target]]:
+        """Returns the members of an array."""
+        return {target.name: target.members}
 
     def go_on(self, target: Target, began: Mapping[str, Identity]) -> None:
         """Does nothing: `targets_of_run` has compared them."""

@@ -44,9 +44,15 @@ def targets_of_run(
     for record in document.targets:
         if record.part_of is not None:
             continue
-        members = [one for one in document.targets if one.part_of == record.name and record.kind == "array"]
-        sizes = [one.capacity_bytes for one in members or [record] if one.kind in (*FILE_KINDS, "files")]
+        parts = document.parts_of(record) if record.kind == "array" else []
+        members = [one for one in parts if one.is_drive_of(record)]
+        files = document.drives_of(record) or [record]
+        sizes = [one.capacity_bytes for one in files if one.kind in (*FILE_KINDS, "files")]
         [target] = resolve([record.name], sizes[0] if sizes else None)
+        if parts and not members:
+            # Hosts load this array. `Initiator.go_on` compares what each of them holds.
+            found.append(replace(target, bound=record.bound))
+            continue
         began = [Identity.from_json(one.identity) for one in members or [record]]
         for one, then, now in zip(members or [record], began, target.members or [target], strict=True):
             if one.kind == "device" or now.makes:

@@ -44,9 +44,12 @@ SentJob = Annotated[Job, PlainValidator(_received), PlainSerializer(lambda job: 
 """A job in a call to another process: its normal form in JSON."""
 
 
-def of_parts(job: Job, parts: int) -> list[Job]:
-    """Returns the job of each part of a target. Raises FathomError for a load that cannot be split into these parts."""
+def of_parts(job: Job, parts: int, *, hosts: bool = False) -> list[Job]:
+    """Returns the job of each part of a target, whose parts are `hosts` of a fleet or drives.
+
+    Raises FathomError for a load that cannot be split into these parts.
+    """
     try:
-        return job.of_parts(parts)
+        return job.of_parts(parts, hosts)
     except _core.ParseError as error:
         raise FathomError(str(error)) from error

@@ -26,7 +26,7 @@ def with_file_system(
 
 def _under(file_system: str | None, target: Target, size_bytes: int | None) -> Target:
     if target.members:
-        return array_of([_under(file_system, member, size_bytes) for member in target.members])
+        return _of_members(target, [_under(file_system, member, size_bytes) for member in target.members])
     bare = (target.kind == "twin" and target.identity.file_system is None) or (
         target.kind == "device" and target.makes is None and target.passthrough is None
     )
@@ -37,10 +37,14 @@ def _under(file_system: str | None, target: Target, size_bytes: int | None) -> T
 
 def _sized(method: Method, target: Target, size_bytes: int | None) -> Target:
     if target.members:
-        return array_of([_sized(method, member, size_bytes) for member in target.members])
+        return _of_members(target, [_sized(method, member, size_bytes) for member in target.members])
     regions = [step.job.region_size.up_to for step in method.steps if step.job.block_sizes]
     if target.makes is None or size_bytes is not None or not regions or None in regions:
         return target
     most = max(region for region in regions if region is not None)
     block_bytes = target.logical_block_bytes
     return replace(target, capacity_bytes=min(most, target.capacity_bytes) // block_bytes * block_bytes)
+
+
+def _of_members(target: Target, members: Sequence[Target]) -> Target:
+    return target if tuple(members) == target.members else array_of(members)

@@ -47,9 +47,18 @@ def prepare(
         texts = placed(method, texts)
     found = bound_targets(method, texts, initiator.resolve, size_bytes)
     targets = completed(method, found, size_bytes)
-    if any(target.files for target in targets) and not isinstance(initiator, ThisMachine):
-        raise UsageError(f"{method.name}: hosts hold no sets of files", "run it on one host, without --hosts")
+    if not isinstance(initiator, ThisMachine):
+        _check_for_hosts(method, targets)
     return targets
+
+
+def _check_for_hosts(method: Method, targets: Sequence[Target]) -> None:
+    """Raises UsageError for targets that only this machine can make."""
+    remedy = "run it on one host, without --hosts"
+    if any(target.files for target in targets):
+        raise UsageError(f"{method.name}: hosts hold no sets of files", remedy)
+    if any(one.makes for target in targets for one in target.members or (target,)):
+        raise UsageError(f"{method.name}: hosts make no file systems on devices", remedy)
 
 
 def completed(method: Method, targets: Sequence[Target], size_bytes: int | None = None) -> list[Target]:

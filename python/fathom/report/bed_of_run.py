@@ -8,7 +8,7 @@ from typing import cast
 from pydantic import JsonValue
 
 from fathom.output.text import capacity, size
-from fathom.report.comparison import Column, is_drive, part_name
+from fathom.report.comparison import Column, part_name
 from fathom.report.style import plain
 from fathom.report.test_bed import Component, TestBed
 from fathom.runs.document import RunDocument, TargetRecord
@@ -32,9 +32,8 @@ Identity = Mapping[str, JsonValue]
 def bed_of_run(column: Column) -> TestBed:
     """Returns the machine of the column's run with the devices of its target."""
     document, target = column.run.document, column.target
-    parts = [one for one in document.targets if one.part_of == target.name]
-    drives = [one for one in parts if is_drive(one, target)]
-    hosts = [one for one in parts if not is_drive(one, target)]
+    drives = document.drives_of(target)
+    hosts = [one for one in document.parts_of(target) if not one.is_drive_of(target)]
     stages = (tuple(_hosts(document, target, hosts)), *_between(drives or [target]))
     return TestBed(
         "The machine of this run" if len(hosts) < 2 else "The hosts of this run",

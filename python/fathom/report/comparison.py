@@ -328,18 +328,11 @@ class Comparison:
         return next((c for c in self.columns if c.is_of(run) and c.target.name == target), None)
 
 
-def is_drive(part: TargetRecord, total: TargetRecord) -> bool:
-    """Returns whether a part of a total is a drive; else it is a host. Drives are numbered behind the array's name, or
-    are its members. Hosts stand in front of the target's name.
-    """
-    return total.kind == "array" or part.name.startswith(f"{total.name}#")
-
-
 def part_name(part: TargetRecord, total: TargetRecord) -> str:
     """Returns what a part is called among those of its total: `drive 7`, a host, a member's name."""
-    if total.kind == "array":
+    if total.kind == "array" and part.is_drive_of(total):
         return plain(part.name)
-    if is_drive(part, total):
+    if part.is_drive_of(total):
         return f"drive {plain(part.name.removeprefix(f'{total.name}#'))}"
     return plain(part.name.removesuffix(f":{total.name}"))
 

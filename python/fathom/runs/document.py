@@ -64,6 +64,15 @@ class TargetRecord(_Model):
         default=None, description="the target whose total this one is a part of: a host's or a drive's share"
     )
 
+    def is_drive_of(self, total: "TargetRecord") -> bool:
+        """Returns whether this part of a total is a drive; else it is a host.
+
+        Drives are numbered behind the name of an array of twins, or are the members of one of real targets. Hosts stand
+        in front of the target's name.
+        """
+        is_member = total.kind == "array" and self.kind != "array"
+        return is_member or self.name.startswith(f"{total.name}#")
+
     @property
     def known_bytes(self) -> int:
         """The capacity. Raises FathomError where another program measured the target and did not record it."""
@@ -136,6 +145,17 @@ class RunDocument(_Model):
     notes: list[NoteRecord] = []
 
     sha256: str | None = Field(default=None, description="checksum of the other keys")
+
+    def parts_of(self, total: TargetRecord) -> list[TargetRecord]:
+        """Returns the hosts or drives whose sum a target is, in order."""
+        return [one for one in self.targets if one.part_of == total.name]
+
+    def drives_of(self, total: TargetRecord) -> list[TargetRecord]:
+        """Returns the drives of an array, those of its first host where hosts load it; none of another target."""
+        parts = self.parts_of(total)
+        if total.kind == "array" and parts and not parts[0].is_drive_of(total):
+            return self.parts_of(parts[0])
+        return [one for one in parts if one.is_drive_of(total)]
 
     @property
     def measured(self) -> str | None:

@@ -110,7 +110,9 @@ def _watched_session(
 
 
 def _parts_of(document: RunDocument, target: Target) -> dict[str, Identity]:
-    records = (one for one in document.targets if one.part_of == target.name)
+    """Returns what the parts of a target were, and their parts."""
+    parts = {one.name for one in document.targets if one.part_of == target.name}
+    records = (one for one in document.targets if one.name in parts or one.part_of in parts)
     return {one.name: Identity.from_json(one.identity) for one in records}
 
 

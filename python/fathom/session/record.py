@@ -83,9 +83,14 @@ def _is_bare_drive(target: Target) -> bool:
 
 
 def _part_records(target: Target, initiator: Initiator) -> list[TargetRecord]:
-    """Returns the members of an array as what they are; drives of a twin and hosts of a fleet as its parts."""
-    if target.members:
-        return [_record(one).model_copy(update={"part_of": target.name}) for one in target.members]
+    """Returns drives of a twin and hosts of a fleet as parts of the target, and the members of arrays as what they
+    are.
+    """
+    members = [
+        _record(one).model_copy(update={"part_of": whole})
+        for whole, own in initiator.members(target).items()
+        for one in own
+    ]
     return [
         _record(target).model_copy(
             update={
@@ -97,7 +102,7 @@ def _part_records(target: Target, initiator: Initiator) -> list[TargetRecord]:
             }
         )
         for part, identity in initiator.parts(target).items()
-    ]
+    ] + members
 
 
 def _record(target: Target) -> TargetRecord:

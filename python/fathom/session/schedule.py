@@ -75,14 +75,14 @@ class Schedule:
         ]
         return {(self._target.name, workload): outcome.reason for workload, outcome in ended if outcome}
 
-    def aimed(self, key: StepKey, step: Step, parts: int) -> Step | None:
+    def aimed(self, key: StepKey, step: Step, loads: int) -> Step | None:
         """Returns the step with its rate, where that follows from earlier steps; otherwise as it is. None where the
-        search that it belongs to has ended. The rate is the total, so that each of the `parts` is offered its share.
+        search that it belongs to has ended. The rate is the total: each of the `loads` that run at once is offered its
+        share.
         """
-        units = 1 if step.job.split else max(1, parts)
         if offered := step.offered:
             rate_iops = offered.share * self._iops(offered.of)
-            return replace(step, job=offered_job(step.job, offered, rate_iops / units))
+            return replace(step, job=offered_job(step.job, offered, rate_iops / loads))
         place = step.place
         if place is None:
             return step
@@ -98,7 +98,7 @@ class Schedule:
         rate_iops = rate_of(place, curve, measured)
         if rate_iops is None:
             return None
-        return replace(step, job=open_job(step.job, curve, rate_iops / units))
+        return replace(step, job=open_job(step.job, curve, rate_iops / loads))
 
     def measured(self, name: str) -> bool:
         """Returns whether the step of that name has results: it was not left out, and completed something."""

@@ -11,7 +11,7 @@ from time import monotonic
 from fathom import _core
 from fathom._core import WRITES
 from fathom.errors import FathomError
-from fathom.load.backend import Backend, Handle
+from fathom.load.backend import Backend, Handle, loads_at_once
 from fathom.method.method import Job, Step
 from fathom.runs.rows import StepRows
 from fathom.runs.store import StepOutcome
@@ -179,7 +179,7 @@ def on_this_machine(step: Step, backend: Backend) -> Step:
     if not backend.real_time or (step.curve is None and step.place is None):
         return step
     cores = len(os.sched_getaffinity(0))
-    most = cores if step.job.split else max(1, cores // max(1, len(backend.parts)))
+    most = max(1, cores // loads_at_once(step.job, backend))
     return replace(step, job=step.job.on_threads(most))
 
 

@@ -12,7 +12,7 @@ from fathom import _core
 from fathom.catalog import load_device
 from fathom.errors import FathomError, RefusedError, naming
 from fathom.load.array import ArrayBackend
-from fathom.load.backend import Backend, TwinBackend
+from fathom.load.backend import Backend, TwinBackend, loads_at_once
 from fathom.load.initiator import Sampler
 from fathom.load.seeds import part_seed, step_seed
 from fathom.method.job import of_parts
@@ -146,7 +146,9 @@ class TargetRun:
             needed = f"its load is a share of the rate of {planned.offered.of}, which has no results"
             self._leave_out(key, planned, needed)
             return None
-        step = self.schedule.aimed(key, on_this_machine(planned, backend), len(backend.parts))
+        step = self.schedule.aimed(
+            key, on_this_machine(planned, backend), loads_at_once(planned.job, backend)
+        )
         if step is None:
             self._pass_over(key)
         elif step.afresh and not backend.real_time and self._keeps_state:
@@ -312,7 +314,7 @@ class TargetRun:
 
     def _rows(self, step: Step, backend: Backend) -> StepRows:
         scratch = self.store.path / "steps"
-        jobs = of_parts(step.job, len(backend.parts))
+        jobs = of_parts(step.job, len(backend.parts), hosts=backend.of_hosts)
         parts = [
             StepRows(part, replace(step, job=job), each_second=False, scratch=scratch)
             for part, job in zip(backend.parts, jobs, strict=True)

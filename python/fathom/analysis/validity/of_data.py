@@ -85,8 +85,8 @@ def cut_region(view: RunView) -> Iterable[Note]:
     """Yields a note where the target is smaller than the method means."""
     meant = max((job.region_size.up_to or 0 for job in view.jobs.values()), default=0)
     for target in view.document.targets:
-        parts = sum(other.part_of == target.name for other in view.document.targets)
-        capacity = target.known_bytes * (target.scale or 1) / max(1, parts)
+        drives = len(view.document.drives_of(target))
+        capacity = target.known_bytes * (target.scale or 1) / max(1, drives)
         if target.part_of is None and capacity < meant:
             yield Note(
                 "cut-region",

@@ -7,7 +7,7 @@ from fathom.analysis.balance import FAIR_FROM, jain
 from fathom.columns.schema import Point
 from fathom.method.curve import is_point
 from fathom.report.blocks import Block, Group, Item, Prose, Row, Section, Table
-from fathom.report.comparison import Comparison, is_drive, part_name
+from fathom.report.comparison import Comparison, part_name
 from fathom.report.data import RunData
 from fathom.report.style import grouped, plain, seconds
 from fathom.runs.document import TargetRecord
@@ -24,19 +24,15 @@ def build(comparison: Comparison) -> Section | None:
         block
         for run in comparison.runs
         for target in run.document.targets
-        for block in _blocks(run, target, _parts(run, target))
+        for block in _blocks(run, target, run.document.parts_of(target))
     ]
     return Section("parts", "How the load was shared", blocks, short="Parts") if blocks else None
-
-
-def _parts(run: RunData, total: TargetRecord) -> list[TargetRecord]:
-    return [target for target in run.document.targets if target.part_of == total.name]
 
 
 def _blocks(run: RunData, total: TargetRecord, parts: Sequence[TargetRecord]) -> list[Block]:
     if not parts:
         return []
-    drives = all(is_drive(target, total) for target in parts)
+    drives = all(target.is_drive_of(total) for target in parts)
     names = {target.name: part_name(target, total) for target in parts}
     groups, sentences = [], []
     for step in run.steps.values():

@@ -68,7 +68,11 @@ fn split(node: &Node) -> Result<Split> {
         }
         _ => node.word(
             "split",
-            &[("even", Split::Even), ("each", Split::Each)],
+            &[
+                ("even", Split::Even),
+                ("drives", Split::Drives),
+                ("each", Split::Each),
+            ],
             &[],
         ),
     }
