@@ -32,7 +32,7 @@ KNOWN = {
     "runs/query.py: str(error).strip().split('\\n')",
     # Targets and method files as a user wrote them.
     "fleet/fleet.py: text.startswith('twin:')",
-    "fleet/fleet.py: text.startswith(PREFIX)",
+    "fleet/host_targets.py: text.startswith(PREFIX)",
     "session/begin.py: record.text.lstrip().startswith('{')",
     "recommend/objective.py: re.fullmatch(_FORM, text.strip())",
     # How reads came to a GPU, in runs of versions that wrote it in words only.
