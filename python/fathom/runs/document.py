@@ -184,9 +184,9 @@ class RunDocument(_Model):
         document = signed(self.model_dump(by_alias=True, mode="json"))
         return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
-    def save(self, run: Path) -> None:
-        """Replaces run.json atomically."""
-        write_atomically(run / RUN, self.text())
+    def save(self, run: Path, *, durable: bool = True) -> None:
+        """Replaces run.json atomically; waits for the disk if `durable`."""
+        write_atomically(run / RUN, self.text(), durable=durable)
 
     @classmethod
     def load(cls, run: Path) -> "RunDocument":

@@ -22,9 +22,9 @@ FIGURES: Mapping[str, tuple[str, ...]] = {"power": ("joules", "half_width_j", "i
 """Numbers of an event, unless it has a `reason` why there are none."""
 
 
-def append_event(run: Path, event: Mapping[str, object]) -> None:
-    """Appends one durable line with its own checksum."""
-    append_line(run / JOURNAL, signed(event))
+def append_event(run: Path, event: Mapping[str, object], *, durable: bool = True) -> None:
+    """Appends one line with its own checksum; waits for the disk if `durable`."""
+    append_line(run / JOURNAL, signed(event), durable=durable)
 
 
 def read_events(run: Path) -> list[Event]:

@@ -28,9 +28,9 @@ def write_atomically(path: Path, text: str, *, durable: bool = True) -> None:
         sync_directory(path.parent)
 
 
-def write_json(path: Path, document: Mapping[str, object]) -> None:
+def write_json(path: Path, document: Mapping[str, object], *, durable: bool = True) -> None:
     """Writes an indented JSON document by `write_atomically`."""
-    write_atomically(path, json.dumps(document, indent=1, allow_nan=False) + "\n")
+    write_atomically(path, json.dumps(document, indent=1, allow_nan=False) + "\n", durable=durable)
 
 
 def no_link(path: str, flags: int) -> int:
@@ -38,8 +38,8 @@ def no_link(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
 
 
-def append_line(path: Path, document: Mapping[str, object]) -> None:
-    """Appends one JSON object as a line and waits until it is on the disk: the whole line, or nothing of it."""
+def append_line(path: Path, document: Mapping[str, object], *, durable: bool = True) -> None:
+    """Appends one JSON object as a line: the whole line, or nothing of it. Waits for the disk if `durable`."""
     line = (json.dumps(document, allow_nan=False) + "\n").encode("utf-8")
     with open(path, "ab", buffering=0, opener=no_link) as file:
         before = file.tell()
@@ -47,7 +47,8 @@ def append_line(path: Path, document: Mapping[str, object]) -> None:
             rest = memoryview(line)
             while rest:
                 rest = rest[file.write(rest) :]
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         except OSError:
             with suppress(OSError):
                 file.truncate(before)

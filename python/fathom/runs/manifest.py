@@ -46,9 +46,9 @@ class Manifest(BaseModel):
         sums = {RUN: FileSum.of_text(run_json)} | {name: FileSum.of(run / name) for name in names}
         return cls(of=run_id, files=sums)
 
-    def save(self, run: Path) -> None:
-        """Replaces manifest.json atomically."""
-        write_json(run / MANIFEST, signed(self.model_dump(by_alias=True, mode="json")))
+    def save(self, run: Path, *, durable: bool = True) -> None:
+        """Replaces manifest.json atomically; waits for the disk if `durable`."""
+        write_json(run / MANIFEST, signed(self.model_dump(by_alias=True, mode="json")), durable=durable)
 
     @classmethod
     def load(cls, run: Path) -> "Manifest | Fault":

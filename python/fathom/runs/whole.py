@@ -30,6 +30,8 @@ def write_whole(path: Path, document: RunDocument, rows: Mapping[str, Sequence[R
         building.mkdir(parents=True)
         try:
             _fill(building, document, rows)
+            # One wait for all: nothing in here counts before it has its name.
+            sync_files([*building.iterdir(), building])
             os.rename(building, path)  # noqa: PTH104 (`replace` would take the place of a run)
             sync_directory(path.parent)
         except BaseException:
@@ -42,7 +44,7 @@ def _fill(run: Path, document: RunDocument, rows: Mapping[str, Sequence[Row]]) -
     for name, schema in TABLES.items():
         own = [dict(row) for row in rows.get(name, ())]
         write_table(run / f"{name}.parquet", [pa.Table.from_pylist(own, schema=schema)], schema)
-    sync_files([run / f"{name}.parquet" for name in TABLES])
-    append_event(run, {"time": document.created, "event": "run-import", "run": document.id})
-    Manifest.of_run(run, document.id, document.text()).save(run)
-    document.save(run)
+    event = {"time": document.created, "event": "run-import", "run": document.id}
+    append_event(run, event, durable=False)
+    Manifest.of_run(run, document.id, document.text()).save(run, durable=False)
+    document.save(run, durable=False)
