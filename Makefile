@@ -10,7 +10,7 @@ LOCK := tools/uv pip compile --quiet --universal --python-version 3.11 --generat
 TOOLS := .venv/.built .venv/.tools
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help review test test-rust test-python test-full test-vm lint lowest audit sbom format wheel bench docs gallery lock clean
+.PHONY: help review test test-rust test-python test-full test-vm lint lowest audit sbom format wheel bench docs gallery screenshots lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,6 +74,10 @@ bench: $(TOOLS) ## Speed, side by side with fio, as tables
 docs: $(TOOLS) ## Build the documentation site into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "site/index.html"
+
+screenshots: $(TOOLS) ## Pictures of every kind of page, wide and narrow, light and dark, into target/screenshots/; part of test-full
+	@$(KEPT_BYTECODE); $(BIN)/pytest -m long tests/long/test_screenshots.py
+	@echo "target/screenshots"
 
 gallery: $(TOOLS) ## A report of every method, on twins, into target/gallery/
 	@$(BIN)/python tools/gallery.py target/gallery

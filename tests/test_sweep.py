@@ -114,6 +114,14 @@ def test_tables_and_page_are_written_and_agree(tmp_path: Path, workers: Executor
     assert ">r, read" not in page
 
 
+def test_a_page_is_drawn_over_a_setting_with_several_values(tmp_path: Path, workers: Executor) -> None:
+    asked = sweep("dies=16,64", "program_us=900")
+    outcomes, _ = simulated(asked, tmp_path, workers)
+    page = write_page(asked, tmp_path, gather(asked.axes, outcomes), outcomes).read_text()
+    assert "IOPS over dies" in page
+    assert "IOPS over program_us" not in page
+
+
 def test_the_same_sweep_goes_on_with_what_is_missing(tmp_path: Path, workers: Executor) -> None:
     asked = sweep("dies=16,32,64")
     first, ended = simulated(asked, tmp_path, workers)

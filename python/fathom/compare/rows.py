@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from fathom.compare.gate import Gate, Outcome
 from fathom.compare.metrics import METRICS, RATE, Metric, metric_of
@@ -140,6 +141,11 @@ class _MetricPair:
     order_chance: float | None = None
 
 
+def _called(name: str) -> str:
+    """Returns the runs of a side by their folders' names, without the way to them."""
+    return ",".join(Path(run).name for run in name.split(","))
+
+
 def compare_sides(
     base: Side | None,
     new: Side,
@@ -158,7 +164,7 @@ def compare_sides(
     pairs = [
         Compared(
             match.new.label,
-            f"{match.base.label} of {base.name}" if base and match.base else "what is published",
+            f"{match.base.label} of {_called(base.name)}" if base and match.base else "what is published",
             [_row(pair, confidence, level_pct, gates) for pair in pairs],
             missing,
             list(dict.fromkeys(f"{pair.workload}: {pair.unsettled}" for pair in pairs if pair.unsettled)),

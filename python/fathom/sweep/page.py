@@ -35,10 +35,7 @@ def write_page(sweep: Sweep, folder: Path, table: pa.Table, outcomes: Sequence[O
     """Writes `report.html` into the folder and returns it."""
     failed = [f"{plain(one.combination.label)}: {plain(one.error)}" for one in outcomes if one.error]
     rows = _table(sweep, table)
-    x = next(
-        (axis for axis in reversed(sweep.axes) if pa.types.is_floating(table.schema.field(axis.column).type)),
-        None,
-    )
+    x = _across(sweep.axes, table)
     drawn = _figure(sweep, x, table.to_pylist(), rows) if x and table.num_rows else rows
     blocks = [*([Points([f"Failed: {text}" for text in failed])] if failed else []), drawn]
     header = {
@@ -66,6 +63,14 @@ def write_page(sweep: Sweep, folder: Path, table: pa.Table, outcomes: Sequence[O
     html = page(title, [header], folded, quick, opening=opening)
     write_output(path, html.encode(), of_a_run=True)
     return path
+
+
+def _across(axes: Sequence[Axis], table: pa.Table) -> Axis | None:
+    """Returns the last numeric axis, of those with several values where there are such."""
+    numeric = [axis for axis in axes if pa.types.is_floating(table.schema.field(axis.column).type)]
+    return next(
+        (axis for axis in reversed(numeric) if len(axis.values) > 1), numeric[-1] if numeric else None
+    )
 
 
 def _sentence(sweep: Sweep, x: Axis, rows: Rows) -> str:

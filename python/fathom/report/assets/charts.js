@@ -65,17 +65,18 @@ const report = {};
     };
   }
 
-  /* A name in lines of at most so many pixels, divided at spaces: ECharts begins lines with commas. */
+  /* A name in lines of at most so many pixels, divided at spaces and behind hyphens: ECharts begins lines with commas,
+     and divides names of devices anywhere. */
   const pen = document.createElement("canvas").getContext("2d");
   function inLines(name, most) {
     pen.font = `12px ${getComputedStyle(document.body).fontFamily}`;
     const lines = [];
-    for (const word of name.split(" ")) {
-      const longer = lines.length ? `${lines.at(-1)} ${word}` : word;
+    for (const word of name.split(/(?<= |-)(?! )/)) {
+      const longer = (lines.at(-1) ?? "") + word;
       if (lines.length && pen.measureText(longer).width <= most) lines[lines.length - 1] = longer;
       else lines.push(word);
     }
-    return lines.join("\n");
+    return lines.map((line) => line.trim()).join("\n");
   }
 
   function formatter(name) {

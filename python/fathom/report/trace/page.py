@@ -1,10 +1,13 @@
 """A trace as one offline HTML page."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from fathom.output.output_file import write_output
-from fathom.report.blocks import Points, Section
+from fathom.report.blocks import Figure, KeyFigure, Points, Section
+from fathom.report.opening import opened
 from fathom.report.page import page
 from fathom.report.style import plain, when
 from fathom.report.trace.sections import sections
@@ -19,13 +22,25 @@ def write_page(profile: Profile, out: Path) -> Path:
 
 
 def render(profile: Profile) -> str:
-    """Returns the page as text."""
+    """Returns the page as text: it opens with the rates over time."""
     built = sections(profile)
     facts = Points(
         [_origin(profile), *(text for section in built for text in section.answer)], shown=len(built) + 1
     )
     summary = Section("summary", "In short", [facts], "Summary")
-    return page(plain(profile.name), [], [summary, *built], made_from="a trace")
+    rates, *others = built
+    opening, folded = opened([summary, _opening(profile, rates, others), *others])
+    return page(plain(profile.name), [], folded, opening=opening, made_from="a trace")
+
+
+def _opening(profile: Profile, rates: Section, others: Sequence[Section]) -> Section:
+    """Returns the section of the rates with its figure as what the page opens with."""
+    [figure, *rest] = rates.blocks
+    if not isinstance(figure, Figure):
+        return rates
+    reasons = [text for section in others[:2] for text in section.answer]
+    shown = replace(figure, caption=f"Averages of windows of {time(profile.timeline.width_ns)}.")
+    return replace(rates, blocks=rest, key_figure=KeyFigure(rates.answer[0], shown, reasons))
 
 
 def _origin(profile: Profile) -> str:
