@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 from vm_guest import sh
 
+import fathom as package
 from fathom._core import TRACE_OPERATIONS
 from fathom.capture.session import Asked, Done, end_left_behind, record
 from fathom.errors import RefusedError
+from fathom.plan.replay import Replay
 from fathom.traces.batch import NO_LATENCY
 from fathom.traces.opening import open_trace
 
@@ -178,3 +180,17 @@ def test_a_trace_that_a_killed_capture_left_can_be_ended(disks: dict[str, Path],
     with capturing(tmp_path / "c.parquet", disk) as found:
         fio(disk, tmp_path / "log", count=100)
     assert found[0].converted.ios == 100
+
+
+def test_a_replay_is_captured_on_the_device_that_it_runs_on(disks: dict[str, Path], tmp_path: Path) -> None:
+    disk = disks["loop"]
+    rows = "".join(f"{n},{'RW'[n % 2]},{4096 * (n * 7919 % 4096)},4096\n" for n in range(500))
+    (tmp_path / "trace.csv").write_text(f"time_ms,op,offset,size\n{rows}")
+    sh("dd", "if=/dev/zero", f"of={disk}", "bs=1M", "count=256", "conv=fsync")
+    replay = Replay(tmp_path / "trace.csv", fill="none")
+    out, token = tmp_path / "replayed.parquet", f"{disk.name}:/dev/shm/image"
+    with capturing_process(Asked([disk], out)):
+        package.run("replay", [str(disk)], replay=replay, out=tmp_path / "runs", destroy=[token])
+    expected = seen(tmp_path / "trace.csv")
+    assert len(expected) == 500
+    assert expected - seen(out) == Counter()
