@@ -362,7 +362,7 @@ class FioOptions:
             self._note("reads end in host memory: fio's io_uring does not bring them to a GPU")
         if self._job.journal:
             self._note("the journal of acknowledged writes has no counterpart and is left out")
-        if self._job.is_split():
+        if self._job.is_split(hosts=True):
             self._note("the load is meant for all targets together; here one target gets it all")
         if self._whole.errors_most:
             self._note("the first error ends a job, where Fathom accepts some")

@@ -13,7 +13,8 @@ from fathom.analysis.depths import enough
 from fathom.catalog import device_names, load_device, load_published
 from fathom.catalog.models import Device, PublishedRow
 from fathom.method.method import Method, load_method
-from fathom.report.sections import added_latency, cluster
+from fathom.report import added_loads
+from fathom.report.sections import cluster
 from fathom.validation.cases import DEPTH, Case, Metric, Trial, cases_of
 from fathom.validation.trial import Measured
 
@@ -88,14 +89,14 @@ def _readings(device: Device, row: PublishedRow) -> tuple[Reading, ...]:
     kind = device.twin.kind if device.twin else ""
     if kind == "cluster":
         return _of_cluster(device, row)
-    loads = added_latency.SYSTEM_LOADS if kind == "fabric" else added_latency.DRIVE_LOADS
+    loads = added_loads.SYSTEM_LOADS if kind == "fabric" else added_loads.DRIVE_LOADS
     if row.workload.endswith(("-controller-share-mean", "-controller-share-max")):
         return _share(device, row)
     mix = row.workload.removeprefix("fio-")
     load = next((load for load, depth in loads.items() if depth == row.iodepth), None)
-    if load is None or mix not in added_latency.MIXES:
+    if load is None or mix not in added_loads.MIXES:
         return ()
-    return _plain(row, ((device, _trial(device, added_latency.METHOD, f"{mix}-{load}")),))
+    return _plain(row, ((device, _trial(device, added_loads.METHOD, f"{mix}-{load}")),))
 
 
 def _plain(row: PublishedRow, runs: tuple[tuple[Device, Trial], ...]) -> tuple[Reading, ...]:
@@ -122,7 +123,7 @@ def _share(device: Device, row: PublishedRow) -> tuple[Reading, ...]:
         return ()
     mix, op = SHARES[name]
     runs = tuple(
-        (device, _trial(device, added_latency.METHOD, f"{mix}-{load}")) for load in added_latency.SYSTEM_LOADS
+        (device, _trial(device, added_loads.METHOD, f"{mix}-{load}")) for load in added_loads.SYSTEM_LOADS
     )
 
     def read(found: Sequence[Measured]) -> float:

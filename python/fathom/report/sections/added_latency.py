@@ -7,6 +7,16 @@ from itertools import chain
 from fathom.catalog.models import PublishedRow
 from fathom.columns.schema import Point
 from fathom.output.text import signed_pct
+from fathom.report.added_loads import (
+    DRIVE_LOADS,
+    LOADS,
+    METHOD,
+    MIXES,
+    SYSTEM_LOADS,
+    Measured,
+    times_sign,
+)
+from fathom.report.added_stages import stages
 from fathom.report.blocks import (
     Block,
     Chart,
@@ -21,25 +31,12 @@ from fathom.report.blocks import (
     Table,
 )
 from fathom.report.charts import Axis, bar_chart
-from fathom.report.comparison import Column, Comparison
+from fathom.report.comparison import Comparison
 from fathom.report.reference import Pair, agreement, beside, find, reasons, rows_of
 from fathom.report.style import LIGHT, compact, grouped, plain
 from fathom.statistics.means import mean_by_count
 
 ORDER = 14
-METHOD = "added-latency"
-MIXES = {
-    "4k-rand-read": ("4 KiB random read", ("read",)),
-    "4k-rand-write": ("4 KiB random write", ("write",)),
-    "4k-rand-70r30w": ("4 KiB random 70/30", ("read", "write")),
-}
-DRIVE_LOADS = {"1x32": 32, "1x64": 64, "1x128": 128}
-"""Loads of the drive alone, and the depth that published rows give them."""
-SYSTEM_LOADS = {"3x32": 32, "2x64": 64}
-"""Loads per host of the system, and the depth that published rows give them."""
-PER_DRIVE = ("6x32", "1x32")
-"""Loads of system and drive with as much in flight per drive (24 drives, four hosts)."""
-LOADS = (*DRIVE_LOADS, *SYSTEM_LOADS, PER_DRIVE[0])
 CONTROLLER = "controller"
 LEAST_US = 0.05
 """Parts of the way that take less are not shown."""
@@ -47,39 +44,13 @@ HEADLINE = "controller-share-headline"
 """The published row that gives the controller's share of the latency in one figure."""
 
 
-@dataclass(frozen=True)
-class _Measured:
-    """A column's points by workload, load and operation."""
-
-    column: Column
-
-    def point(self, mix: str, load: str, op: str) -> Point | None:
-        step = f"{mix}-{load}"
-        return next(
-            (
-                point
-                for point in self.column.run.points
-                if (point.target, point.step, point.op) == (self.column.target.name, step, op)
-            ),
-            None,
-        )
-
-    def times_us(self, mix: str, load: str) -> dict[str, float]:
-        return self.column.run.times_us(self.column.target.name, f"{mix}-{load}")
-
-    @property
-    def catalog(self) -> str | None:
-        return self.column.target.catalog
-
-    @property
-    def name(self) -> str:
-        return plain(self.column.label)
-
-
 def build(comparison: Comparison) -> Section | None:
-    """Returns the section, None for runs of other methods. The first target is the system, the last one its drive."""
+    """Returns the section, None for runs of other methods. The first target is the system, the last one its drive.
+
+    Real targets between them are the same drive on parts of the way.
+    """
     columns = [
-        _Measured(column) for column in comparison.columns if column.run.asks_for("added-latency", METHOD)
+        Measured(column) for column in comparison.columns if column.run.asks_for("added-latency", METHOD)
     ]
     if not columns:
         return None
@@ -95,6 +66,8 @@ def build(comparison: Comparison) -> Section | None:
     told = [*_spent(system), *_reached(system), *([_worst(pairs, system)] if pairs else [])]
     if pairs:
         blocks.append(_added(pairs))
+    if between := stages(columns):
+        blocks.append(between)
     if times := _times(system):
         blocks += [
             Prose(
@@ -114,7 +87,7 @@ def build(comparison: Comparison) -> Section | None:
     )
 
 
-def _key_figure(system: _Measured, pairs: "Sequence[_Added]") -> KeyFigure | None:
+def _key_figure(system: Measured, pairs: "Sequence[_Added]") -> KeyFigure | None:
     """Returns where an I/O spends its time, stacked by part of the way; None where the system does not say."""
     loads = _loads(system)
     if not loads:
@@ -161,7 +134,7 @@ def _largest(parts: dict[str, list[float]]) -> dict[str, list[float]]:
     return {part: parts[part] for part in parts if part in kept} | {"all else": others}
 
 
-def _controller_share(system: _Measured) -> str:
+def _controller_share(system: Measured) -> str:
     mix, (label, ops) = next(iter(MIXES.items()))
     load = next(iter(SYSTEM_LOADS))
     added_us, point = system.times_us(mix, load).get(CONTROLLER), system.point(mix, load, ops[0])
@@ -172,7 +145,7 @@ def _controller_share(system: _Measured) -> str:
     )
 
 
-def _greatest(system: _Measured) -> str:
+def _greatest(system: Measured) -> str:
     mix, (label, ops) = next(iter(MIXES.items()))
     most, load = max((_total(system, mix, load), load) for load in LOADS)
     point = system.point(mix, load, ops[0])
@@ -182,7 +155,7 @@ def _greatest(system: _Measured) -> str:
     return f"Its maximum is {compact(most)} IOPS of {label}{limit}."
 
 
-def _spent(system: _Measured) -> list[str]:
+def _spent(system: Measured) -> list[str]:
     """Returns the latency that the controller itself adds, if the system reports it."""
     parts = []
     load = next(iter(SYSTEM_LOADS))
@@ -199,7 +172,7 @@ def _spent(system: _Measured) -> list[str]:
     return [f"The controller of {system.name} takes {' and '.join(parts)}."] if parts else []
 
 
-def _reached(system: _Measured) -> list[str]:
+def _reached(system: Measured) -> list[str]:
     """Returns the system's maximum for each mix, its limit there, and the difference from published loads."""
     parts = []
     for mix, (label, _) in MIXES.items():
@@ -208,23 +181,19 @@ def _reached(system: _Measured) -> list[str]:
             load = max(totals)[1]
             point = next(point for op in MIXES[mix][1] if (point := system.point(mix, load, op)))
             limit = f", limited by {plain(point.limit.name)}" if point.limit else ""
-            where = f"{grouped(most)} IOPS of {label} at {_times_sign(load)}{limit}"
+            where = f"{grouped(most)} IOPS of {label} at {times_sign(load)}{limit}"
             parts.append(where + _beside_published(system, mix))
     return [f"Its maximum is {'; '.join(parts)}."] if parts else []
 
 
-def _total(system: _Measured, mix: str, load: str) -> float:
+def _total(system: Measured, mix: str, load: str) -> float:
     """Returns IOPS of all operations of a mix at a load; 0 where a half is missing."""
     points = [system.point(mix, load, op) for op in MIXES[mix][1]]
     rates = [point.iops or 0.0 for point in points if point]
     return sum(rates) if len(rates) == len(points) else 0.0
 
 
-def _times_sign(load: str) -> str:
-    return load.replace("x", " x ")
-
-
-def _beside_published(system: _Measured, mix: str) -> str:
+def _beside_published(system: Measured, mix: str) -> str:
     """Returns the published maximum of the mix beside the system's rate at the same load."""
     published = published_most(system.catalog, mix)
     if published is None:
@@ -232,9 +201,9 @@ def _beside_published(system: _Measured, mix: str) -> str:
     most, load = published
     here = _total(system, mix, load)
     if not here:
-        return f" (published: {grouped(most)} at {_times_sign(load)})"
+        return f" (published: {grouped(most)} at {times_sign(load)})"
     off = signed_pct(100 * (here / most - 1))
-    return f" (published: {grouped(most)} at {_times_sign(load)}; here {grouped(here)}, {off})"
+    return f" (published: {grouped(most)} at {times_sign(load)}; here {grouped(here)}, {off})"
 
 
 def published_most(device: str | None, mix: str) -> tuple[float, str] | None:
@@ -249,7 +218,7 @@ def published_most(device: str | None, mix: str) -> tuple[float, str] | None:
 
 
 def _figures(
-    measured: _Measured, mix: str, loads: dict[str, int]
+    measured: Measured, mix: str, loads: dict[str, int]
 ) -> Iterator[tuple[str, str, Point, PublishedRow | None, PublishedRow | None]]:
     """Yields load, operation, point, published rate and published latency for each load and operation measured."""
     for load, depth in loads.items():
@@ -260,7 +229,7 @@ def _figures(
                 yield load, op, point, rate, find(measured.catalog, f"fio-{mix}", "latency_us", **known)
 
 
-def _rates(title: str, measured: _Measured, loads: dict[str, int], meaning: str) -> Table:
+def _rates(title: str, measured: Measured, loads: dict[str, int], meaning: str) -> Table:
     head = [
         Item(text, unit) for text, unit in (("Rate", "IOPS"), ("Latency, mean", "us"), ("Limited by", ""))
     ]
@@ -271,7 +240,7 @@ def _rates(title: str, measured: _Measured, loads: dict[str, int], meaning: str)
             half = f", {op}" if len(ops) > 1 else ""
             rows.append(
                 Row(
-                    Item(f"{load.replace('x', ' x ')}{half}"),
+                    Item(f"{times_sign(load)}{half}"),
                     [
                         beside(point.iops, rate, "iops"),
                         beside(point.mean_us, latency, "latency_us", 1),
@@ -291,7 +260,7 @@ def _rates(title: str, measured: _Measured, loads: dict[str, int], meaning: str)
     )
 
 
-def _agreement(system: _Measured, drive: _Measured | None) -> list[Block]:
+def _agreement(system: Measured, drive: Measured | None) -> list[Block]:
     pairs: list[Pair] = []
     for measured, loads in ((drive, DRIVE_LOADS), (system, SYSTEM_LOADS)):
         figures = chain.from_iterable(_figures(measured, mix, loads) for mix in MIXES) if measured else ()
@@ -303,7 +272,7 @@ def _agreement(system: _Measured, drive: _Measured | None) -> list[Block]:
     return [Points([*agreement(pairs), *reasons(devices, labels)])] if pairs else []
 
 
-def _controller(system: _Measured) -> Table | None:
+def _controller(system: Measured) -> Table | None:
     rows = []
     for mix, (label, ops) in MIXES.items():
         for load, depth in SYSTEM_LOADS.items():
@@ -316,7 +285,7 @@ def _controller(system: _Measured) -> Table | None:
                 continue
             cells = [beside(added_us, _added_row(system, mix, depth, ops[0]), "latency_us", 1)]
             cells.append(Item(f"{100 * added_us / mean_us:.1f}"))
-            rows.append(Row(Item(f"{label}, {load.replace('x', ' x ')}"), cells))
+            rows.append(Row(Item(f"{label}, {times_sign(load)}"), cells))
     if not rows:
         return None
     head = [Item("In the controller", "us"), Item("Share of the latency", "%")]
@@ -327,7 +296,7 @@ def _controller(system: _Measured) -> Table | None:
     return Table("The controller's own latency", head, [Group("", rows)], [note])
 
 
-def _added_row(system: _Measured, mix: str, depth: int, op: str) -> PublishedRow | None:
+def _added_row(system: Measured, mix: str, depth: int, op: str) -> PublishedRow | None:
     return find(system.catalog, f"fio-{mix}", "latency_us", iodepth=depth, op=op, added=True)
 
 
@@ -336,6 +305,7 @@ class _Added:
     """An operation through the system, and on the drive alone with the same number in flight per drive."""
 
     label: str
+    loads: tuple[str, str]
     behind_us: float
     direct_us: float
     limited_by: str
@@ -346,8 +316,11 @@ class _Added:
         return self.behind_us - self.direct_us
 
 
-def _pairs(system: _Measured, drive: _Measured) -> list[_Added]:
-    whole, alone = PER_DRIVE
+def _pairs(system: Measured, drive: Measured) -> list[_Added]:
+    loads = system.alike()
+    if loads is None:
+        return []
+    whole, alone = loads
     found = []
     for mix, (label, ops) in MIXES.items():
         for op in ops:
@@ -356,7 +329,7 @@ def _pairs(system: _Measured, drive: _Measured) -> list[_Added]:
                 half = f", {op}" if len(ops) > 1 else ""
                 limit = plain(behind.limited_by or "")
                 name = plain(behind.limit.name) if behind.limit else ""
-                found.append(_Added(label + half, behind.mean_us, direct.mean_us, limit, name))
+                found.append(_Added(label + half, loads, behind.mean_us, direct.mean_us, limit, name))
     return found
 
 
@@ -383,10 +356,12 @@ def _added(pairs: Sequence[_Added]) -> Table:
         Item("Added", "us"),
         Item("The system is limited by", ""),
     ]
-    return Table("Added at equal load per drive (6 x 32 per host against 1 x 32)", head, [Group("", rows)])
+    whole, alone = (times_sign(load) for load in pairs[0].loads)
+    title = f"Added at equal load per drive ({whole} per host against {alone})"
+    return Table(title, head, [Group("", rows)])
 
 
-def _headline(system: _Measured) -> str:
+def _headline(system: Measured) -> str:
     """Returns what the published share of a controller covers, and its size if the source gives one figure."""
     rows = rows_of(system.catalog) if system.catalog else ()
     row = next((row for row in rows if row.workload == HEADLINE and row.value), None)
@@ -394,7 +369,7 @@ def _headline(system: _Measured) -> str:
     return f"the published share{size} is of the controller alone."
 
 
-def _worst(pairs: Sequence[_Added], system: _Measured) -> str:
+def _worst(pairs: Sequence[_Added], system: Measured) -> str:
     worst = max(pairs, key=lambda one: one.added_us)
     where = (
         f", most of it waiting where the system is limited ({worst.limited_by})" if worst.limited_by else ""
@@ -409,9 +384,9 @@ Loads = Sequence[tuple[str, dict[str, float]]]
 """Loads of a system, each with the mean us per I/O in each part of the way."""
 
 
-def _loads(system: _Measured) -> Loads:
+def _loads(system: Measured) -> Loads:
     return [
-        (f"{label}, {load.replace('x', ' x ')}", times)
+        (f"{label}, {times_sign(load)}", times)
         for mix, (label, _) in MIXES.items()
         for load in SYSTEM_LOADS
         if (times := system.times_us(mix, load))
@@ -424,7 +399,7 @@ def _parts(loads: Loads) -> dict[str, list[float]]:
     return {part: [times.get(part, 0.0) for _, times in loads] for part in parts}
 
 
-def _times(system: _Measured) -> Table | None:
+def _times(system: Measured) -> Table | None:
     loads = _loads(system)
     if not loads:
         return None

@@ -1,0 +1,55 @@
+"""Stages of the way from a drive to a system, as real targets: the drive itself, the same drive behind a target on its
+own machine, then over the network. Each stage adds its own latency.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from fathom.report.added_loads import MIXES, Measured
+from fathom.report.blocks import Group, Item, Row, Table
+
+LEAST = 3
+"""Fewer stages than this are a system and its drive, which the section compares already."""
+
+
+def stages(measured: Sequence[Measured]) -> Table | None:
+    """Returns what each stage adds to the one before, from the drive to the system.
+
+    None for fewer than three stages, and for simulated systems, which report the parts of the way themselves.
+    """
+    way = list(reversed(measured))
+    if len(way) < LEAST or any(one.catalog for one in way):
+        return None
+    groups = []
+    for mix, (label, ops) in MIXES.items():
+        for op in ops:
+            means = [_mean_us(one, mix, op) for one in way]
+            half = f", {op}" if len(ops) > 1 else ""
+            rows = [Row(Item(way[0].name), [_figure(means[0]), Item("–", tone="quiet")])]
+            rows += [
+                Row(Item(one.name), [_figure(mean), _added(before, mean)])
+                for one, (before, mean) in zip(way[1:], pairwise(means), strict=True)
+            ]
+            groups.append(Group(label + half, rows))
+    head = [Item("Latency, mean", "us"), Item("Added by this stage", "us")]
+    footnote = (
+        "From the drive to the system, each at the same load per drive. What a stage adds is its mean minus that of "
+        "the stage above."
+    )
+    return Table("Where the way in between adds it", head, groups, [footnote])
+
+
+def _mean_us(one: Measured, mix: str, op: str) -> float | None:
+    loads = one.alike()
+    point = one.point(mix, loads[0], op) if loads else None
+    return point.mean_us if point else None
+
+
+def _figure(value_us: float | None) -> Item:
+    return Item("–", tone="quiet") if value_us is None else Item(f"{value_us:.1f}")
+
+
+def _added(before_us: float | None, mean_us: float | None) -> Item:
+    if before_us is None or mean_us is None:
+        return Item("–", tone="quiet")
+    return Item(f"{mean_us - before_us:+.1f}", tone="strong")
