@@ -28,7 +28,6 @@ OUTSIDE = (
 """These read what users and other programs write: there, `text` is no text of ours."""
 KNOWN = {
     # DuckDB's errors are text; their first line is shown.
-    "report/added_loads.py: load.replace('x', ' x ')",
     "report/data.py: str(error).partition('\\n')",
     "runs/query.py: str(error).strip().split('\\n')",
     # Targets and method files as a user wrote them.
@@ -37,8 +36,7 @@ KNOWN = {
     "session/begin.py: record.text.lstrip().startswith('{')",
     "recommend/objective.py: re.fullmatch(_FORM, text.strip())",
     # How reads came to a GPU, in runs of versions that wrote it in words only.
-    "report/sections/gpu_feed.py: said.get('copies to the GPU alone', {
-})",
+    "report/sections/gpu_feed.py: said.get('copies to the GPU alone', {})",
     # A unit of the catalogue, and names of facts about the machine that end in their unit.
     "validation/cases.py: 'I/O above' in (row.unit or '')",
     "report/sections/provenance.py: name.endswith(' bytes')",
@@ -49,6 +47,7 @@ KNOWN = {
     "compare/views.py: text.replace(char, f'\\\\{char}')",
     "report/style.py: MICRO.sub('µs', text)",
     "output/text.py: re.sub(' \\\\(\\\\d{3}_[0-9a-f]{16}\\\\)', '', source)",
+    "report/added_loads.py: load.replace('x', ' x ')",
 }
 
 
