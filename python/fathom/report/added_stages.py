@@ -1,5 +1,6 @@
-"""Stages of the way from a drive to a system, as real targets: the drive itself, the same drive behind a target on its
-own machine, then over the network. Each stage adds its own latency.
+"""Stages of the way from a drive to a system, as real targets. Each stage adds its own latency.
+
+They are the drive itself, the same drive behind a target on its own machine, then over the network.
 """
 
 from collections.abc import Sequence
