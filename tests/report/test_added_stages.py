@@ -109,6 +109,10 @@ def test_each_stage_between_a_drive_and_a_system_stands_with_what_it_adds(
             if (row["target"], row["step"]) == (target, "4k-rand-read-1x32")
         ]
         means.append(point["mean_us"])
+    key = section.key_figure
+    assert key is not None
+    added_us = means[2] - means[0]
+    assert (f"adds {added_us:.0f} us" if added_us > 0 else "adds no latency") in key.sentence
     rows = table.groups[0].rows
     assert [row.cells[0].text for row in rows] == [f"{mean:.1f}" for mean in means]
     added = [f"{after - before:+.1f}" for before, after in pairwise(means)]

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from fathom.report.added_loads import MIXES, Measured
-from fathom.report.blocks import Group, Item, Row, Table
+from fathom.report.blocks import Chart, Figure, Group, Item, Row, Table
+from fathom.report.charts import Axis, bar_chart
+from fathom.report.style import slot
 
 LEAST = 3
 """Fewer stages than this are a system and its drive, which the section compares already."""
@@ -38,6 +40,41 @@ def stages(measured: Sequence[Measured]) -> Table | None:
         "the stage above."
     )
     return Table("Where the way in between adds it", head, groups, [footnote])
+
+
+def stage_bars(measured: Sequence[Measured], data: Table) -> Figure | None:
+    """Returns the mean latency of each stage at the same load per drive, the drive first; `data` has the figures.
+
+    None where no load was measured on all stages.
+    """
+    way = list(reversed(measured))
+    rows = [
+        (f"{label}, {op}" if len(ops) > 1 else label, [_mean_us(one, mix, op) for one in way])
+        for mix, (label, ops) in MIXES.items()
+        for op in ops
+    ]
+    known = [
+        (label, [mean for mean in means if mean is not None]) for label, means in rows if None not in means
+    ]
+    if not known:
+        return None
+    bars = [
+        (one.name, slot(one.column.index), [float(f"{means[place]:.4g}") for _, means in known])
+        for place, one in enumerate(way)
+    ]
+    option = bar_chart(Axis("us", "us", low=0), [label for label, _ in known], bars, width_px=14)
+    chart = Chart(
+        "key-stages",
+        "Latency at the same load per drive",
+        "mean, us",
+        option,
+        "Mean latency of each stage of the way; the table below has the figures.",
+        80 + 20 * len(way) * len(known),
+    )
+    legend = [Item(one.name, slot=slot(one.column.index)) for one in way]
+    return Figure(
+        [chart], "From the drive to the system, as much in flight on each drive.", data, legend, columns=1
+    )
 
 
 def _mean_us(one: Measured, mix: str, op: str) -> float | None:

@@ -16,7 +16,7 @@ from fathom.report.added_loads import (
     Measured,
     times_sign,
 )
-from fathom.report.added_stages import stages
+from fathom.report.added_stages import stage_bars, stages
 from fathom.report.blocks import (
     Block,
     Chart,
@@ -83,7 +83,7 @@ def build(comparison: Comparison) -> Section | None:
         blocks,
         short="Added latency",
         answer=told,
-        key_figure=_key_figure(system, pairs),
+        key_figure=_key_figure(system, pairs) if system.catalog else _real_key_figure(columns, pairs),
     )
 
 
@@ -116,12 +116,26 @@ def _key_figure(system: Measured, pairs: "Sequence[_Added]") -> KeyFigure | None
             f"An I/O spends most of its time in {plain(part)}: up to {most:.0f} us.", figure, reasons
         )
     worst = max(pairs, key=lambda one: one.added_us)
-    sentence = (
+    where = f"Most of that is waiting for {worst.limit}." if worst.limit else ""
+    return KeyFigure(_adds(system, worst), figure, [text for text in (where, *reasons) if text])
+
+
+def _real_key_figure(columns: Sequence[Measured], pairs: "Sequence[_Added]") -> KeyFigure | None:
+    """Returns what the way adds to a real drive's latency; None where the drive was not measured at the same load."""
+    figure = stage_bars(columns, _added(pairs)) if pairs else None
+    if figure is None:
+        return None
+    worst = max(pairs, key=lambda one: one.added_us)
+    return KeyFigure(_adds(columns[0], worst), figure, [text for text in (_greatest(columns[0]),) if text])
+
+
+def _adds(system: Measured, worst: "_Added") -> str:
+    if worst.added_us <= 0:
+        return f"{system.column.short} adds no latency to any load that its drive had alone."
+    return (
         f"{system.column.short} adds {worst.added_us:.0f} us to {worst.label}, which takes the drive alone "
         f"{worst.direct_us:.0f} us."
     )
-    where = f"Most of that is waiting for {worst.limit}." if worst.limit else ""
-    return KeyFigure(sentence, figure, [text for text in (where, *reasons) if text])
 
 
 def _largest(parts: dict[str, list[float]]) -> dict[str, list[float]]:
@@ -371,6 +385,8 @@ def _headline(system: Measured) -> str:
 
 def _worst(pairs: Sequence[_Added], system: Measured) -> str:
     worst = max(pairs, key=lambda one: one.added_us)
+    if system.catalog is None:
+        return f"At the same load per drive, the system adds most to {worst.label}: {worst.added_us:+.0f} us."
     where = (
         f", most of it waiting where the system is limited ({worst.limited_by})" if worst.limited_by else ""
     )
