@@ -8,11 +8,11 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
-from live_runs import end, going, live_run
 
 from fathom.runs.live import write_live
 from fathom.serve import live_events
 from fathom.serve.settings import settings_of
+from live_runs import end, going, live_run
 from serve_client import Served, serving
 
 FIRST = "20261120-231500-four-corners-aaaa"

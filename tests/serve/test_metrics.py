@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from live_runs import going, live_run
 
 from fathom.runs.live import write_live
 from fathom.serve.metrics import metrics_of
 from fathom.serve.settings import settings_of
+from live_runs import going, live_run
 from serve_client import Served, serving
 
 FIRST = "20261120-231500-four-corners-aaaa"

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from live_runs import end, going, live_run
 
 from fathom.runs.live import write_live
 from fathom.serve.settings import settings_of
+from live_runs import end, going, live_run
 from serve_client import Served, serving
 from synthetic import Visit
 
