@@ -45,6 +45,12 @@ pub(crate) struct Event {
 }
 
 impl Event {
+    /// Returns whether this only asks for a flush: a write of nothing, which the kernel completes once the device has
+    /// done the flush. That one has events of its own.
+    fn only_asks_for_a_flush(&self) -> bool {
+        self.op == Operation::Write && self.size_bytes == 0
+    }
+
     /// A request keeps its device, place and operation until it completes. Its size may grow by merges.
     fn key(&self) -> u64 {
         let own = u64::from(self.device) << 2 | self.op as u64;
@@ -105,6 +111,7 @@ impl Pairing {
     /// Takes an event.
     pub(crate) fn push(&mut self, event: &Event) {
         match event.stage {
+            Stage::Queue if event.only_asks_for_a_flush() => {}
             Stage::Queue => self.begin(event, State::Queued, event.asker),
             Stage::Issue => {
                 self.issues.insert(u64::from(event.device), ());
@@ -178,7 +185,7 @@ impl Pairing {
             (State::Queued, false),
         ];
         let Some(number) = self.take(event, &wanted) else {
-            self.unknown += 1;
+            self.unknown += u64::from(!event.only_asks_for_a_flush());
             return;
         };
         let slot = self.slot(number);
@@ -321,6 +328,27 @@ mod tests {
             .iter()
             .map(|io| (io.issue_ns, io.latency_ns, io.process));
         (seen.collect(), pairing)
+    }
+
+    #[test]
+    fn a_write_of_nothing_is_left_to_the_flush_that_it_asks_for() {
+        use Stage::{Complete, Issue, Queue};
+        let asks = |stage, time_ns| Event {
+            size_bytes: 0,
+            ..event(stage, time_ns, 0)
+        };
+        let flush = |stage, time_ns| Event {
+            op: Operation::Flush,
+            ..asks(stage, time_ns)
+        };
+        let (ios, pairing) = all(&[
+            asks(Queue, 10),
+            flush(Issue, 11),
+            flush(Complete, 30),
+            asks(Complete, 31),
+        ]);
+        assert_eq!(ios, [(11, Some(19), None)]);
+        assert_eq!((pairing.unfinished, pairing.unknown), (0, 0));
     }
 
     #[test]
