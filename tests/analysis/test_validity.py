@@ -546,7 +546,9 @@ def test_a_region_that_the_target_cuts_is_noted_with_both_sizes():
 
 def test_a_region_is_cut_by_each_drive_of_an_array_not_by_their_sum():
     job = JOB | {"region": {"size": {"up-to": 50 * 10**9}}}
-    whole = device("array", size_bytes=80 * 10**9).model_copy(update={"capacity_bytes": 80 * 10**9})
+    whole = device("array", size_bytes=80 * 10**9).model_copy(
+        update={"kind": "array", "capacity_bytes": 80 * 10**9}
+    )
     drives = [
         device(name, size_bytes=40 * 10**9).model_copy(
             update={"capacity_bytes": 40 * 10**9, "part_of": whole.name}
