@@ -153,6 +153,15 @@ def test_a_percentile_has_an_interval_from_the_seconds_beyond_its_bin():
     assert drive.edge_ns(0.999) is None
 
 
+@given(low_ns=st.integers(1_000_000, 1 << 40), n=st.integers(20_000, 1 << 30))
+def test_latencies_that_are_all_alike_have_their_bin_as_the_interval(low_ns: int, n: int) -> None:
+    low, high = bounds_ns(np.array([low_ns]))
+    alike = Histogram.of(low, high, [n])
+    queued_us = np.where(np.arange(20) % 2, low[0] / 1000, high[0] / 1000)
+    found = alike.interval_us(0.99, np.zeros(20), np.full(20, n / 20), queued_us)
+    assert found == (low[0] / 1000, high[0] / 1000)
+
+
 def test_a_single_burst_that_is_all_of_the_tail_gives_no_interval():
     """256 I/Os that waited for the same erase are one event, however many of them lie beyond the percentile."""
     total = np.full(36, 60_000.0)

@@ -137,7 +137,9 @@ class Histogram:
         return middles_us(self.low_ns, self.high_ns)
 
     def _variance_us2(self) -> float:
-        """Variance of single latencies, from the bins' middles."""
+        """Variance of single latencies, from the bins' middles; 0 for one bin, where rounding could leave less."""
+        if np.count_nonzero(self.count) < 2:
+            return 0.0
         middle, n = self._middles_us(), max(self.n, 1)
         return float(middle**2 @ self.count) / n - (float(middle @ self.count) / n) ** 2
 
