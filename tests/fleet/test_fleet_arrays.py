@@ -13,9 +13,11 @@ from fathom.errors import FathomError, UsageError
 from fathom.fleet.agent import HostAgent, JobProgress
 from fathom.fleet.fleet import Fleet
 from fathom.method.method import parse_method
+from fathom.plan.prepare import prepare
 from fathom.report.page import write_html
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run, start_run
+from fathom.targets.target import Identity, Target
 from old_runs import changed
 
 SIZE = 8 << 20
@@ -131,3 +133,23 @@ def test_a_host_that_describes_other_members_is_refused(
     )
     with pytest.raises(FathomError, match=r"host h1: it describes array:dir:.* as what it cannot be"):
         fleet_of(remotes).resolve([named(drives)], SIZE)
+
+
+def test_a_methods_file_system_on_a_bare_device_is_refused_before_the_coordinator_looks_for_the_device(
+    pool: ThreadPoolExecutor,
+) -> None:
+    remotes = hosts(pool, 1)
+    there = Target(
+        name="/dev/none0",
+        kind="device",
+        path=Path("/dev/none0"),
+        capacity_bytes=1 << 40,
+        logical_block_bytes=4096,
+        direct_align_bytes=4096,
+        identity=Identity(),
+        label="a drive",
+    )
+    remotes[0].answers[HostAgent.resolve] = lambda text, size: there
+    method = parse_method(f'file_system = "btrfs"\n{METHOD.lstrip()}', "shared.toml")
+    with pytest.raises(UsageError, match="shared: hosts put no btrfs on bare devices"):
+        prepare(method, ["/dev/none0"], fleet_of(remotes))

@@ -6,6 +6,7 @@ Meanings and defaults are those of the sources of Vdbench 5.04.06. A key is appl
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from fathom.errors import UsageError
 from fathom.imports.draft import Draft, DraftStep, name_of
@@ -18,6 +19,7 @@ from fathom.imports.vdbench_keys import REPORTS, Section
 from fathom.imports.vdbench_place import Storage
 from fathom.imports.vdbench_run import File, Run
 from fathom.method.toml_text import Value, size_text
+from fathom.targets.array import PREFIX
 
 _MOST_TARGETS = 256
 #: Threads of a format (`FwdEntry.format_fwd`).
@@ -59,7 +61,7 @@ def from_vdbench(text: str, file: str, variables: Variables) -> Draft:
         _add_file_runs(on_files, found, general, draft)
         return draft
     runs = [_raw_run(one, known, draft) for one in found[Section.RUN]]
-    names = _name_targets(runs, draft)
+    names = _name_places(_places_of_storage(runs), _STORAGE, draft)
     largest_bytes = max(run.largest_bytes() for run in runs)
     laid_out: set[tuple[str, ...]] = set()
     for run in runs:
@@ -95,40 +97,12 @@ def _add_file_runs(
         ),
         _FORMAT_THREADS,
     )
-    names = _name_anchors(made, draft)
+    names = _name_places(_places_of_files(made), _FILES, draft)
     laid_out: set[tuple[str, ...]] = set()
     for one in made:
         key = one.directories
         one.add(names[key], laid_out=key in laid_out, format_threads=format_threads)
         laid_out = laid_out - {key} if one.changes_files else laid_out | {key}
-
-
-def _name_anchors(runs: Sequence[FileRun], draft: Draft) -> dict[tuple[str, ...], str]:
-    """Names the directories if runs have different ones, and records how to pass them. Raises UsageError."""
-    first: dict[tuple[str, ...], FileRun] = {}
-    for run in runs:
-        for directories, other in first.items():
-            if directories != run.directories and set(directories) & set(run.directories):
-                raise UsageError(
-                    f"{run.run.place}: rd={run.run.name} works on a part of the files of rd={other.run.name}, and a "
-                    "directory has one name in a method",
-                    "import each of the two from a file of its own",
-                )
-        first.setdefault(run.directories, run)
-    names: dict[tuple[str, ...], str] = {}
-    for directories, run in first.items():
-        called = [one.definition.name for one in run.anchors]
-        names[directories] = (
-            name_of("-".join(dict.fromkeys((called[0], called[-1])))) if len(first) > 1 else ""
-        )
-        texts = [f"dir:{one}" for one in directories]
-        text = texts[0] if len(texts) == 1 else f"array:{','.join(texts)}"
-        draft.aim(f"{names[directories]}={text}" if names[directories] else text)
-    if len(set(names.values())) < len(names):
-        raise UsageError(f"{runs[0].run.place}: names of fsd that are alike", "rename them")
-    if len(first) > 1:
-        draft.note(f"{runs[0].run.place}: all steps on one target run before those on the next")
-    return names
 
 
 def _judge(given: GivenKey, draft: Draft) -> None:
@@ -169,31 +143,78 @@ def _numbered(name: str, number: int) -> str:
     return name.replace("*", str(number)) if "*" in name else f"{name}{number}"
 
 
-def _name_targets(runs: Sequence[Run], draft: Draft) -> dict[tuple[str, ...], str]:
+@dataclass(frozen=True)
+class _Place:
+    """What one run works on: the paths, the names that the file has for them, and the targets that they become."""
+
+    run: Definition
+    paths: tuple[str, ...]
+    called: Sequence[str]
+    targets: Sequence[str]
+
+
+@dataclass(frozen=True)
+class _Words:
+    """What errors call places: using a part of them, all of them, and one path."""
+
+    part: str
+    all: str
+    one: str
+
+
+_FILES = _Words("works on a part of the files", "fsd", "directory")
+_STORAGE = _Words("runs on a part of the storage", "storage", "device")
+
+
+def _places_of_files(runs: Sequence[FileRun]) -> list[_Place]:
+    return [
+        _Place(
+            run.run,
+            run.directories,
+            [one.definition.name for one in run.anchors],
+            [f"dir:{one}" for one in run.directories],
+        )
+        for run in runs
+    ]
+
+
+def _places_of_storage(runs: Sequence[Run]) -> list[_Place]:
+    return [
+        _Place(
+            run.run,
+            run.luns,
+            [one.name for one in run.storage],
+            [lun if lun.startswith("/dev/") else f"file:{lun}" for lun in run.luns],
+        )
+        for run in runs
+    ]
+
+
+def _name_places(places: Sequence[_Place], words: _Words, draft: Draft) -> dict[tuple[str, ...], str]:
     """Names the targets if runs have different ones, and records how to pass them. Raises UsageError."""
-    first: dict[tuple[str, ...], Run] = {}
-    for run in runs:
-        for luns, other in first.items():
-            if luns != run.luns and set(luns) & set(run.luns):
+    first: dict[tuple[str, ...], _Place] = {}
+    for place in places:
+        for paths, other in first.items():
+            if paths != place.paths and set(paths) & set(place.paths):
                 raise UsageError(
-                    f"{run.run.place}: rd={run.run.name} runs on a part of the storage of rd={other.run.name}, and a "
-                    "device has one name in a method",
+                    f"{place.run.place}: rd={place.run.name} {words.part} of rd={other.run.name}, and a {words.one} "
+                    "has one name in a method",
                     "import each of the two from a file of its own",
                 )
-        first.setdefault(run.luns, run)
+        first.setdefault(place.paths, place)
     names: dict[tuple[str, ...], str] = {}
-    for luns, run in first.items():
-        called = [one.name for one in run.storage]
-        names[luns] = name_of("-".join(dict.fromkeys((called[0], called[-1])))) if len(first) > 1 else ""
-        texts = [lun if lun.startswith("/dev/") else f"file:{lun}" for lun in luns]
-        text = texts[0] if len(texts) == 1 else f"array:{','.join(texts)}"
-        draft.aim(f"{names[luns]}={text}" if names[luns] else text)
+    for paths, place in first.items():
+        ends = dict.fromkeys((place.called[0], place.called[-1]))
+        names[paths] = name_of("-".join(ends)) if len(first) > 1 else ""
+        text = place.targets[0] if len(place.targets) == 1 else f"{PREFIX}{','.join(place.targets)}"
+        draft.aim(f"{names[paths]}={text}" if names[paths] else text)
+    where = places[0].run.place
     if len(set(names.values())) < len(names):
         raise UsageError(
-            f"{runs[0].run.place}: names of storage that are alike as {names[runs[0].luns]}", "rename them"
+            f"{where}: names of {words.all} that are alike as {names[places[0].paths]}", "rename them"
         )
     if len(first) > 1:
-        draft.note(f"{runs[0].run.place}: all steps on one target run before those on the next")
+        draft.note(f"{where}: all steps on one target run before those on the next")
     return names
 
 

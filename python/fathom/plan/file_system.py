@@ -24,13 +24,17 @@ def with_file_system(
     ]
 
 
+def is_bare(target: Target) -> bool:
+    """Returns whether a target is a drive without a file system: a twin or a device."""
+    if target.kind == "twin":
+        return target.identity.file_system is None
+    return target.kind == "device" and target.makes is None and target.passthrough is None
+
+
 def _under(file_system: str | None, target: Target, size_bytes: int | None) -> Target:
     if target.members:
         return _of_members(target, [_under(file_system, member, size_bytes) for member in target.members])
-    bare = (target.kind == "twin" and target.identity.file_system is None) or (
-        target.kind == "device" and target.makes is None and target.passthrough is None
-    )
-    if file_system is None or not bare:
+    if file_system is None or not is_bare(target):
         return target
     return resolve_targets([f"{target.name}/{file_system}"], size_bytes)[0]
 

@@ -9,7 +9,7 @@ from fathom.load.resolve import together as as_array
 from fathom.method.method import Method
 from fathom.plan.baseline import with_baselines
 from fathom.plan.devices import placed
-from fathom.plan.file_system import with_file_system
+from fathom.plan.file_system import is_bare, with_file_system
 from fathom.plan.files import with_files
 from fathom.plan.replay import NAME as REPLAY
 from fathom.targets.target import Target
@@ -46,19 +46,20 @@ def prepare(
     elif method.name == REPLAY:
         texts = placed(method, texts)
     found = bound_targets(method, texts, initiator.resolve, size_bytes)
+    by_hosts = not isinstance(initiator, ThisMachine)
+    if (
+        by_hosts
+        and method.file_system
+        and any(is_bare(one) for target in found for one in target.members or (target,))
+    ):
+        raise UsageError(
+            f"{method.name}: hosts put no {method.file_system} on bare devices",
+            "run it on one host, without --hosts",
+        )
     targets = completed(method, found, size_bytes)
-    if not isinstance(initiator, ThisMachine):
-        _check_for_hosts(method, targets)
+    if by_hosts and any(target.files for target in targets):
+        raise UsageError(f"{method.name}: hosts hold no sets of files", "run it on one host, without --hosts")
     return targets
-
-
-def _check_for_hosts(method: Method, targets: Sequence[Target]) -> None:
-    """Raises UsageError for targets that only this machine can make."""
-    remedy = "run it on one host, without --hosts"
-    if any(target.files for target in targets):
-        raise UsageError(f"{method.name}: hosts hold no sets of files", remedy)
-    if any(one.makes for target in targets for one in target.members or (target,)):
-        raise UsageError(f"{method.name}: hosts make no file systems on devices", remedy)
 
 
 def completed(method: Method, targets: Sequence[Target], size_bytes: int | None = None) -> list[Target]:

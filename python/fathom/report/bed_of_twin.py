@@ -42,7 +42,7 @@ def bed_of_twin(column: Column) -> TestBed:
 
 def _entry(column: Column) -> str:
     """Returns the catalogue entry of the twin; for several equal twins, that of the first."""
-    parts = (part.catalog for part in column.run.document.targets if part.part_of == column.target.name)
+    parts = (part.catalog for part in column.run.document.parts_of(column.target))
     return column.target.catalog or next((entry for entry in parts if entry), "")
 
 
@@ -78,7 +78,7 @@ def _drives(column: Column, device: Device) -> Iterator[Component]:
     """Yields the drives of a simulated system, or the simulated drive with its number in the target."""
     members = device.twin.members if device.twin else {}
     if not members:
-        parts = sum(part.part_of == column.target.name for part in column.run.document.targets)
+        parts = len(column.run.document.parts_of(column.target))
         yield _drive(column.label if parts < 2 else device.identity.label, device, max(1, parts))
     for name, count in members.items():
         member = load_device(name)

@@ -80,9 +80,8 @@ class Disk:
 
     @cached_property
     def parts(self) -> list[TargetRecord]:
-        """The drives of an array; none for a single one."""
-        targets = self.column.run.document.targets
-        return [target for target in targets if target.part_of == self.column.target.name]
+        """The drives of an array, those of its first host where hosts load it; none for a single one."""
+        return self.column.run.document.drives_of(self.column.target)
 
     @property
     def drives(self) -> int:

@@ -338,11 +338,12 @@ def _zones(found: Sequence[Disk]) -> list[str]:
 
 def _spread(found: Sequence[Disk]) -> Table | None:
     """Returns least, median and greatest drive of each array."""
-    arrays = [disk for disk in found if len(disk.parts) > 1]
+    # Hosts that load an array do not record what they do on each of its drives.
+    arrays = [(disk, rows) for disk in found if len(disk.parts) > 1 and (rows := _spread_rows(disk))]
     if not arrays:
         return None
     head = [Item(text) for text in ("Least", "Median", "Greatest", "Spread")]
-    groups = [Group(f"{disk.name}: {disk.drives} drives", _spread_rows(disk)) for disk in arrays]
+    groups = [Group(f"{disk.name}: {disk.drives} drives", rows) for disk, rows in arrays]
     notes = ["Spread: (greatest - least) / median. MB/s of sequential workloads, IOPS of random ones."]
     return Table("Drive by drive", head, groups, notes)
 
