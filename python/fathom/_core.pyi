@@ -254,15 +254,13 @@ class OpResult:
     censored_response_bins: list[tuple[int, int, int]]
 
 @final
-class OpBins:
+class PartBins:
     op: str
-    service_bins: list[tuple[int, int, int]]
-    response_bins: list[tuple[int, int, int]]
-
-@final
-class Batch:
-    ops: list[OpBins]
-    streams: dict[str, list[OpBins]]
+    latency: str
+    part: bytes
+    low_ns: bytes
+    high_ns: bytes
+    count: bytes
 
 @final
 class OpHalfWidths:
@@ -333,13 +331,14 @@ class Recording:
     counters: dict[str, float]
     utilisation: list[Utilisation]
     residence_us: dict[str, float]
-    batches: list[Batch]
+    parts: int
     half_widths: HalfWidths | None
     errno: dict[int, int]
     setup: dict[str, str]
     gpu: Gpu | None
     remarks: list[str]
     notes: list[str]
+    def part_bins(self, stream: str | None = None) -> list[PartBins]: ...
     def limit(self) -> Limit | None: ...
     def __init__(self) -> None: ...
     def plus(self, interval: Interval) -> Recording: ...

@@ -146,7 +146,8 @@ class Noise:
         """A window of blocks of seconds, with figures and intervals as a run has them."""
         starts = random.integers(0, len(self.n), WINDOW_S // BLOCK_S)
         places = ((starts[:, None] + np.arange(BLOCK_S)) % len(self.n)).ravel().tolist()
-        parts = Parts.of((at, *one) for at, place in enumerate(places) for one in self.seconds[place])
+        bins = [(at, *one) for at, place in enumerate(places) for one in self.seconds[place]]
+        parts = Parts(*np.array(bins, dtype=np.int64).T)
         whole = Histogram.of(parts.low_ns, parts.high_ns, parts.count)
         figures: dict[str, float | None] = {"iops": float(self.n[places].mean()), **percentiles_us(whole)}
         key = ("read", "service")

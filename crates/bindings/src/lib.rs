@@ -35,7 +35,7 @@ mod _core {
     use super::requests::requests;
     #[pymodule_export]
     use super::results::{
-        Batch, Gpu, HalfWidths, Interval, Limit, OpBins, OpHalfWidths, OpResult, Recording,
+        Gpu, HalfWidths, Interval, Limit, OpHalfWidths, OpResult, PartBins, Recording,
         Utilisation, describe_errno,
     };
     #[pymodule_export]

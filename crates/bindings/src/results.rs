@@ -9,6 +9,6 @@ mod wire;
 
 pub use self::half_widths::{HalfWidths, OpHalfWidths};
 pub use self::interval::Interval;
-pub use self::latency::{Batch, OpBins, OpResult};
+pub use self::latency::{OpResult, PartBins};
 pub use self::recording::{Recording, describe_errno};
 pub use self::resources::{Gpu, Limit, Utilisation};

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from fathom._core import OpBins, OpResult
+from fathom._core import OpResult
 from fathom.runs.spool import Row, Spool
 
 BIN_COLUMNS = ("low_ns", "high_ns", "count")
@@ -19,9 +19,7 @@ def add_censored(spool: Spool, common: Row, index: int | None, ops: Sequence[OpR
             spool.add_rows(of_bins, rows, CENSORED_COLUMNS)
 
 
-def add_latency(
-    spool: Spool, common: Row, index: int | None, ops: Iterable[OpResult] | Iterable[OpBins]
-) -> None:
+def add_latency(spool: Spool, common: Row, index: int | None, ops: Iterable[OpResult]) -> None:
     """Adds the histograms of a second, or those of the whole step (`index` None)."""
     for op in ops:
         for of_bins, bins in latency_of(common, index, op):
@@ -29,14 +27,14 @@ def add_latency(
 
 
 def latency_of(
-    common: Row, index: int | None, op: OpResult | OpBins
+    common: Row, index: int | None, op: OpResult
 ) -> Iterable[tuple[Row, list[tuple[int, int, int]]]]:
     """Yields for each recorded latency the columns that its bins share, and the bins."""
     for kind, bins in bins_of(op):
         yield common | {"op": op.op, "latency": kind, "index": index}, bins
 
 
-def bins_of(op: OpResult | OpBins) -> Iterable[tuple[str, list[tuple[int, int, int]]]]:
+def bins_of(op: OpResult) -> Iterable[tuple[str, list[tuple[int, int, int]]]]:
     """Returns the occupied bins of each recorded latency."""
     found = (("service", op.service_bins), ("response", op.response_bins))
     return [(kind, bins) for kind, bins in found if bins]

@@ -40,13 +40,16 @@ def finish_renames(run: Path, run_id: str) -> None:
     sync_directory(steps)
 
 
-def move_in(building: Path, final: Path) -> None:
-    """Puts a step's folder in its place. An earlier attempt is there until the new one is."""
+def move_in(building: Path, final: Path, *, durable: bool = True) -> None:
+    """Puts a step's folder in its place, and waits for the disk if `durable`. An earlier attempt is there until the
+    new one is.
+    """
     old = final.with_name(f".{final.name}.old")
     if final.exists():
         final.rename(old)
     building.rename(final)
-    sync_directory(final.parent)
+    if durable:
+        sync_directory(final.parent)
     if old.exists():
         shutil.rmtree(old)
 

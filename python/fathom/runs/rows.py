@@ -127,12 +127,12 @@ class StepRows:
             return
         for op in recording.ops:
             self.points.append(self._point(recording, op, method, steady))
-        self._load.keep(recording.ops, [batch.ops for batch in recording.batches])
+        self._load.keep(recording.ops, recording.parts, recording.part_bins())
         for name, job in self.step.job.streams.items():
             own = recording.streams.get(name, [])
             for op in own:
                 self.streams.append(self._stream(recording, name, job, op))
-            self._streams[name].keep(own, [batch.streams.get(name, []) for batch in recording.batches])
+            self._streams[name].keep(own, recording.parts, recording.part_bins(name))
         for name, phases in self._phases.items():
             own = recording.streams.get(name, []) if name else recording.ops
             self.phases += phases.rows(self._common() | {"stream": name}, own, recording.window_s)

@@ -84,12 +84,12 @@ class RunStore:
             self.document.save(self.path)
 
     def log_event(self, event: str, key: StepKey | None = None, **fields: object) -> None:
-        """Appends one durable line: event, target and time."""
+        """Appends one line: event, target and time. It is durable unless a twin's step can be simulated again."""
         line: dict[str, object] = {"time": _now(), "event": event}
         if key is not None:
             line |= {"target": self.document.targets[key.target].name, "step": key.name}
         with self._lock, write_errors_named(self.path):
-            append_event(self.path, line | fields)
+            append_event(self.path, line | fields, durable=not self._repeatable(key))
 
     def live_path(self, key: StepKey) -> Path:
         """Returns the running step's live log. The log of an earlier attempt is kept under a number."""
@@ -108,18 +108,26 @@ class RunStore:
     def finish_step(
         self, key: StepKey, rows: Mapping[str, Sequence[Row] | Spool], outcome: StepOutcome
     ) -> None:
-        """Writes a step's tables, all or nothing, then drops its live log."""
+        """Writes a step's tables, all or nothing, then drops its live log.
+
+        It waits for the disk, except for a twin's step: a power cut may damage that, and `resume` simulates it again.
+        """
+        durable = not self._repeatable(key)
         final = self.path / STEPS / key.folder
         building = final.with_name(f".{key.folder}.new")
         with write_errors_named(self.path):
             building.mkdir()
             for name, schema in TABLES.items():
                 write_rows(building / f"{name}.parquet", rows.get(name, ()), schema)
-            sync_files(sorted(building.glob("*.parquet")))
-            write_record(building, self.document.id, key.folder, outcome)
-            move_in(building, final)
+            if durable:
+                sync_files(sorted(building.glob("*.parquet")))
+            write_record(building, self.document.id, key.folder, outcome, durable=durable)
+            move_in(building, final, durable=durable)
             live_log(final).unlink(missing_ok=True)
         self._say_end(key, outcome)
+
+    def _repeatable(self, key: StepKey | None) -> bool:
+        return key is not None and self.document.targets[key.target].kind == "twin"
 
     def _say_end(self, key: StepKey, outcome: StepOutcome) -> None:
         self.log_event(

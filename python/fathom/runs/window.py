@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import cast
 
-from fathom._core import OpBins, OpHalfWidths, OpResult
+from fathom._core import OpHalfWidths, OpResult, PartBins
 from fathom.columns.schema import TABLES
 from fathom.runs.bins import add_censored, add_latency, bins_of, censored_bins_of
 from fathom.runs.seconds import absent
@@ -28,7 +28,7 @@ class Window:
 
     def __init__(self, target: str, *, each_second: bool, scratch: Path | None) -> None:
         self.latency = Spool(TABLES["latency"], scratch)
-        self._batches: dict[OpLatency, Parts] = {}
+        self._parts: dict[OpLatency, Parts] = {}
         self._target = target
         self._each_second = each_second
         self._seconds: dict[str, Seconds] = {}
@@ -54,22 +54,18 @@ class Window:
         """Adds the ages of I/O in flight at the end, to the last second or the whole step."""
         add_censored(self.latency, common, index, ops)
 
-    def keep(self, ops: Sequence[OpResult], batches: Sequence[Sequence[OpBins]]) -> None:
+    def keep(self, ops: Sequence[OpResult], parts: int, bins: Sequence[PartBins]) -> None:
         """Keeps the histograms of a window if enough equally long parts have their own to bound its percentiles. The
-        parts are the load generator's batches, else whole seconds.
+        parts are the load generator's, with their `bins`; where it has none, they are whole seconds.
         """
-        bins: dict[OpLatency, list[tuple[int, int, int, int]]] = {}
-        for index, batch in enumerate(batches):
-            for op in batch:
-                for kind, own in bins_of(op):
-                    bins.setdefault((op.op, kind), []).extend((index, *one) for one in own)
         for op in ops:
-            parts = len(batches) or (len(self._seconds_of(op)) if self._each_second else 0)
-            if op.n and parts >= LEAST_SAMPLES:
+            known = parts or (len(self._seconds_of(op)) if self._each_second else 0)
+            if op.n and known >= LEAST_SAMPLES:
                 late = dict(censored_bins_of(op))
                 for kind, own in bins_of(op):
                     self._whole[op.op, kind] = Histogram.of(*zip(*own, *late.get(kind, ()), strict=True))
-        self._batches = {key: Parts.of(bins[key]) for key in self._whole if key in bins}
+        columns = {(one.op, one.latency): (one.part, one.low_ns, one.high_ns, one.count) for one in bins}
+        self._parts = {key: Parts.of_columns(*columns[key]) for key in self._whole if key in columns}
 
     def bounds(self, op: OpResult, window_s: float, known: OpHalfWidths | None) -> Row:
         """Returns 95 % intervals of an operation's rate and mean latencies.
@@ -103,7 +99,7 @@ class Window:
         if not self._whole:
             return
         seconds = (Parts.of_table(table, self._target, self._whole) for table in self.latency.tables())
-        found = intervals_us([self._batches] if self._batches else seconds, self._whole)
+        found = intervals_us([self._parts] if self._parts else seconds, self._whole)
         for row in rows:
             for kind, prefix in PREFIXES.items():
                 for name, pair in found.get((str(row["op"]), kind), {}).items():

@@ -190,12 +190,9 @@ class Parts:
     count: NDArray[np.int64]
 
     @classmethod
-    def of(cls, bins: Iterable[tuple[int, int, int, int]]) -> "Parts":
-        """Returns parts from (part, low, high, count), one at least."""
-        index, low_ns, high_ns, count = (
-            np.asarray(column).astype(np.int64) for column in zip(*bins, strict=True)
-        )
-        return cls(index, low_ns, high_ns, count)
+    def of_columns(cls, index: bytes, low_ns: bytes, high_ns: bytes, count: bytes) -> "Parts":
+        """Returns parts from columns of 64-bit integers."""
+        return cls(*(np.frombuffer(column, dtype=np.int64) for column in (index, low_ns, high_ns, count)))
 
     @classmethod
     def of_table(cls, table: pa.Table, target: str, keys: Iterable[OpLatency]) -> "dict[OpLatency, Parts]":

@@ -113,40 +113,60 @@ impl OpResult {
     }
 }
 
-/// Latencies of one operation in a part of a window, as those of an `OpResult`.
+/// The occupied bins of one latency in equally long parts of a window, in order of time. Each column has one 64-bit
+/// integer a bin, in the machine's byte order: as Python objects, a window's bins would cost more than its simulation.
 #[pyclass(frozen, get_all, module = "fathom._core")]
-#[derive(Clone)]
-pub struct OpBins {
+pub struct PartBins {
     op: &'static str,
-    service_bins: Vec<(u64, u64, u64)>,
-    response_bins: Vec<(u64, u64, u64)>,
+    /// `service` or `response`.
+    latency: &'static str,
+    part: Vec<u8>,
+    low_ns: Vec<u8>,
+    high_ns: Vec<u8>,
+    count: Vec<u8>,
 }
 
-/// One of equally long parts of a window.
-#[pyclass(frozen, get_all, module = "fathom._core")]
-pub struct Batch {
-    ops: Vec<OpBins>,
-    streams: BTreeMap<String, Vec<OpBins>>,
-}
-
-impl From<&recording::Batch> for Batch {
-    fn from(batch: &recording::Batch) -> Self {
-        let of_ops = |ops: &BTreeMap<Op, recording::OpBins>| {
-            let each = ops.iter().map(|(op, latency)| OpBins {
-                op: op.name(),
-                service_bins: bins(latency.service.as_slice()),
-                response_bins: bins(latency.response.as_slice()),
-            });
-            each.collect::<Vec<_>>()
-        };
-        let streams = batch.streams.iter();
+impl PartBins {
+    fn new(op: Op, latency: &'static str) -> Self {
+        let op = op.name();
+        let (part, low_ns, high_ns, count) = Default::default();
         Self {
-            ops: of_ops(&batch.ops),
-            streams: streams
-                .map(|(name, ops)| (name.clone(), of_ops(ops)))
-                .collect(),
+            op,
+            latency,
+            part,
+            low_ns,
+            high_ns,
+            count,
         }
     }
+
+    fn add(&mut self, part: u64, occupied: &[(u16, u64)]) {
+        for (low_ns, high_ns, count) in bins(occupied) {
+            self.part.extend(part.to_ne_bytes());
+            self.low_ns.extend(low_ns.to_ne_bytes());
+            self.high_ns.extend(high_ns.to_ne_bytes());
+            self.count.extend(count.to_ne_bytes());
+        }
+    }
+}
+
+/// Returns the bins of each operation's latencies, as far as any are occupied: those of a stream, or of all I/O.
+pub(super) fn part_bins(batches: &[recording::Batch], stream: Option<&str>) -> Vec<PartBins> {
+    let mut found: BTreeMap<Op, [PartBins; 2]> = BTreeMap::new();
+    for (part, batch) in (0..).zip(batches) {
+        let ops = match stream {
+            Some(name) => batch.streams.get(name),
+            None => Some(&batch.ops),
+        };
+        for (&op, own) in ops.into_iter().flatten() {
+            let kinds = || ["service", "response"].map(|latency| PartBins::new(op, latency));
+            let [service, response] = found.entry(op).or_insert_with(kinds);
+            service.add(part, own.service.as_slice());
+            response.add(part, own.response.as_slice());
+        }
+    }
+    let each = found.into_values().flatten();
+    each.filter(|one| !one.part.is_empty()).collect()
 }
 
 /// Returns the results of every operation about which something is known.

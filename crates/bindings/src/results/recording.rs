@@ -6,7 +6,7 @@ use pyo3::{exceptions::PyValueError, prelude::*};
 
 use super::half_widths::HalfWidths;
 use super::interval::Interval;
-use super::latency::{Batch, OpResult, op_results, stream_results};
+use super::latency::{OpResult, PartBins, op_results, part_bins, stream_results};
 use super::resources::{Gpu, Limit, Utilisation, counter_map, residence_us, utilisation_rows};
 use super::wire::{cannot_be_counts, from_bytes, to_bytes};
 
@@ -125,10 +125,16 @@ impl Recording {
     fn residence_us(&self) -> BTreeMap<String, f64> {
         residence_us(&self.inner.residence)
     }
-    /// Latencies in equal parts of the window, in order of time; empty where nobody watched, or it has seconds enough.
+    /// The number of equally long parts of the window whose latencies `part_bins` has; 0 where nobody watched, or it
+    /// has seconds enough.
     #[getter]
-    fn batches(&self) -> Vec<Batch> {
-        self.inner.batches.iter().map(Batch::from).collect()
+    fn parts(&self) -> usize {
+        self.inner.batches.len()
+    }
+    /// Latencies in those parts, of a stream or of all I/O.
+    #[pyo3(signature = (stream=None))]
+    fn part_bins(&self, stream: Option<&str>) -> Vec<PartBins> {
+        part_bins(&self.inner.batches, stream)
     }
     /// None where nobody watched.
     #[getter]
