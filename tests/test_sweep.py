@@ -1,6 +1,7 @@
 """Sweeps: what is set reaches the twin and the job, finished points are kept, failures are named."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -112,6 +113,24 @@ def test_tables_and_page_are_written_and_agree(tmp_path: Path, workers: Executor
     assert "What if" in page
     assert "4 KiB random read" in page
     assert ">r, read" not in page
+
+
+def test_a_page_shows_the_measured_steps_before_those_that_warm_up(tmp_path: Path, workers: Executor) -> None:
+    warm_up = METHOD.replace('name = "fill"\nkind = "fill"', 'name = "warm"\nworkload = "warm-up"')
+    method = parse_method(warm_up, "tiny.toml")
+    axes = [parse_axis("dies=16,64"), parse_axis("program_us=600,2000")]
+    asked = Sweep(method, (DRIVE,), axes, combinations(axes, method, (DRIVE,)), 1, quick=False)
+    outcomes, _ = simulated(asked, tmp_path, workers)
+    page = write_page(asked, tmp_path, gather(axes, outcomes), outcomes).read_text()
+    [sentence] = re.findall(r'<h1 class="sentence">(.*?)</h1>', page)
+    assert sentence.startswith("Over program_us: 4 KiB random read x")
+    panels = re.findall(r'data-chart="sweep-\d+"[^>]* aria-label="([^"]+)"', page)
+    assert [panel.partition(" over ")[0] for panel in panels] == [
+        "IOPS of 4 KiB random read",
+        "MB/s of warm-up",
+    ]
+    rows = re.findall(r"<td[^>]*>(4 KiB random read|warm-up)<", page)
+    assert rows == sorted(rows)
 
 
 def test_a_page_is_drawn_over_a_setting_with_several_values(tmp_path: Path, workers: Executor) -> None:

@@ -69,6 +69,12 @@ def test_the_page_of_a_device_has_every_parameter_result_and_source(served: Serv
     assert f'href="/catalog/systems/{device.twin.bench}"' in text
 
 
+def test_a_command_in_a_fact_is_shown_as_code(served: Served) -> None:
+    text = served.ask(f"/catalog/devices/{SN861}").text
+    assert f"<code>fathom validate {SN861}</code>" in text
+    assert "`" not in text
+
+
 def test_a_system_has_the_sources_of_its_product_and_leads_to_its_figures(
     served: Served, catalogue: str
 ) -> None:

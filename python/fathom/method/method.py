@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 StepKind = Literal["purge", "fill", "idle", "precondition", "measure", "point"]
+WARM_UP = "warm-up"
+"""The workload of measured steps that only bring a target into the state in which others measure it."""
 AGAINST_ITS_DRIVE = ("added-latency",)
 """Methods that measure a system against its own drive."""
 
@@ -122,6 +124,11 @@ class Step:
     round: Round | None = None
     targets: tuple[str, ...] = ()
     only_files: bool = False
+
+    @property
+    def prepares(self) -> bool:
+        """Whether the step only makes a target ready for others: its figures are not for reading."""
+        return self.kind not in ("measure", "point") or self.workload == WARM_UP
 
     def runs_on(self, target: Target) -> bool:
         """Returns whether the step runs on the target."""

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from enum import StrEnum
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.utils import htmlsafe_json_dumps
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from fathom.output.output_file import check_output, write_output
 from fathom.report import sections, style
@@ -31,6 +32,8 @@ SCRIPTS = ("charts.js", "controls.js", "save.js", "paper.js")
 MOST_SOURCES = 3
 SHORT = ("notes", "provenance")
 """Sections of the short edition, behind the opening."""
+CODE = re.compile(r"`([^`]+)`")
+"""Code in text."""
 
 
 class Edition(StrEnum):
@@ -273,9 +276,14 @@ def unbroken(value: object) -> object:
     return style.with_micro(value).replace(" %", "\N{NO-BREAK SPACE}%").replace("± ", "±\N{NO-BREAK SPACE}")
 
 
+def coded(text: str) -> Markup:
+    """Returns text, escaped and `unbroken`, with its parts in backticks as code."""
+    return Markup(CODE.sub(r"<code>\1</code>", str(escape(unbroken(text)))))
+
+
 def templates_of(package: str, finalize: Callable[[object], object] | None = None) -> Environment:
     """Returns the templates of a package's pages; `finalize` changes what is put into them."""
-    return Environment(
+    environment = Environment(
         loader=PackageLoader(package),
         autoescape=True,
         undefined=StrictUndefined,
@@ -283,6 +291,8 @@ def templates_of(package: str, finalize: Callable[[object], object] | None = Non
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["coded"] = coded
+    return environment
 
 
 @cache

@@ -15,7 +15,7 @@ from fathom.serve.pages import run_address, show
 from fathom.serve.settings import Settings
 from fathom.serve.starts import Starts
 
-KILLED = "This run was killed: no process writes it. `fathom resume` continues it."
+KILLED = "This run was killed: no process writes it. The command fathom resume continues it."
 
 
 def add_live(app: FastAPI, settings: Settings, starts: Starts) -> None:

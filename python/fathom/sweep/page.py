@@ -34,9 +34,10 @@ Rows = Sequence[dict[str, object]]
 def write_page(sweep: Sweep, folder: Path, table: pa.Table, outcomes: Sequence[Outcome]) -> Path:
     """Writes `report.html` into the folder and returns it."""
     failed = [f"{plain(one.combination.label)}: {plain(one.error)}" for one in outcomes if one.error]
-    rows = _table(sweep, table)
+    figures = _in_order(sweep, table)
+    rows = _table(sweep, table, figures)
     x = _across(sweep.axes, table)
-    drawn = _figure(sweep, x, table.to_pylist(), rows) if x and table.num_rows else rows
+    drawn = _figure(sweep, x, figures, rows) if x and figures else rows
     blocks = [*([Points([f"Failed: {text}" for text in failed])] if failed else []), drawn]
     header = {
         "letter": "",
@@ -55,14 +56,22 @@ def write_page(sweep: Sweep, folder: Path, table: pa.Table, outcomes: Sequence[O
     title = f"{plain(sweep.method.title)}: a sweep"
     quick = ["every point is a quick run"] if sweep.quick else []
     path = folder / REPORT
-    key = (
-        KeyFigure(_sentence(sweep, x, table.to_pylist()), drawn) if isinstance(drawn, Figure) and x else None
-    )
+    key = KeyFigure(_sentence(sweep, x, figures), drawn) if isinstance(drawn, Figure) and x else None
     rest = blocks[:-1] if key else blocks
     opening, folded = opened([Section("sweep", "What if", [*rest, rows] if key else rest, key_figure=key)])
     html = page(title, [header], folded, quick, opening=opening)
     write_output(path, html.encode(), of_a_run=True)
     return path
+
+
+def _in_order(sweep: Sweep, table: pa.Table) -> Rows:
+    """Returns the rows of measured steps, then those of steps that only prepare."""
+    preparing = _preparing(sweep)
+    return sorted(table.to_pylist(), key=lambda row: row["step"] in preparing)
+
+
+def _preparing(sweep: Sweep) -> set[str]:
+    return {step.name for step in sweep.method.steps if step.prepares}
 
 
 def _across(axes: Sequence[Axis], table: pa.Table) -> Axis | None:
@@ -74,10 +83,12 @@ def _across(axes: Sequence[Axis], table: pa.Table) -> Axis | None:
 
 
 def _sentence(sweep: Sweep, x: Axis, rows: Rows) -> str:
-    """Returns what changes most from one end of the axis to the other, and whether the rest does."""
-    steps = _steps(sweep)
+    """Returns which measured step changes most from one end of the axis to the other, and whether the rest does."""
+    steps, preparing = _steps(sweep), _preparing(sweep)
     ratios: list[tuple[float, str]] = []
     for (step, _), own in _panels(rows).items():
+        if step in preparing:
+            continue
         figure = _headline(own)
         points = sorted((float(str(row[x.column])), float(str(row[figure]))) for row in own if row[figure])
         if len(points) > 1 and points[0][1] > 0 and points[-1][1] > 0:
@@ -98,7 +109,7 @@ def _steps(sweep: Sweep) -> Steps:
     return {str(step["name"]): step for step in steps}
 
 
-def _table(sweep: Sweep, table: pa.Table) -> Table:
+def _table(sweep: Sweep, table: pa.Table, figures: Rows) -> Table:
     names, steps = headings(sweep.axes, table), _steps(sweep)
     head = [Item(plain(FIGURES.get(name, name))) for name in names[1:]]
 
@@ -107,14 +118,14 @@ def _table(sweep: Sweep, table: pa.Table) -> Table:
 
     rows = [
         Row(Item(shown(names[0], row[names[0]])), [cell(name, row[name]) for name in names[1:]])
-        for row in table.to_pylist()
+        for row in figures
     ]
     return Table(plain(names[0]), head, [Group("", rows)], ["Each row is a run of its own, under points/."])
 
 
 def _figure(sweep: Sweep, x: Axis, rows: Rows, table: Table) -> Figure:
-    """Returns a panel for each step, and for each of its operations where it has several, in the order of the
-    method.
+    """Returns a panel for each step, and for each of its operations where it has several, in the order of
+    the rows.
     """
     steps, panels = _steps(sweep), list(_panels(rows).items())[:MOST_PANELS]
     counts = Counter(step for step, _ in _panels(rows))

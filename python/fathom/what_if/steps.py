@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
 OF_DRIVES, OF_SYSTEMS = "what-if", "what-if-system"
 """The methods: of single SSDs, and of systems."""
-WARM_UP = "warm-up"
-"""The workload of the step that is not for reading."""
 SEED = 1
 """The seed of a run that names none. A drive that is alone in its run has it too."""
 
@@ -35,7 +33,7 @@ def of_systems() -> Method:
 def _step(number: int, step: Step) -> "dict[str, JsonValue]":
     return {
         "name": step.name,
-        "measured": step.workload != WARM_UP,
+        "measured": not step.prepares,
         "depth": step.job.threads * step.job.iodepth,
         "seed": str(step_seed(SEED, number)),
         "job": document_of(step.job),
