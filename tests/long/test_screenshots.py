@@ -56,6 +56,7 @@ SERVED = {
     "serve-start": "/start",
     "serve-catalogue": "/catalog",
     "serve-drive": "/catalog/devices/wd-ultrastar-dc-sn861-7.68tb",
+    "serve-what-if": "/catalog/devices/samsung-pm9a3-7.68tb/what-if",
     "serve-about": f"/runs/{FIRST}/about",
     "serve-report": f"/runs/{FIRST}",
     "serve-compare": f"/compare?run={FIRST}&run={SECOND}",

@@ -84,9 +84,27 @@ def test_a_system_has_the_sources_of_its_product_and_leads_to_its_figures(
     assert "Published results on" in served.ask(published).text
 
 
+def test_what_can_be_played_with_leads_to_its_page_and_what_cannot_has_none(served: Served) -> None:
+    played = set()
+    for name in device_names():
+        page = f"/catalog/devices/{name}/what-if"
+        is_linked = f'href="{page}"' in served.ask(f"/catalog/devices/{name}").text
+        answer = served.ask(page)
+        assert answer.status == (200 if is_linked else 400), name
+        if is_linked:
+            played.add(name)
+            assert f'href="/catalog/devices/{name}"' in answer.text
+            assert "'wasm-unsafe-eval'" in answer.text
+    assert {SN861, "atto-xstreamcore-9400", "weka-6x-micron-6500-ion"} <= played
+    assert played.isdisjoint({"wd-ultrastar-dc-zn540-1tb", "seagate-exos-x24-24tb"})
+
+
 @pytest.mark.parametrize(
     "path",
     [
+        "/catalog/devices/no-such/what-if",
+        f"/catalog/devices/{SN861}%3Fslice_denominator=1/what-if",
+        f"/catalog/published/{SN861}/what-if",
         "/catalog/devices/no-such",
         "/catalog/devices/..%2f..%2fetc%2fpasswd",
         "/catalog/devices/%00",
@@ -121,5 +139,6 @@ def test_entries_of_the_users_are_text_and_damaged_ones_say_why(
     assert "&lt;script&gt;alert(1)" in text
     assert "broken.toml" in row_of(text, "/catalog/devices/broken")
     assert "<script>alert" not in served.ask("/catalog/devices/mine").text
+    assert "<script>alert" not in served.ask("/catalog/devices/mine/what-if").text
     assert served.ask("/catalog/devices/broken").status == 400
     assert served.ask("/start").status == 200

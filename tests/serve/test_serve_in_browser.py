@@ -10,6 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from fathom.runs.live import write_live
 from fathom.serve.settings import settings_of
 from live_runs import end, going, live_run
+from playing import MOST_MS, move, settled
 from serve_client import Served, serving
 from synthetic import Visit
 
@@ -72,6 +73,34 @@ def test_a_report_is_reached_from_the_list_by_keyboard_and_leads_back(
     seen.page.get_by_role("link", name="All runs").click()
     seen.page.wait_for_url(f"{served.url}/", timeout=PATIENCE_MS)
     assert seen.page.get_by_role("heading", level=1).inner_text().startswith("4 runs")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("name", ["wd-ultrastar-dc-sn861-7.68tb", "weka-6x-micron-7450-pro"])
+def test_a_twin_of_the_catalogue_is_played_with_in_the_page_and_nobody_is_asked(
+    served: Served, visit: Callable[..., Visit], name: str, width: int, dark: bool
+) -> None:
+    seen = visit(f"{served.url}/catalog/devices/{name}", width=width, dark=dark)
+    seen.page.get_by_role("link", name="Play with its twin").click()
+    before = settled(seen.page)
+    asked = len(seen.requests)
+    seen.page.context.set_offline(True)
+    move(seen.page, mix=0)
+    after = settled(seen.page)
+    seen.page.context.set_offline(False)
+    assert [op["op"] for point in after for op in point["ops"]] == ["write"] * len(before)
+    assert [url for url in seen.requests[asked:] if not url.startswith("blob:")] == []
+    found = Axe().run(seen.page)
+    assert found.violations_count == 0, found.generate_report()
+    assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+    curve = seen.page.locator("#curve").bounding_box()
+    assert curve is not None
+    assert curve["y"] + curve["height"] <= 900
+    assert_stays_here(seen, served)
+    assert seen.complaints == []
+    seen.page.get_by_role("navigation").get_by_role("link").nth(2).click()
+    seen.page.wait_for_url(f"{served.url}/catalog/devices/{name}", timeout=MOST_MS)
 
 
 @pytest.fixture

@@ -35,6 +35,7 @@ from fathom.catalog.sheet import (
 )
 from fathom.output.text import without_document
 from fathom.report.style import plain, with_micro
+from fathom.what_if.played import can_be_played
 
 SHOWN: tuple[Kind, ...] = ("devices", "systems", "published")
 """The kinds of entries that have a page; methods are on the page that starts them."""
@@ -90,13 +91,16 @@ class Group:
 
 @dataclass(frozen=True)
 class EntryView:
-    """All there is about an entry. `twin` is its name where it can be simulated."""
+    """All there is about an entry. `twin` is its name where it can be simulated, `playable` whether it has a page to
+    play with.
+    """
 
     label: str
     facts: Mapping[str, str]
     sheets: Sequence[Sheet]
     sources: Sequence[str]
     twin: str | None = None
+    playable: bool = False
     more: Sequence[tuple[str, Kind, str]] = ()
     """Entries that it leads to: words, kind, name."""
 
@@ -230,6 +234,7 @@ def _device_view(device: Device) -> EntryView:
         sheets,
         [plain(source) for source in notes.sources],
         device.name if device.twin else None,
+        can_be_played(device),
         more,
     )
 

@@ -51,6 +51,11 @@ def run_address(name: str, page: str = "") -> str:
     return f"/runs/{quote(name, safe='')}{page}"
 
 
+def entry_address(kind: str, name: str, page: str = "") -> str:
+    """Returns the address of a page of an entry of the catalogue."""
+    return f"/catalog/{kind}/{quote(name, safe='')}{page}"
+
+
 @cache
 def stylesheet() -> str:
     """Returns the style sheet of the server's pages: that of reports, and what only servers have."""
@@ -75,5 +80,6 @@ def _templates() -> "Environment":
         "plain": style.plain,
         "printed": lambda text: "\n".join(map(style.plain, text.splitlines())),
         "run_address": run_address,
+        "entry_address": entry_address,
     }
     return environment

@@ -3,6 +3,7 @@ nothing.
 """
 
 import shlex
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
@@ -33,9 +34,12 @@ def write_page(target: str, out: Path) -> Path:
     return out
 
 
-def render(target: str) -> str:
-    """Returns the page as text. Raises UsageError as `write_page`."""
-    return filled(target, asset("vendor", "echarts.common.min.js"), twin.in_page())
+def render(target: str, site: Sequence[tuple[str, str]] = ()) -> str:
+    """Returns the page as text; `site` are the names and addresses of other pages, where a server shows this one.
+
+    Raises UsageError as `write_page`.
+    """
+    return filled(target, asset("vendor", "echarts.common.min.js"), twin.in_page(), site)
 
 
 def script_hashes() -> list[str]:
@@ -48,8 +52,10 @@ def title_of(target: str) -> str:
     return style.plain(_label(target.removeprefix(PREFIX)))
 
 
-def filled(target: str, echarts: str, packed: str) -> str:
-    """Returns the page with the text of the library that draws, and of the packed twin. Raises as `render`."""
+def filled(target: str, echarts: str, packed: str, site: Sequence[tuple[str, str]] = ()) -> str:
+    """Returns the page with the text of the library that draws, and of the packed twin. `site` and errors are those of
+    `render`.
+    """
     one = played(target)
     command = {"command": f"fathom sweep {one.method.name} {shlex.quote(target)}"}
     return (
@@ -57,6 +63,7 @@ def filled(target: str, echarts: str, packed: str) -> str:
         .get_template("what-if.html.jinja")
         .render(
             title=title_of(target),
+            site=site,
             noun=one.noun,
             in_flight=one.in_flight,
             method=one.method.name,

@@ -13,7 +13,7 @@ from fathom.catalog.settings import MARK
 from fathom.errors import UsageError
 from fathom.method.method import Method
 from fathom.what_if import ssd_sliders, system_sliders
-from fathom.what_if.choice import Parameters, Slider
+from fathom.what_if.choice import Parameters, Slider, can_be
 from fathom.what_if.steps import SEED, of_drives, of_systems, steps
 
 if TYPE_CHECKING:
@@ -25,6 +25,10 @@ IN_FLIGHT = {"fabric": "in flight per host", "cluster": "in flight per client"}
 """What a point of the curve has, by the kind of a system; of others simply in flight."""
 LEVEL_OF_DRIVES, LEVEL_OF_SYSTEMS = 0.05, 0.08
 """The most that a rate of the methods' short windows was off that of windows ten times as long."""
+
+
+SETTLED: Parameters = {"settled_share": 1.0}
+"""What an SSD begins with at first."""
 
 
 @dataclass(frozen=True)
@@ -77,13 +81,25 @@ def played(target: str) -> Played:
     raise UsageError(f"{target}: only twins of single SSDs and of systems can be played with", ALONE)
 
 
+def can_be_played(device: Device) -> bool:
+    """Returns whether there is a page to play with a device of the catalogue: a single SSD that can begin settled, or a
+    system.
+    """
+    kind = device.twin.kind if device.twin else None
+    return kind in SYSTEM_KINDS or (kind == "ssd" and can_be(_of_ssd(device) | SETTLED))
+
+
 def _drive(target: str, device: Device) -> Played:
     method = of_drives()
-    given = device.twin_params_json(slice_bytes=method.slice_bytes)
-    parameters = cast("Parameters", json.loads(_core.ssd_parameters(given))) | {"kind": "ssd"}
-    _ensure(target, parameters | {"settled_share": 1.0})
+    parameters = _of_ssd(device)
+    _ensure(target, parameters | SETTLED)
     offered = ssd_sliders.sliders(parameters, steps(method))
     return Played(target, "drive", "in flight", parameters, 1, method, LEVEL_OF_DRIVES, offered)
+
+
+def _of_ssd(device: Device) -> Parameters:
+    given = device.twin_params_json(slice_bytes=of_drives().slice_bytes)
+    return cast("Parameters", json.loads(_core.ssd_parameters(given))) | {"kind": "ssd"}
 
 
 def _system(target: str, name: str, device: Device, kind: str) -> Played:
