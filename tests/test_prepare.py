@@ -80,6 +80,7 @@ def test_python_takes_what_the_command_takes() -> None:
     command = set(get_type_hints(commands.run)) - {"return", "method", "targets", "as_json"}
     elsewhere = {
         "repeats": "repeat_run",
+        "ensemble": "add_ensemble",
         "baseline": "write_report",
         "prices": "write_report",
         "size": "size_bytes",
@@ -90,7 +91,7 @@ def test_python_takes_what_the_command_takes() -> None:
     }
     assert command - elsewhere.keys() - of_a_trace <= RunOptions.__annotations__.keys()
     assert {"size_bytes", "replay"} <= RunOptions.__annotations__.keys()
-    assert {"repeat_run", "write_report"} <= set(fathom.__all__)
+    assert {"repeat_run", "write_report", "add_ensemble"} <= set(fathom.__all__)
 
 
 def test_repeats_have_seeds_of_their_own_and_name_the_first(tmp_path: Path) -> None:

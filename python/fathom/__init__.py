@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fathom.api import (
+        add_ensemble,
         compare_runs,
         export_results,
         import_results,
@@ -31,6 +32,7 @@ __all__ = [
     "Replay",
     "Run",
     "__version__",
+    "add_ensemble",
     "compare_runs",
     "export_results",
     "import_results",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from fathom import session
 from fathom.errors import UsageError
 from fathom.fitting.of_trace import method_of
-from fathom.fleet.initiators import initiator_of
+from fathom.fleet.initiators import initiator_of, workers_of
 from fathom.load.initiator import Initiator, ThisMachine
 from fathom.plan.plan import Plan, plan_of
 from fathom.plan.prepare import Words, prepare
@@ -230,6 +230,20 @@ def export_results(run: Run | str | Path, format: str) -> bytes:
     return export.export_results(opened, export.export_format_named(format))
 
 
+def add_ensemble(run: Run | str | Path, members: int, **options: Unpack[HostOptions]) -> Run:
+    """Simulates a run's method for members of its twins' ensembles, as `fathom run --ensemble` does; returns the run.
+
+    Its table `ensemble` has their rows. Raises FathomError for a twin without an ensemble, and for a run that has not
+    ended.
+    """
+    from fathom.sweep import members as of_ensemble
+
+    opened = run if isinstance(run, Run) else Run.open(run)
+    with workers_of(*_hosts(options)) as workers:
+        of_ensemble.add_ensemble(opened, members, workers, lambda label, done, total: None)
+    return Run(opened.path)
+
+
 def open_run(run: str | Path) -> Run:
     """Returns the run named by a path, an id, a unique part of an id, or `last`."""
     return Run.open(run)
@@ -247,8 +261,12 @@ class _Watched(SilentObserver):
 
 
 def _initiator(options: HostOptions) -> AbstractContextManager[Initiator]:
+    return initiator_of(*_hosts(options))
+
+
+def _hosts(options: HostOptions) -> tuple[Path | None, str, str | None, int | None]:
     hosts, shell = _path(options.get("hosts")), options.get("shell", "ssh")
-    return initiator_of(hosts, shell, options.get("ray"), options.get("local_hosts"))
+    return hosts, shell, options.get("ray"), options.get("local_hosts")
 
 
 def _options(

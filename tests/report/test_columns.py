@@ -28,6 +28,7 @@ FORMATS = {
     "points": "d434e9e0ca0d641e",
     "streams": "b046ead99e1a0fc7",
     "phases": "108789dfb7ed3fa9",
+    "ensemble": "0f45a08b1218dcbf",
     "intervals": "bb3eb7677e74f917",
     "latency": "25bed39d48f6d751",
     "telemetry": "66be38be2ab076a9",

@@ -35,8 +35,8 @@ mod _core {
     use super::requests::requests;
     #[pymodule_export]
     use super::results::{
-        Gpu, HalfWidths, Interval, Limit, OpHalfWidths, OpResult, PartBins, Recording,
-        Utilisation, describe_errno,
+        Gpu, HalfWidths, Interval, Limit, OpHalfWidths, OpResult, PartBins, Recording, Utilisation,
+        describe_errno,
     };
     #[pymodule_export]
     use super::start::{

@@ -14,6 +14,7 @@ from fathom.cli.option_groups import HostOptions, ReplayOptions
 from fathom.cli.options import (
     AsJson,
     Destroy,
+    Ensemble,
     MethodName,
     Out,
     Power,
@@ -33,7 +34,7 @@ from fathom.cli.options import (
 from fathom.cli.output import print_json, stderr, stdout
 from fathom.cli.replay import method_of
 from fathom.cli.supervise import outlive_terminal
-from fathom.fleet.initiators import initiator_of
+from fathom.fleet.initiators import initiator_of, workers_of
 
 if TYPE_CHECKING:
     from fathom.load.initiator import Initiator
@@ -57,6 +58,7 @@ def review(
     unknown_data: UnknownData = False,
     out: Out = None,
     power: Power = None,
+    ensemble: Ensemble = None,
     as_json: AsJson = False,
 ) -> None:
     """Review targets side by side and write one report."""
@@ -66,7 +68,10 @@ def review(
     method, initiator = review_method(full=full), ThisMachine()
     chosen = review_targets(method, targets or [], out, size_bytes(size), initiator)
     options = _options(seed, destroy, out, power, initiator, unknown_data=unknown_data)
-    _conclude(_repeat(method, chosen, options, repeats), as_json)
+    _check_ensemble(chosen, ensemble)
+    finished = _repeat(method, chosen, options, repeats)
+    _add_ensemble(finished[0], ensemble, HostOptions())
+    _conclude(finished, as_json)
 
 
 def run(
@@ -83,6 +88,7 @@ def run(
     power_state: PowerState = None,
     out: Out = None,
     power: Power = None,
+    ensemble: Ensemble = None,
     *,
     hosts: HostOptions,
     baseline: Annotated[
@@ -105,7 +111,9 @@ def run(
             seed, destroy, out, power, initiator, purge, power_state, unknown_data=unknown_data
         )
         chosen = prepare(parsed, targets, initiator, size_bytes(size), together=together)
+        _check_ensemble(chosen, ensemble)
         finished = _repeat(parsed, chosen, options, repeats)
+    _add_ensemble(finished[0], ensemble, hosts)
     _conclude(finished, as_json, beside, listed)
 
 
@@ -184,6 +192,22 @@ def _repeat(method: "Method", targets: "Sequence[Target]", options: "Options", t
             print(f"repeat {number} of {times}", file=sys.stderr)
 
     return repeat_run(method, targets, options, times, begin, lambda own: _watched(targets, own))
+
+
+def _check_ensemble(targets: "Sequence[Target]", members: int | None) -> None:
+    if members is not None:
+        from fathom.sweep.members import check_ensemble
+
+        check_ensemble(targets, members)
+
+
+def _add_ensemble(run: "Run", members: int | None, hosts: HostOptions) -> None:
+    if members is not None:
+        from fathom.sweep.members import add_ensemble
+        from fathom.validation.terminal import TrialProgress
+
+        with workers_of(*hosts) as workers, TrialProgress(stderr()) as watch:
+            add_ensemble(run, members, workers, watch)
 
 
 @contextmanager

@@ -61,6 +61,15 @@ Repeats = Annotated[
         help="run it N times with different seeds and pool the results", metavar="N", min=1, max=100
     ),
 ]
+Ensemble = Annotated[
+    int | None,
+    typer.Option(
+        "--ensemble",
+        help="also simulate N members of each twin's ensemble: what its parameters leave open",
+        metavar="N",
+        min=1,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON document instead")]
 PriceList = Annotated[
     Path | None, typer.Option("--prices", help="a price list (default: a relative one)", metavar="FILE")

@@ -167,6 +167,9 @@ STEADY = Column(
 )
 WINDOW_S = Column("s", "length of the window", SUM, SAME, SUM, is_fact=True)
 N = Column("I/O", "I/Os in the window or the second", SUM, SUM, SUM, is_fact=True)
+MEMBER = Column(
+    "", "number of the parameter set in the ensemble of the twin's device, from 1", SAME, SAME, SAME, bits=32
+)
 PHASE = Column("", "0-based stretch of a replayed trace; null: all of it", SAME, SAME, SAME, bits=32)
 RECORDED_START_S = Column("s", "from the trace's first I/O, at its own speed", SAME, SAME, SAME)
 RECORDED_LENGTH_S = Column("s", "length at the trace's own speed", SAME, SAME, SAME)
@@ -372,6 +375,27 @@ class PhaseOfOp:
 
 
 @dataclass(frozen=True)
+class MemberOfOp:
+    """A row of ensemble: one (target, member, measured step, operation) of a twin with a member's parameters."""
+
+    target: Annotated[str, TARGET]
+    member: Annotated[int, MEMBER]
+    step: Annotated[str, STEP]
+    workload: Annotated[str, WORKLOAD]
+    op: Annotated[str, OP]
+    iops: Annotated[float | None, IOPS]
+    mbps: Annotated[float | None, MBPS]
+    mean_us: Annotated[float | None, MEAN_US]
+    p50_us: Percentile
+    p99_us: Percentile
+    p999_us: Percentile
+    waf: Annotated[float | None, WAF]
+    joules: Annotated[float | None, JOULES]
+    window_s: Annotated[float | None, WINDOW_S]
+    n: Annotated[int, N]
+
+
+@dataclass(frozen=True)
 class SecondOfOp:
     """A row of intervals: one (target, step, operation, second), every kind of step."""
 
@@ -429,15 +453,18 @@ ROWS: dict[str, type] = {
     "points": Point,
     "streams": Stream,
     "phases": PhaseOfOp,
+    "ensemble": MemberOfOp,
     "intervals": SecondOfOp,
     "latency": Bin,
     "telemetry": Reading,
 }
 TABLES = {name: schema_of(row) for name, row in ROWS.items()}
-POINTS, STREAMS, PHASES, INTERVALS, LATENCY, TELEMETRY = TABLES.values()
+POINTS, STREAMS, PHASES, ENSEMBLE, INTERVALS, LATENCY, TELEMETRY = TABLES.values()
 
 CSV_NAMES = [name for name, one in columns_of(Point).items() if not one.is_struct]
 """Columns of points that CSV has: a struct is beside a column with its words."""
 
-SPARSE = frozenset({"streams", "phases"})
+SPARSE = frozenset({"streams", "phases", "ensemble"})
 """Tables that a step has only where there are rows."""
+ADDED = frozenset({"ensemble"})
+"""Tables that a run is given after it has ended, if at all. Its steps have none of their rows."""

@@ -16,7 +16,7 @@ from pydantic import JsonValue
 from fathom._core import Job
 from fathom.analysis.interval_sums import COLUMNS, IntervalSums
 from fathom.analysis.stretches import coded
-from fathom.columns.schema import TABLES, PhaseOfOp, Point, Stream
+from fathom.columns.schema import TABLES, MemberOfOp, PhaseOfOp, Point, Stream
 from fathom.errors import FathomError
 from fathom.method.curve import Curve, CurveJson, is_point, parse_curve
 from fathom.method.job import job_of
@@ -162,6 +162,14 @@ class RunData:
         """Rows of the phases of replayed traces; empty in runs of earlier versions."""
         names = [field.name for field in fields(PhaseOfOp)]
         return [PhaseOfOp(**row) for row in self.run.table("phases").select(names).to_pylist()]
+
+    @cached_property
+    def ensemble(self) -> dict[tuple[str, str], list[list[MemberOfOp]]]:
+        """Rows of members of ensembles by (target, step): for each member its operations; empty where none ran."""
+        found: dict[tuple[str, str], dict[int, list[MemberOfOp]]] = {}
+        for row in (MemberOfOp(**row) for row in self.run.table("ensemble").to_pylist()):
+            found.setdefault((row.target, row.step), {}).setdefault(row.member, []).append(row)
+        return {key: list(own.values()) for key, own in found.items()}
 
     def written(self, target: str, kinds: Sequence[str] = ("measure",)) -> dict[str, Rows]:
         """Returns per step of those kinds in order: (start in s, bytes the host wrote, bytes the media took) of each

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fathom.columns.schema import TABLES
 from fathom.errors import FathomError, UsageError
-from fathom.runs.compact import compact
+from fathom.runs.compact import OF_STEPS, compact
 from fathom.runs.damage import Damage, Fault, Substitute, first_of_each_file
 from fathom.runs.document import FROM_A_COPY, RunDocument, Status
 from fathom.runs.files import write_errors_named
@@ -83,7 +83,7 @@ def repair(run: Path) -> list[str]:
         raise FathomError(found.error)
     damaged = {one.file for one in found.damage}
     lost = MANIFEST in damaged
-    names = [name for name in TABLES if lost or f"{name}.parquet" in damaged]
+    names = [name for name in OF_STEPS if lost or f"{name}.parquet" in damaged]
     if not names:
         return []
     document = RunDocument.load(run)

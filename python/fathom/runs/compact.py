@@ -7,12 +7,13 @@ from typing import Literal
 
 import pyarrow as pa
 
-from fathom.columns.schema import TABLES
+from fathom.columns.schema import ADDED, TABLES
 from fathom.runs.files import sync_directory, sync_files
 from fathom.runs.spool import Spool, Writer
 from fathom.runs.tables import Tables
 
 Row = Mapping[str, object]
+OF_STEPS = tuple(name for name in TABLES if name not in ADDED)
 ROW_GROUP_BYTES = 1 << 24
 """Memory of a row group. Rows with the long name of an array are large, so that a group holds few."""
 
@@ -30,8 +31,8 @@ def write_rows(path: Path, rows: Sequence[Row] | Spool, schema: pa.Schema) -> No
         write_table(path, chain([first], with_rows), schema, compression="lz4")
 
 
-def compact(run: Path, tables: Tables, names: Iterable[str] = tuple(TABLES)) -> None:
-    """Writes the run's own tables from those that `tables` reads."""
+def compact(run: Path, tables: Tables, names: Iterable[str] = OF_STEPS) -> None:
+    """Writes the run's own tables from those of its steps, which `tables` reads."""
     for name in names:
         temporary = run / f".{name}.parquet.new"
         write_table(temporary, tables.parts(name), TABLES[name])

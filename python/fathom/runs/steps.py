@@ -65,9 +65,7 @@ class StepRecord(BaseModel):
         return StepOutcome(self.status, self.steady, self.reason, self.window_s, self.written_bytes)
 
 
-def write_record(
-    folder: Path, run_id: str, name: str, outcome: StepOutcome, *, durable: bool = True
-) -> None:
+def write_record(folder: Path, run_id: str, name: str, outcome: StepOutcome, *, durable: bool = True) -> None:
     """Writes step.json of a folder that has all its tables; `name` is the folder's when it is finished."""
     sums = {path.name: FileSum.of(path).model_dump() for path in sorted(folder.glob("*.parquet"))}
     record = asdict(outcome) | {"of": f"{run_id}/{name}", "files": sums}

@@ -11,7 +11,7 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fathom.columns.schema import SPARSE, TABLES
+from fathom.columns.schema import ADDED, SPARSE, TABLES
 from fathom.runs.checksums import fault_of
 from fathom.runs.damage import Damage, DamagedFileError, Fault, Substitute, first_of_each_file
 from fathom.runs.document import RunDocument
@@ -111,12 +111,13 @@ class Tables:
         """Returns the run's own table in a list; empty where the steps must be read instead."""
         path = self._run / f"{name}.parquet"
         if self._source == "own":
-            return [path]
+            return [] if name in ADDED else [path]
         # Runs of earlier versions lack the tables of later ones.
         is_listed = self._manifest is not None and path.name in self._manifest.files
         if not self._has_own_tables or not (path.exists() or is_listed):
             return []
-        instead = Substitute.FROM_STEPS if step_folders(self._run) else Substitute.LEFT_OUT
+        in_steps = name not in ADDED and step_folders(self._run)
+        instead = Substitute.FROM_STEPS if in_steps else Substitute.LEFT_OUT
         fault = self._manifest.fault(self._run, path.name) if self._manifest else unreadable(path)
         if fault:
             self._found.append(Damage(path.name, fault, instead))

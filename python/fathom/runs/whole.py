@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from fathom.columns.schema import TABLES
-from fathom.runs.compact import Row, write_table
+from fathom.runs.compact import OF_STEPS, Row, write_table
 from fathom.runs.document import RunDocument
 from fathom.runs.event_log import append_event
 from fathom.runs.files import sync_directory, sync_files, write_errors_named
@@ -41,7 +41,8 @@ def write_whole(path: Path, document: RunDocument, rows: Mapping[str, Sequence[R
 
 
 def _fill(run: Path, document: RunDocument, rows: Mapping[str, Sequence[Row]]) -> None:
-    for name, schema in TABLES.items():
+    for name in OF_STEPS:
+        schema = TABLES[name]
         own = [dict(row) for row in rows.get(name, ())]
         write_table(run / f"{name}.parquet", [pa.Table.from_pylist(own, schema=schema)], schema)
     event = {"time": document.created, "event": "run-import", "run": document.id}
