@@ -1,6 +1,7 @@
 """Many files at once: each is imported, found to be there, or named as bad; then the commands for runs take them."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -124,3 +125,58 @@ def test_a_run_that_cannot_be_written_whole_leaves_nothing_behind(
     with pytest.raises(FathomError, match="No space left"):
         import_results([tmp_path / "a.json"])
     assert list(runs_home.iterdir()) == []
+
+
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Returns the list of the runs whose documents are opened for their digests from here on."""
+    from fathom.results import known
+
+    found: list[Path] = []
+    of_files = known._digests
+
+    def noted(run: Path) -> frozenset[str]:
+        found.append(run)
+        return of_files(run)
+
+    monkeypatch.setattr(known, "_digests", noted)
+    return found
+
+
+def test_hundreds_of_files_are_counted_and_those_known_are_found_without_opening_their_runs(
+    tmp_path: Path, runs_home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "in").mkdir()
+    for number in range(300):
+        (tmp_path / f"in/{number:03}.json").write_text(fio_result(100.0 + number % 290))
+    (tmp_path / "in/cut.json").write_text(fio_result(1.0)[:-40])
+    first = import_results([tmp_path / "in"])
+    assert (len(first.runs), len(first.duplicates), len(first.bad)) == (290, 10, 1)
+    assert [path for path in runs_home.iterdir() if path.name.endswith(".new")] == []
+    looked = opened(monkeypatch)
+    second = import_results([tmp_path / "in"])
+    assert (len(second.runs), len(second.duplicates), len(second.bad)) == (0, 300, 1)
+    assert looked == []
+
+
+def test_a_run_that_was_removed_is_imported_again_and_one_from_elsewhere_is_known(
+    folder: Path, runs_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    runs = import_results([folder]).runs
+    other = import_results([folder], out=tmp_path / "other").runs
+    for number in (0, 1):
+        shutil.rmtree(runs[number])
+    shutil.copytree(other[1], runs[1])
+    looked = opened(monkeypatch)
+    again = import_results([folder])
+    assert [run.name for run in again.runs] == [runs[0].name]
+    assert looked == [runs[1]]
+
+
+@pytest.mark.parametrize("damage", ["", "{}", '{"a": 3}', "\0"])
+def test_a_damaged_list_of_what_is_known_costs_time_and_nothing_else(
+    folder: Path, runs_home: Path, damage: str
+):
+    import_results([folder])
+    (runs_home / ".index/imported.json").write_text(damage)
+    again = import_results([folder])
+    assert (len(again.runs), len(again.duplicates)) == (0, 41)

@@ -20,7 +20,7 @@ from fathom.runs.document import (
     RunDocument,
     TargetRecord,
 )
-from fathom.runs.whole import write_whole
+from fathom.runs.whole import WholeRuns
 from fathom.statistics.failed import failed_share
 from fathom.statistics.percentiles import QUANTILES, Histogram, bounds_of
 from fathom.statistics.uncertainty import mean_interval, percentile_allowed
@@ -49,17 +49,17 @@ class Source:
         return "+".join(file.sha256 for file in self.files)
 
 
-def write_run(results: Results, source: Source, home: Path) -> Path:
-    """Writes a run directory into `home` and returns it. Raises FathomError if it cannot be written, and UsageError if
-    a run of that name exists.
+def add_run(results: Results, source: Source, home: Path, runs: WholeRuns) -> Path:
+    """Adds a run directory in `home` to `runs` and returns its path. Raises FathomError if it cannot be written, and
+    UsageError if a run of that name exists.
     """
     document = _document(results, source)
     path = home / document.id
-    if path.exists():
+    if runs.has(path):
         raise UsageError(
             f"{path}: a run of this name is there already", "`fathom check` says whether it is whole"
         )
-    write_whole(path, document, tables(results, document.method.name))
+    runs.add(path, document, tables(results, document.method.name))
     return path
 
 

@@ -4,6 +4,8 @@ From fio 3.33, `stat.h` (FIO_IO_U_PLAT_BITS) and `stat.c` (`plat_val_to_idx`, `p
 1 ns wide. Above, each power of two has 64 bins, and the middle of a bin stands for it.
 """
 
+from functools import lru_cache
+
 from fathom.results.records import Bin
 
 BITS = 6
@@ -12,11 +14,12 @@ BINS = 29 * PER_OCTAVE
 """The number of bins; the last one holds all longer values."""
 
 
-def bin_of(value_ns: int, n: int) -> Bin:
-    """Returns the bin with that value in it: `n` I/Os between its edges."""
+@lru_cache(maxsize=BINS)
+def edges_of(value_ns: int) -> tuple[int, int]:
+    """Returns the lower and the upper edge of the bin with that value in it. Files of one fio share their values."""
     width = 1 << max(0, value_ns.bit_length() - 1 - BITS)
     low = value_ns // width * width
-    return Bin(low, low + width, n)
+    return low, low + width
 
 
 def bin_at(index: int, n: int) -> Bin:
@@ -30,5 +33,5 @@ def bin_at(index: int, n: int) -> Bin:
 
 def value_of(value_ns: int) -> int:
     """Returns the value that stands in fio's files for the bin with `value_ns` in it."""
-    low, high, _ = bin_of(value_ns, 0)
+    low, high = edges_of(value_ns)
     return low + (high - low) // 2

@@ -14,7 +14,7 @@ from typing import TypeVar, cast
 from pydantic import JsonValue
 
 from fathom.errors import UsageError
-from fathom.results.fio_bins import bin_of
+from fathom.results.fio_bins import edges_of
 from fathom.results.reading import Names, number, scaled, size_bytes, time_of, whole
 from fathom.results.records import Bin, Caveat, Latency, Load, OpRecord, Reading, Remark, Results
 from fathom.statistics.means import mean_by_count
@@ -214,12 +214,12 @@ def _percentiles(stated: Object, per_us: float) -> dict[str, float]:
 
 
 def _bins(stat: Object) -> Sequence[Bin]:
-    counts: Counter[Bin] = Counter()
+    counts: Counter[tuple[int, int]] = Counter()
     for text, count in _object(stat.get("bins")).items():
         value, many = whole(text), whole(count)
         if value is not None and many:
-            counts[bin_of(value, 0)] += many
-    return tuple(bin._replace(n=count) for bin, count in sorted(counts.items()))
+            counts[edges_of(value)] += many
+    return tuple(Bin(*edges, count) for edges, count in sorted(counts.items()))
 
 
 def _merged(parts: Sequence[Latency], counts: Sequence[int | None]) -> Latency:

@@ -14,7 +14,7 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from fathom.errors import UsageError
-from fathom.results.fio_bins import BINS, bin_at, bin_of
+from fathom.results.fio_bins import BINS, bin_at, edges_of
 from fathom.results.reading import MOST_SECONDS, Unit, name_of, whole
 from fathom.results.records import Bin, Caveat, Latency, Load, OpRecord, Reading, Remark, Results, Second
 from fathom.statistics.means import mean_by_count
@@ -207,7 +207,7 @@ def _of_single(latencies: Sequence[Sample], counted: Sequence[Sample]) -> list[S
     """Returns seconds from logs with a line per I/O; `counted` is any of them, `latencies` may be empty."""
     n, moved = Counter[int](), Counter[int]()
     sums, largest = Counter[int](), Counter[int]()
-    bins: dict[int, Counter[Bin]] = {}
+    bins: dict[int, Counter[tuple[int, int]]] = {}
     for one in counted:
         n[one.time_ms // SECOND_MS] += 1
         moved[one.time_ms // SECOND_MS] += one.block
@@ -215,10 +215,10 @@ def _of_single(latencies: Sequence[Sample], counted: Sequence[Sample]) -> list[S
         at = one.time_ms // SECOND_MS
         sums[at] += one.value
         largest[at] = max(largest[at], one.value)
-        bins.setdefault(at, Counter())[bin_of(one.value, 0)] += 1
+        bins.setdefault(at, Counter())[edges_of(one.value)] += 1
     found = []
     for at in sorted(n):
-        own = tuple(one._replace(n=count) for one, count in sorted(bins.get(at, Counter()).items()))
+        own = tuple(Bin(*edges, count) for edges, count in sorted(bins.get(at, Counter()).items()))
         many = sum(one.n for one in own)
         latency = Latency(sums[at] / 1000 / many, largest[at] / 1000, bins=own) if many else Latency()
         found.append(Second(float(at), 1.0, n[at], moved[at], latency))

@@ -1,22 +1,25 @@
 """Imports files of results, few or thousands. Each becomes a run, duplicates one, or is listed with its error."""
 
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from fathom.errors import UsageError
 from fathom.results import fio_logs
-from fathom.results.as_run import Source, write_run
+from fathom.results.as_run import Source, add_run
 from fathom.results.formats import READERS, Format, TextFile, format_of
+from fathom.results.known import Known
 from fathom.results.reading import Unit
 from fathom.runs.document import OriginFile
-from fathom.runs.home import run_directories, runs_home
-from fathom.runs.layout import RUN
+from fathom.runs.home import runs_home
+from fathom.runs.whole import WholeRuns
 
 MOST_BYTES = 1 << 28
 """A larger file is refused: it would not fit in memory together with its results."""
+
+AT_ONCE = 64
+"""Runs that wait for the disk together."""
 
 Progress = Callable[[int, int], None]
 """Called with the number of measurements done, and of all."""
@@ -71,36 +74,44 @@ def import_results(
     groups = _measurements(_files(paths))
     if not groups:
         raise UsageError("no file to import", "name files of results, or a folder of them")
-    known = _known(home)
+    known = Known.of(home)
     outcome = Outcome()
-    for done, group in enumerate(groups):
-        progress(done, len(groups))
-        _take(group, ReadOptions(format, unit), home, known, outcome)
+    with WholeRuns() as runs:
+        for done, group in enumerate(groups):
+            progress(done, len(groups))
+            _take(group, ReadOptions(format, unit), _Place(home, runs, known), outcome)
+            if len(runs) >= AT_ONCE:
+                runs.publish()
+    if outcome.runs:
+        known.save()
     progress(len(groups), len(groups))
     return outcome
 
 
-def _take(
-    group: Sequence[Path],
-    chosen: ReadOptions,
-    home: Path,
-    known: dict[frozenset[str], str],
-    outcome: Outcome,
-) -> None:
+@dataclass(frozen=True)
+class _Place:
+    """Where runs go, those that are being written, and the measurements that are known."""
+
+    home: Path
+    runs: WholeRuns
+    known: Known
+
+
+def _take(group: Sequence[Path], chosen: ReadOptions, place: _Place, outcome: Outcome) -> None:
     try:
         read = [_read(path) for path in group]
         key = frozenset(origin.sha256 for _, origin in read)
-        if key in known:
-            outcome.duplicates.append(Duplicate(group[0], known[key]))
+        if there := place.known.run_of(key):
+            outcome.duplicates.append(Duplicate(group[0], there))
             return
         texts = [text for text, _ in read]
         name = chosen.format or format_of(texts[0])
         results = READERS[name].parse(texts, chosen.unit)
-        run = write_run(results, Source(name, [origin for _, origin in read]), home)
+        run = add_run(results, Source(name, [origin for _, origin in read]), place.home, place.runs)
     except UsageError as error:
         outcome.bad.append(FailedFile(group[0], str(error)))
         return
-    known[key] = run.name
+    place.known.add(key, run.name)
     outcome.runs.append(run)
 
 
@@ -147,17 +158,3 @@ def text_file(name: str, data: bytes) -> TextFile:
         return TextFile(name, data.decode("utf-8-sig"))
     except UnicodeDecodeError:
         return TextFile(name, data.decode("latin-1"))
-
-
-def _known(home: Path) -> dict[frozenset[str], str]:
-    """Returns the imported runs in a folder, by the digests of their files."""
-    found = {}
-    for run in run_directories(home):
-        try:
-            origin = json.loads((run / RUN).read_text(encoding="utf-8")).get("origin")
-            digests = frozenset(file["sha256"] for file in origin["files"]) if origin else frozenset()
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            continue
-        if digests:
-            found[digests] = run.name
-    return found

@@ -38,7 +38,9 @@ class Unit(Enum):
 
 def number(value: object) -> float | None:
     """Returns a finite number from 0 on; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
+    if type(value) is int:  # a bool is none; most values are one, thousands in each file
+        return float(value) if 0 <= value <= MOST else None
+    if not isinstance(value, float | str):
         return None
     try:
         found = float(value)

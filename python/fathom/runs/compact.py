@@ -56,9 +56,12 @@ def batches(tables: Iterable[pa.Table]) -> Iterator[list[pa.Table]]:
 
 
 def write_table(
-    path: Path, tables: Iterable[pa.Table], schema: pa.Schema, compression: Literal["lz4", "zstd"] = "zstd"
+    file: Path | pa.NativeFile,
+    tables: Iterable[pa.Table],
+    schema: pa.Schema,
+    compression: Literal["lz4", "zstd"] = "zstd",
 ) -> None:
     """Writes tables as one Parquet file, with rows or without. It is not yet known to be on the disk."""
-    with Writer(path, schema, compression=compression, write_page_checksum=True) as writer:
+    with Writer(file, schema, compression=compression, write_page_checksum=True) as writer:
         for batch in batches(tables):
             writer.write_table(pa.concat_tables(batch))

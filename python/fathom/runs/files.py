@@ -9,6 +9,9 @@ from pathlib import Path
 
 from fathom.errors import FathomError
 
+MOST_WAITING = 32
+"""Files that wait for the disk at once."""
+
 
 def write_atomically(path: Path, text: str, *, durable: bool = True) -> None:
     """Replaces `path` by `text`, surviving a crash at any moment.
@@ -69,7 +72,7 @@ def write_errors_named(run: Path) -> Iterator[None]:
 
 def sync_files(paths: Sequence[Path]) -> None:
     """Waits until files and folders are on the disk. Many at once take a file system hardly longer than one."""
-    with ThreadPoolExecutor(max_workers=max(1, len(paths))) as pool:
+    with ThreadPoolExecutor(max_workers=min(MOST_WAITING, max(1, len(paths)))) as pool:
         list(pool.map(_sync, paths))
 
 

@@ -1,13 +1,15 @@
-"""Writes a run whose figures are all there, such as one that another program measured: all of it, or nothing.
+"""Writes runs whose figures are all there, such as those that another program measured: each of them whole, or not.
 
-It has the run's own tables and no folders of steps. What the journal of a run says of steps, nobody knows here.
+They have the run's own tables and no folders of steps. What the journal of a run says of steps, nobody knows here.
 """
 
 import os
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
+from typing import Self
 
 import pyarrow as pa
 
@@ -18,33 +20,91 @@ from fathom.runs.event_log import append_event
 from fathom.runs.files import sync_directory, sync_files, write_errors_named
 from fathom.runs.manifest import Manifest
 
+Rows = Mapping[str, Sequence[Row]]
 
-def write_whole(path: Path, document: RunDocument, rows: Mapping[str, Sequence[Row]]) -> None:
+
+class WholeRuns:
+    """Run directories that are written now and take their names together, so that many wait for the disk once.
+
+    A context: at its end all have their names; after an error what has no name yet is removed.
+    """
+
+    def __init__(self) -> None:
+        self._building: dict[Path, Path] = {}
+
+    def __len__(self) -> int:
+        """Returns how many do not have their names yet."""
+        return len(self._building)
+
+    def __enter__(self) -> Self:
+        """Begins with no run."""
+        return self
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        """Publishes what is left, or removes it."""
+        try:
+            if error is None:
+                self.publish()
+        finally:
+            for building in self._building.values():
+                with suppress(OSError):
+                    shutil.rmtree(building)
+
+    def has(self, path: Path) -> bool:
+        """Returns whether a run of that path is there, or will be."""
+        return path in self._building or path.exists()
+
+    def add(self, path: Path, document: RunDocument, rows: Rows) -> None:
+        """Writes a run from rows by table, under a name that does not count. Raises FathomError if it cannot be."""
+        building = path.with_name(f".{path.name}.new")
+        self._building[path] = building
+        with write_errors_named(path):
+            shutil.rmtree(building, ignore_errors=True)
+            building.mkdir(parents=True)
+            _fill(building, document, rows)
+
+    def publish(self) -> None:
+        """Gives all their names, once they are on the disk. A crash leaves each whole or without a name.
+
+        Raises FathomError where one cannot be, or its name is taken.
+        """
+        # One wait for all: nothing in here counts before it has its name.
+        made = list(self._building.values())
+        with write_errors_named(made[0].parent if made else Path()):
+            sync_files([file for folder in made for file in (*folder.iterdir(), folder)])
+        for path, building in list(self._building.items()):
+            with write_errors_named(path):
+                os.rename(building, path)  # noqa: PTH104 (`replace` would take the place of a run)
+            del self._building[path]
+        for parent in {folder.parent for folder in made}:
+            with write_errors_named(parent):
+                sync_directory(parent)
+
+
+def write_whole(path: Path, document: RunDocument, rows: Rows) -> None:
     """Writes the run directory `path` from rows by table. A crash leaves the whole run or none.
 
     Raises FathomError where the directory cannot be written or is already there.
     """
-    building = path.with_name(f".{path.name}.new")
-    with write_errors_named(path):
-        shutil.rmtree(building, ignore_errors=True)
-        building.mkdir(parents=True)
-        try:
-            _fill(building, document, rows)
-            # One wait for all: nothing in here counts before it has its name.
-            sync_files([*building.iterdir(), building])
-            os.rename(building, path)  # noqa: PTH104 (`replace` would take the place of a run)
-            sync_directory(path.parent)
-        except BaseException:
-            with suppress(OSError):
-                shutil.rmtree(building)
-            raise
+    with WholeRuns() as runs:
+        runs.add(path, document, rows)
 
 
-def _fill(run: Path, document: RunDocument, rows: Mapping[str, Sequence[Row]]) -> None:
+@cache
+def _without_rows(name: str) -> bytes:
+    """Returns the file of a table without rows: most tables of most imported runs."""
+    file = pa.BufferOutputStream()
+    write_table(file, [], TABLES[name])
+    return file.getvalue().to_pybytes()
+
+
+def _fill(run: Path, document: RunDocument, rows: Rows) -> None:
     for name in OF_STEPS:
-        schema = TABLES[name]
-        own = [dict(row) for row in rows.get(name, ())]
-        write_table(run / f"{name}.parquet", [pa.Table.from_pylist(own, schema=schema)], schema)
+        file = run / f"{name}.parquet"
+        if own := [dict(row) for row in rows.get(name, ())]:
+            write_table(file, [pa.Table.from_pylist(own, schema=TABLES[name])], TABLES[name], "lz4")
+        else:
+            file.write_bytes(_without_rows(name))
     event = {"time": document.created, "event": "run-import", "run": document.id}
     append_event(run, event, durable=False)
     Manifest.of_run(run, document.id, document.text()).save(run, durable=False)
