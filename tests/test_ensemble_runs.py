@@ -14,7 +14,7 @@ from fathom.errors import UsageError
 from fathom.load.resolve import resolve_targets
 from fathom.method.method import Method, parse_method
 from fathom.output.text import signed_pct
-from fathom.prediction.members import range_over
+from fathom.prediction.members import narrowing, range_over
 from fathom.report import write_html
 from fathom.runs.check import check, repair
 from fathom.runs.damage import DamageWarning
@@ -79,9 +79,9 @@ def test_a_members_rows_are_those_of_a_run_of_the_member_with_what_the_user_set(
 
 def test_a_report_has_the_range_over_the_members(run: Run, tmp_path: Path) -> None:
     page = write_html([run.path], tmp_path / "report.html").read_text().replace("\N{NO-BREAK SPACE}", " ")
-    reads = run.table("ensemble").filter(pc.field("op") == "read")["iops"].to_numpy()
-    own = run.points.filter(pc.field("op") == "read")["iops"][0].as_py()
-    low, high = 100 * (np.quantile(reads, [0.1, 0.9]) / own - 1)
+    rows = run.table("ensemble").group_by("member").aggregate([("iops", "sum")])
+    own = sum(run.points["iops"].to_pylist())
+    low, high = 100 * (np.quantile(rows["iops_sum"].to_numpy(), [0.1, 0.9]) / own - 1)
     shown = f"{signed_pct(low)} to {signed_pct(high)}"
     assert "What the parameters leave open" in page
     assert shown in page
@@ -140,6 +140,18 @@ def test_a_range_holds_the_middle_members() -> None:
     assert range_over([*range(1, 8)]) is None
     low, high = range_over([*range(101)]) or (0, 0)
     assert (low, high) == pytest.approx((10, 90))
+
+
+def test_a_figure_narrows_what_goes_with_it_and_nothing_else() -> None:
+    random = np.random.default_rng(1)
+    one, other = random.lognormal(size=(2, 1000)).tolist()
+    assert narrowing(one[:20], other[:20]) is None
+    assert narrowing(one, [value**2 for value in one]) == pytest.approx(1.0)
+    assert narrowing(one, [1.0] * 1000) is None
+    assert narrowing(one, other) == pytest.approx(0.0, abs=0.005)
+    # r = 0.8 leaves 60 % of the range.
+    mixed = [a**0.8 * b**0.6 for a, b in zip(one, other, strict=True)]
+    assert narrowing(one, mixed) == pytest.approx(0.4, abs=0.03)
 
 
 def test_python_adds_members_on_processes_of_its_own(tmp_path: Path) -> None:

@@ -41,7 +41,9 @@ def test_nothing_in_a_table_for_notebooks_is_markup():
 
 def test_a_table_that_a_run_lacks_is_named_with_those_that_it_has(run: fathom.Run):
     assert run.streams.num_rows == 0
-    with pytest.raises(KeyError, match="no table 'seconds'; it has points, streams, phases, ensemble, intervals"):
+    with pytest.raises(
+        KeyError, match="no table 'seconds'; it has points, streams, phases, ensemble, intervals"
+    ):
         run.table("seconds")
 
 

@@ -5,16 +5,14 @@ The device's own file has the parameters of a default run. The members show what
 
 from __future__ import annotations
 
-import tomllib
-from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
+from fathom.catalog.kept import load_kept, shipped_names, write_kept
 from fathom.catalog.models.base import Key, Many, Name, Positive, Strict, Text
-from fathom.catalog.store import SUFFIX, CatalogError, user_folders
-from fathom.errors import FathomError
+from fathom.catalog.store import CatalogError
 
 FOLDER = "ensembles"
 DIGITS = 4
@@ -51,8 +49,7 @@ class Ensemble(Strict):
 
 def shipped_ensembles() -> list[str]:
     """Returns the names of the devices whose ensembles come with the catalogue."""
-    found = files("fathom.catalog").joinpath(FOLDER).iterdir()
-    return sorted(file.name.removesuffix(SUFFIX) for file in found if file.name.endswith(SUFFIX))
+    return shipped_names(FOLDER)
 
 
 def load_ensemble(name: str) -> Ensemble:
@@ -61,15 +58,8 @@ def load_ensemble(name: str) -> Ensemble:
     Raises:
         CatalogError: there is none, or its file is wrong.
     """
-    shipped = files("fathom.catalog").joinpath(FOLDER)
-    for folder in (*(one / FOLDER for one in user_folders()), shipped):
-        file = folder.joinpath(name + SUFFIX)
-        if not file.is_file():
-            continue
-        try:
-            return Ensemble.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
-        except (OSError, ValueError, ValidationError) as error:
-            raise CatalogError(f"{file}: {error}") from error
+    if found := load_kept(FOLDER, name, Ensemble):
+        return found
     raise CatalogError(
         f"{name} has no ensemble, so it has no members; `fathom calibrate {name} --ensemble --write` makes one"
     )
@@ -81,15 +71,7 @@ def write_ensemble(ensemble: Ensemble) -> Path:
     Raises:
         FathomError: the file cannot be written.
     """
-    path = user_folders()[0] / FOLDER / (ensemble.name + SUFFIX)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(ensemble_toml(ensemble), encoding="utf-8")
-    except OSError as error:
-        raise FathomError(
-            f"{path}: {error.strerror}", "set FATHOM_CATALOG to a folder that you may write"
-        ) from error
-    return path
+    return write_kept(FOLDER, ensemble.name, ensemble_toml(ensemble))
 
 
 def ensemble_toml(ensemble: Ensemble) -> str:

@@ -26,6 +26,8 @@ from fathom.catalog.models import (
     SpecRow,
     System,
 )
+from fathom.catalog.sensitivity import load_sensitivity
+from fathom.catalog.sensitivity_terminal import print_sensitivity
 from fathom.catalog.sheet import (
     CHECKED,
     RATINGS,
@@ -197,6 +199,9 @@ def _print_device(console: Console, device: Device) -> None:
         _print_facts(console, {CHECKED: checked_fact(device, published)})
         title = f"Twin ({device.twin.kind}, driven from {device.twin.bench})"
         _print_parameters(console, title, device.twin.parameters)
+        if found := load_sensitivity(device.name):
+            print_sensitivity(console, found)
+            console.print()
     if published:
         _print_rows(console, [row for row in published.rows if is_about(row, device)])
         if others := sum(not is_about(row, device) for row in published.rows):

@@ -17,7 +17,7 @@ from fathom.cli.measure import plan, resume, review, run, verify
 from fathom.cli.new_device import new_device
 from fathom.cli.option_groups import ungrouped
 from fathom.cli.others import export_results, import_results
-from fathom.cli.predict import calibrate, choose, size, sweep, validate, what_if
+from fathom.cli.predict import calibrate, choose, sensitivity, size, sweep, validate, what_if
 from fathom.cli.recommend import recommend
 from fathom.cli.results import check, query, report, runs
 from fathom.cli.serve import serve
@@ -72,6 +72,7 @@ for function in (
     devices,
     validate,
     calibrate,
+    sensitivity,
     size,
     sweep,
     choose,

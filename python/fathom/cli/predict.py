@@ -1,5 +1,6 @@
 """Commands that predict: twins against published results, and what drives or systems a need takes."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -105,6 +106,44 @@ def _find_ensemble(name: str, members: int, seed: int, hosts: HostOptions, *, wr
     print_ensemble(stdout(), sampled)
     if write:
         print(f"written to {write_ensemble(sampled.ensemble)}")
+
+
+def sensitivity(
+    device: Annotated[str, typer.Argument(help="an SSD of the catalogue that has a twin", metavar="DEVICE")],
+    method: Annotated[
+        str | None,
+        typer.Option("--method", help="whose figures (default: eight common ones)", metavar="METHOD"),
+    ] = None,
+    quick: Quick = False,
+    trajectories: Annotated[
+        int,
+        typer.Option(
+            help="ways through the parameters; each takes one simulation a parameter", min=2, max=100
+        ),
+    ] = 10,
+    write: Annotated[bool, typer.Option("--write", help="keep the result in your catalogue")] = False,
+    seed: Seed = 1,
+    *,
+    hosts: HostOptions,
+    as_json: AsJson = False,
+) -> None:
+    """Find which parameters of a twin drive which figures."""
+    from fathom.catalog import load_device
+    from fathom.catalog.sensitivity import write_sensitivity
+    from fathom.catalog.sensitivity_terminal import print_sensitivity
+    from fathom.method.method import load_method
+    from fathom.sweep.sensitivity import figures_method, find_sensitivity
+    from fathom.validation.terminal import TrialProgress
+
+    chosen = load_method(method, quick=quick) if method else figures_method()
+    with workers_of(*hosts) as workers, TrialProgress(stderr()) as watch:
+        found = find_sensitivity(load_device(device), chosen, workers, watch, trajectories, seed)
+    if as_json:
+        print_json(found.model_dump(by_alias=True, mode="json"))
+    else:
+        print_sensitivity(stdout(), found)
+    if write:
+        print(f"written to {write_sensitivity(found)}", file=sys.stderr if as_json else sys.stdout)
 
 
 def size(

@@ -16,6 +16,8 @@ from fathom.catalog import (
 )
 from fathom.catalog.load import is_about
 from fathom.catalog.models import Device, Parameter, Published, PublishedRow, SpecRow
+from fathom.catalog.sensitivity import Sensitivity, load_sensitivity
+from fathom.catalog.sensitivity_words import footnotes, percent_text, shown
 from fathom.catalog.sheet import (
     CHECKED,
     RATINGS,
@@ -223,6 +225,8 @@ def _device_view(device: Device) -> EntryView:
     if device.twin:
         title = f"Parameters of the twin ({device.twin.kind}, driven from {device.twin.bench})"
         sheets.append(_parameters(title, device.twin.parameters))
+        if found := load_sensitivity(device.name):
+            sheets.append(_sensitivity(found))
     more: list[tuple[str, Kind, str]] = []
     if published:
         more.append(("All figures about the product", "published", published.name))
@@ -303,6 +307,15 @@ def _parameters(title: str, parameters: Mapping[str, Parameter]) -> Sheet:
         for name, parameter in parameters.items()
     ]
     return Sheet(title, heads, rows, folded=True)
+
+
+def _sensitivity(found: Sensitivity) -> Sheet:
+    heads = [Cell("parameter"), *(Cell(plain(figure.words), numeric=True) for figure in found.figures)]
+    rows = [
+        [Cell(plain(one.parameter)), *(Cell(percent_text(mean), numeric=True) for mean in one.means)]
+        for one in shown(found)
+    ]
+    return Sheet("What moves its figures", heads, rows, footnotes(found))
 
 
 def _head(column: Column[SpecRow] | Column[PublishedRow]) -> Cell:

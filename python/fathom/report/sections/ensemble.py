@@ -4,15 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from fathom.columns.schema import MemberOfOp
 from fathom.output.text import signed_pct
 from fathom.prediction.interval import COVERAGE
-from fathom.prediction.members import range_over
-from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
+from fathom.prediction.members import narrowing, range_over
+from fathom.report.blocks import Block, Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Span, change_chart, rounded
 from fathom.report.comparison import Cell, Column, Comparison, Corner
-from fathom.report.style import grouped
-from fathom.report.totals import TOTAL
+from fathom.report.style import grouped, plain
 from fathom.statistics.means import mean_by_count
 
 ORDER = 21
@@ -24,6 +22,13 @@ HEADS = {
     "p99_us": Item("p99", "us"),
     "waf": Item("Write amplification"),
 }
+
+
+MEASURED = {"rate": "rate", "mean_us": "mean latency", "p99_us": "p99", "waf": "write amplification"}
+NEXT = (
+    "Among the figures of this run. The range narrows by 1 − √(1 − r²), where r is the correlation of the logarithms "
+    "over the members. That is about parameters alone, of a drive that works as the twin does."
+)
 
 
 @dataclass(frozen=True)
@@ -43,28 +48,32 @@ class Open:
         return _change(low, self.value), _change(median(self.members), self.value), _change(high, self.value)
 
 
+@dataclass(frozen=True)
+class Measurement:
+    """A step on one target, all operations together: what it is called, its unit, and its figures by name."""
+
+    column: Column
+    step: str
+    label: str
+    unit: str
+    figures: Mapping[str, Open]
+
+
 def build(comparison: Comparison) -> Section | None:
     """Returns the ranges over the members of ensembles; None where no run has any."""
-    found = [
-        (corner, cell, opened)
-        for corner in comparison.corners
-        for cell in corner.cells
-        if (opened := _figures(cell))
-    ]
-    drawn = [(corner, cell, pcts) for corner, cell, opened in found if (pcts := _rate_pct(opened))]
+    found = _measurements(comparison)
+    drawn = [(one, pcts) for one in found if (pcts := one.figures["rate"].changes_pct)]
     if not drawn:
         return None
-    several = len({cell.column.index for _, cell, _ in drawn}) > 1
-    spans = [
-        Span(low, high, _name(corner, cell, several), strong=True) for corner, cell, (low, _, high) in drawn
-    ]
-    count = max(len(opened["rate"].members) for _, _, opened in found)
+    several = len({one.column.index for one, _ in drawn}) > 1
+    spans = [Span(low, high, _name(one, several), strong=True) for one, (low, _, high) in drawn]
+    count = max(len(one.figures["rate"].members) for one in found)
     share = f"{100 * COVERAGE:.0f} %"
     chart = Chart(
         "ensemble",
         "Rates of the members over the default run's",
         f"median, and the range of {share} of them",
-        change_chart(spans, [rounded(middle) for _, _, (_, middle, _) in drawn], ["" for _ in drawn]),
+        change_chart(spans, [rounded(middle) for _, (_, middle, _) in drawn], ["" for _ in drawn]),
         "Change of the rate by workload, over the members of the ensemble; the table below has the figures.",
         56 + ROW_PX * len(drawn),
         wide=True,
@@ -78,10 +87,25 @@ def build(comparison: Comparison) -> Section | None:
     return Section(
         "ensemble",
         "What the parameters leave open",
-        [figure],
+        [figure, *_next(found)],
         short="Ensemble",
         answer=[_sentence(spans, count)],
     )
+
+
+def _measurements(comparison: Comparison) -> list[Measurement]:
+    """Returns the steps that members ran too, in the order of the page."""
+    steps: dict[tuple[int, str], list[tuple[Corner, Cell]]] = {}
+    for corner in comparison.corners:
+        for cell in corner.cells:
+            steps.setdefault((cell.column.index, cell.step.name), []).append((corner, cell))
+    found = []
+    for halves in steps.values():
+        (corner, cell), *others = halves
+        label = plain(cell.step.label) if others else corner.label
+        if figures := _figures([one for _, one in halves]):
+            found.append(Measurement(cell.column, cell.step.name, label, corner.unit, figures))
+    return found
 
 
 def _sentence(spans: Sequence[Span], count: int) -> str:
@@ -96,55 +120,76 @@ def _sentence(spans: Sequence[Span], count: int) -> str:
     return f"{text}, that of {narrowest.label} by {_range(narrowest.start, narrowest.end)}."
 
 
-def _figures(cell: Cell) -> Mapping[str, Open]:
-    """Returns the cell's figures that its target's members have too, by name; none without members."""
-    point = cell.point
-    members = cell.column.run.repeats[0].ensemble.get((point.target, point.step), [])
-    own = [halves for one in members if (halves := _halves(one, point.op))]
-    if not own or cell.value is None:
+def _figures(cells: Sequence[Cell]) -> Mapping[str, Open]:
+    """Returns the figures of a step, all its operations together, that members have too; none without members."""
+    first, points = cells[0], [cell.point for cell in cells]
+    run = first.column.run.repeats[0]
+    members = run.ensemble.get((first.point.target, first.step.name), [])
+    values = [cell.value for cell in cells if cell.value is not None]
+    if not members or len(values) < len(cells):
         return {}
-    found = {
-        "rate": Open(cell.value, [sum(getattr(half, cell.metric) or 0.0 for half in one) for one in own])
+    rates = [sum(getattr(row, first.metric) or 0.0 for row in member) for member in members]
+    found = {"rate": Open(sum(values), rates)}
+    mean_us = mean_by_count((point.n, point.mean_us) for point in points)
+    further = {
+        "mean_us": (mean_us, [mean_by_count((row.n, row.mean_us) for row in member) for member in members]),
+        "waf": (points[0].waf, [member[0].waf for member in members]),
     }
-    means = [mean_by_count((half.n, half.mean_us) for half in one) for one in own]
-    lists: dict[str, tuple[float | None, Sequence[float | None]]] = {"mean_us": (point.mean_us, means)}
-    lists["waf"] = point.waf, [one[0].waf for one in own]
     # Percentiles of several operations would need their histograms.
-    if all(len(one) == 1 for one in own):
-        lists["p99_us"] = point.p99_us, [one[0].p99_us for one in own]
-    for name, (value, values) in lists.items():
-        known = [one for one in values if one is not None]
+    if all(len(member) == 1 for member in members):
+        further["p99_us"] = points[0].p99_us, [member[0].p99_us for member in members]
+    for name, (value, of_members) in further.items():
+        known = [one for one in of_members if one is not None]
         if value is not None and known:
             found[name] = Open(value, known)
     return found
 
 
-def _halves(member: Sequence[MemberOfOp], op: str) -> list[MemberOfOp]:
-    return [row for row in member if op in (row.op, TOTAL)]
+def _next(found: Sequence[Measurement]) -> list[Block]:
+    """Returns for each rate the figure of another step whose measurement would narrow its range most; nothing for few
+    members.
+    """
+    rows: dict[int, list[Row]] = {}
+    for one in found:
+        own = one.figures["rate"].members
+        known = [
+            (share, f"{other.label}: {MEASURED[name]}")
+            for other in found
+            if other.column is one.column and other.step != one.step
+            for name, figure in other.figures.items()
+            if len(figure.members) == len(own)
+            if (share := narrowing(own, figure.members)) is not None
+        ]
+        if known:
+            share, label = max(known)
+            cells = [Item(label), Item(f"{100 * share:.0f} %")]
+            rows.setdefault(one.column.index, []).append(Row(Item(one.label), cells))
+    if not rows:
+        return []
+    labels = {one.column.index: one.column.label for one in found}
+    heads = [Item("measure"), Item("which narrows its range by")]
+    groups = [Group(labels[place], own) for place, own in rows.items()]
+    return [Table("To know the rate of", heads, groups, [NEXT], numeric=False)]
 
 
-def _rate_pct(opened: Mapping[str, Open]) -> tuple[float, float, float] | None:
-    return opened["rate"].changes_pct
-
-
-def _name(corner: Corner, cell: Cell, several: bool) -> str:
-    return f"{cell.column.short}: {corner.label}" if several else corner.label
+def _name(one: Measurement, several: bool) -> str:
+    return f"{one.column.short}: {one.label}" if several else one.label
 
 
 def _change(value: float, of: float) -> float:
     return 100 * (value / of - 1)
 
 
-def _table(found: Sequence[tuple[Corner, Cell, Mapping[str, Open]]]) -> Table:
-    names = [name for name in HEADS if any(name in opened for _, _, opened in found)]
-    columns: dict[int, Column] = {cell.column.index: cell.column for _, cell, _ in found}
+def _table(found: Sequence[Measurement]) -> Table:
+    names = [name for name in HEADS if any(name in one.figures for one in found)]
+    columns: dict[int, Column] = {one.column.index: one.column for one in found}
     groups = [
         Group(
             column.label,
             [
-                Row(Item(corner.label, corner.unit), [_item(opened.get(name)) for name in names])
-                for corner, cell, opened in found
-                if cell.column is column
+                Row(Item(one.label, one.unit), [_item(one.figures.get(name)) for name in names])
+                for one in found
+                if one.column is column
             ],
         )
         for column in columns.values()

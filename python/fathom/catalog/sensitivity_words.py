@@ -1,0 +1,31 @@
+"""The words of a twin's sensitivities, for the terminal and for pages."""
+
+from math import expm1
+
+from fathom.catalog.sensitivity import Effect, Sensitivity
+
+LEAST = 0.02
+"""Least mean effect, in logarithms, of a parameter that is shown: less is the noise of a window known to 1 %."""
+
+
+def shown(found: Sensitivity) -> list[Effect]:
+    """Returns the parameters that move some figure, the strongest first."""
+    return [one for one in found.ranked() if max(one.means) >= LEAST]
+
+
+def percent_text(mean: float) -> str:
+    """Returns an effect on a logarithm as a change in percent: `88 %`; a dash for none."""
+    return "–" if mean < LEAST else f"{100 * expm1(mean):.0f} %"
+
+
+def footnotes(found: Sensitivity) -> list[str]:
+    """Returns how many parameters are not shown, what the percentages are, and how they were found."""
+    hidden = len(found.effects) - len(shown(found))
+    quick = ", quick" if found.quick else ""
+    left_out = f"{hidden} more move no figure by {100 * LEAST:.0f} %." if hidden else ""
+    meaning = (
+        "Mean change of a figure from one end of a parameter's range to the other, with the others anywhere in theirs. "
+        "Ranges hold 80 % of a parameter's prior. What moves a figure most is worth measuring, or publishing, next. "
+        f"Method of Morris, {found.trajectories} trajectories of {found.method}{quick}."
+    )
+    return [text for text in (left_out, meaning) if text]
