@@ -13,6 +13,7 @@ _OF_REFUSED_ENGINES = {
     "exec": "program arguments grace_time std_redirect",
     "http": "https http_host http_user http_pass http_s3_key http_s3_keyid http_swift_auth_token http_s3_region "
     "http_s3_sse_customer_key http_s3_sse_customer_algorithm http_s3_storage_class http_mode http_verbose",
+    "libhipfile": "rocm_io",
     "libhdfs": "namenode hdfsdirectory single_instance hdfs_use_direct",
     "libiscsi": "initiator",
     "librpma": "serverip direct_write_to_pmem busy_wait_polling",
@@ -51,7 +52,7 @@ OF_ENGINES: tuple[tuple[str, str, str], ...] = (
     ("refused", _KERNEL, "nowait=0"),
     *(
         ("refused", _PRIORITY, name)
-        for name in ("cmdprio_percentage=0", "cmdprio_class", "cmdprio", "cmdprio_bssplit")
+        for name in ("cmdprio_percentage=0", "cmdprio_class", "cmdprio", "cmdprio_bssplit", "cmdprio_hint")
     ),
     *(
         ("refused", f"is of the engine {engine}, which has no counterpart", name)

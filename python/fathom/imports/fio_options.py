@@ -1,6 +1,7 @@
 """Every option of fio, and what becomes of it in a method: applied, noted or refused.
 
-Names and meanings are those of fio 3.33 (`fio --cmdhelp=all`, `fio --enghelp=ENGINE`) and, where marked, of later ones.
+Names and meanings are those of fio 3.33 (`fio --cmdhelp=all`, `fio --enghelp=ENGINE`) and, where marked, of later ones up
+to 3.42.
 """
 
 from collections.abc import Iterable, Mapping
@@ -138,7 +139,7 @@ _ALL: tuple[FioOption, ...] = (
             "unit_base",
             "clocksource",
         ),
-        *("write_iolog", "log_window_value", "log_issue_time", "log_entries", "eta"),
+        *("write_iolog", "log_window_value", "log_issue_time", "log_entries", "eta", "job_start_clock_id"),
     ),
     *_noted(_DRAWS, "randrepeat", "randseed", "allrandrepeat", "random_generator", "softrandommap"),
     *_noted(
@@ -187,10 +188,18 @@ _ALL: tuple[FioOption, ...] = (
     ),
     *_noted("blocks carry Fathom's own checksums", "verify_dump", "verify_async", "verify_async_cpus"),
     *_noted("blocks carry Fathom's own checksums", "verify_state_save", "verifysort", "verifysort_nr"),
+    *_noted(
+        "later fio: blocks carry Fathom's own checksums",
+        "verify_pattern_interval",
+        "verify_write_sequence",
+        "verify_header_seed",
+    ),
     *_noted("zones are those of the device", "zonesize=0", "zonecapacity=0"),
     *_noted("has no effect, and none in fio either", "rwmixcycle", "percentage_sequential", "flow_watermark"),
     *_noted("has no effect without cgroup", "cgroup_nodelete"),
     *_noted("nothing is trimmed here", "trim_verify_zero"),
+    *_noted("later fio: says what each file is; Fathom looks itself", "filetype"),
+    *_noted("later fio: names fio's processes", "comm"),
     *_noted("later fio: data placement is asked for by placement handles alone", "fdp", "dataplacement"),
     *_refused(_SET, "opendir", "file_append=0", "fill_device/fill_fs=0", "unlink_each_loop=0"),
     *_refused("makes files and does no I/O", "create_only=0"),
@@ -222,7 +231,10 @@ _ALL: tuple[FioOption, ...] = (
     *_refused(_REPLAY, "merge_blktrace_scalars", "merge_blktrace_iters"),
     *_refused(_KERNEL, "sync_file_range", "write_barrier=0", "atomic=0", "write_hint=none", "ioscheduler"),
     *_refused("the flush at the end counts in the time of the job", "end_fsync=0", "fsync_on_close=0"),
-    *_refused(_PRIORITY, "prio", "prioclass", "cgroup", "cgroup_weight"),
+    *_refused("later fio: the flush at the end counts in the time of the job", "end_syncfs=0"),
+    *_refused(_PRIORITY, "prio", "prioclass", "priohint", "cgroup", "cgroup_weight"),
+    *_refused("later fio: ends the uncounted time by bytes; ramp_time has a counterpart", "ramp_size"),
+    *_refused("later fio: pauses by spinning for processor cycles", "thinkcycles=0"),
     *_refused("reads blocks back in another way than after all writes", "verify_only=0", "verify_backlog=0"),
     *_refused(
         "reads blocks back in another way than after all writes",
@@ -230,9 +242,11 @@ _ALL: tuple[FioOption, ...] = (
         "verify_state_load=0",
     ),
     *_refused("reads blocks back in another way than after all writes", "experimental_verify=0"),
+    *_refused("later fio: reads blocks back after a crash", "verify_policy=completed"),
     *_refused(_AFTER, "trim_percentage=0", "trim_backlog=0", "trim_backlog_batch"),
     *_refused("writes a pattern of bytes, which drives compress", "buffer_pattern"),
     *_refused("goes through zones in another way", "zonerange=0", "zoneskip=0", "read_beyond_wp=0"),
+    *_refused("goes through zones in another way", "write_zone_remainder=0"),
     *_refused("goes through zones in another way", "ignore_zone_limits=0", "zone_reset_threshold"),
     *_refused("goes through zones in another way", "zone_reset_frequency", "recover_zbd_write_error=0"),
     *_refused(
@@ -241,7 +255,8 @@ _ALL: tuple[FioOption, ...] = (
     *_refused(
         _LATER_DATA, "pi_act", "pi_chk", "apptag", "apptag_mask", "md_per_io_size=0", "write_mode=write"
     ),
-    *_refused(_LATER_DATA, "verify_mode=read", "deac=0", "pi_type"),
+    *_refused(_LATER_DATA, "verify_mode=read", "read_mode=read", "verify_bytchk=0", "deac=0", "pi_type"),
+    *_refused("later fio: chooses the SCSI command's length", "cdb_len=0"),
     *_refused(
         "later fio: writes so that a drive is preconditioned in one pass",
         "sprandom=0",
@@ -250,6 +265,7 @@ _ALL: tuple[FioOption, ...] = (
     ),
     *_refused("later fio: trims several ranges at once", "num_range=1"),
     *_refused("later fio: another random order", "rw_sequencer_seed", "lfsr_seed", "fdp_randomness"),
+    *_refused("later fio: another random order", "random_sequence_stride=0"),
     *(
         _option(text, use, says)
         for use, says, text in ((Use(use), says, text) for use, says, text in OF_ENGINES)
