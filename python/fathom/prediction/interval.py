@@ -123,10 +123,19 @@ def known_device(catalog_name: str | None) -> Device | None:
         return None
 
 
-def spread_without(name: str, family: Family, blocks: Blocks, known: Sequence[DeviceMisses]) -> Spread | None:
-    """Returns the spread that the other devices of a family show; None where they have too few validation rows."""
+def spread_without(
+    name: str, family: Family, blocks: Blocks, known: Sequence[DeviceMisses], row: Miss | None = None
+) -> Spread | None:
+    """Returns the spread that the other devices of a family show; None where they have too few validation rows.
+
+    With `row`, only that one is left out: what a drive with published results would get if its own were let in.
+    """
     others = [
-        (one.name, row) for one in known if one.family == family and one.name != name for row in _taught(one)
+        (one.name, other)
+        for one in known
+        if one.family == family
+        for other in _taught(one)
+        if (one.name != name if row is None else other is not row)
     ]
     of_class = [(name, row) for name, row in others if blocks_of(row.block_bytes) == blocks]
     return _learnt(of_class, blocks, of_class=True) or _learnt(others, blocks, of_class=False)
@@ -183,6 +192,7 @@ def coverage(
     known: Sequence[DeviceMisses],
     families: Sequence[Family] | None = None,
     blocks: Blocks | None = None,
+    left_out: Literal["device", "row"] = "device",
 ) -> Coverage | None:
     """Returns how often the intervals of `COVERAGE` hold over validation rates; None where there is none.
 
@@ -190,6 +200,7 @@ def coverage(
         known: the misses to learn from and to test on.
         families: the families to test; all if absent.
         blocks: the class of block sizes to test; all if absent.
+        left_out: what an interval is learnt without: all rows of its device, as printed ones are, or its own row.
     """
     tested = [
         (spread, row.ratio)
@@ -197,7 +208,11 @@ def coverage(
         if families is None or one.family in families
         for row in _taught(one)
         if blocks is None or blocks_of(row.block_bytes) == blocks
-        if (spread := spread_without(one.name, one.family, blocks_of(row.block_bytes), known))
+        if (
+            spread := spread_without(
+                one.name, one.family, blocks_of(row.block_bytes), known, row if left_out == "row" else None
+            )
+        )
     ]
     if not tested:
         return None

@@ -147,13 +147,14 @@ def print_validation(console: Console, rows: Sequence[Compared]) -> None:
 
 def _print_coverage(console: Console, known: Sequence[DeviceMisses]) -> None:
     """Prints how often intervals hold, each learnt from the other devices among these."""
-    found = coverage(known)
-    if found:
+    found, by_row = coverage(known), coverage(known, left_out="row")
+    if found and by_row:
         _print_dim(
             console,
             f"{100 * COVERAGE:.0f} % intervals hold {found.held} of {found.rows} predicted rates "
             f"({100 * found.share:.0f} %), each learnt from other devices; "
-            f"half of them are within a factor of {found.median_factor:.2f}",
+            f"half of them are within a factor of {found.median_factor:.2f}; learnt from all other rows they hold "
+            f"{by_row.held} of {by_row.rows}",
         )
 
 
