@@ -45,6 +45,12 @@ class Served:
     settings: Settings
 
     @property
+    def home(self) -> Path:
+        """The folder of runs of a server that has one."""
+        assert isinstance(self.settings.runs, Path)
+        return self.settings.runs
+
+    @property
     def url(self) -> str:
         return f"http://{self.settings.address}"
 

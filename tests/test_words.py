@@ -23,7 +23,7 @@ OUTSIDE = (
     "imports/", "exports/", "results/", "power/", "catalog/", "method/", "targets/", "text_file.py", "load/binding.py",
     "load/resolve.py", "fleet/agent.py", "fleet/hosts.py", "sizing/", "sweep/grid.py", "compare/gate.py",
     "compare/metrics.py", "compare/sides.py", "cli/command.py", "output/printed.py", "store/address.py",
-    "store/lake.py", "store/query.py",
+    "store/failures.py", "store/lake.py", "store/query.py",
 )  # fmt: skip
 """These read what users and other programs write: there, `text` is no text of ours."""
 KNOWN = {

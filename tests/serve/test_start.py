@@ -70,7 +70,7 @@ def started(served: Served, *form_of: str) -> Path:
     address = settled(served, answer.headers["location"]).headers["location"]
     name, _, page = address.removeprefix("/runs/").partition("/")
     assert page == "live"
-    return served.settings.runs / name
+    return served.home / name
 
 
 def ended(run: Path) -> RunDocument:
@@ -213,7 +213,7 @@ def test_a_run_that_was_started_elsewhere_is_stopped_there(served: Served) -> No
 def test_a_run_of_an_instant_lands_on_its_report(server: Served) -> None:
     answer = server.send("/start", form("brief", PM9A3))
     place = settled(server, answer.headers["location"]).headers["location"].removesuffix("/live")
-    [run] = [path for path in server.settings.runs.iterdir() if not path.name.startswith(".")]
+    [run] = [path for path in server.home.iterdir() if not path.name.startswith(".")]
     assert place == f"/runs/{run.name}"
     assert ended(run).status == "complete"
     assert settled(server, answer.headers["location"]).headers["location"] in (place, f"{place}/live")
@@ -238,7 +238,7 @@ def test_what_runs_of_long_ago_printed_is_dropped_and_their_names_are_kept(
     server: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(starts, "MOST_KEPT", 1)
-    kept = starts.Starts(server.settings.runs)
+    kept = starts.Starts(server.home)
     first = kept.start(Asked("brief", (PM9A3,), quick=False, seed=1))
     assert first.process.wait(PATIENCE_S) == 0
     second = kept.start(Asked("misfit", (PM9A3,), quick=False, seed=1))
@@ -248,7 +248,7 @@ def test_what_runs_of_long_ago_printed_is_dropped_and_their_names_are_kept(
     found = kept.numbered(1)
     assert found is not None
     assert found.run is not None
-    assert (server.settings.runs / found.run / "report.html").is_file()
+    assert (server.home / found.run / "report.html").is_file()
 
 
 def test_what_a_run_says_of_its_failure_is_shown(server: Served) -> None:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from fathom.cli.store import VARIABLE, StoreOption
 from fathom.serve.settings import LISTEN
 
 
@@ -12,6 +13,7 @@ def serve(
     runs: Annotated[
         Path | None, typer.Option(help="folder of runs (default: the home of all runs)", metavar="DIR")
     ] = None,
+    store: StoreOption = None,
     listen: Annotated[
         str, typer.Option(help="address and port; beyond this machine only with a token", metavar="HOST:PORT")
     ] = LISTEN,
@@ -31,6 +33,7 @@ def serve(
     """
     from fathom.errors import UsageError
     from fathom.runs.home import runs_home
+    from fathom.store.address import parse_address
 
     try:
         from fathom.serve.server import serve as serve_pages
@@ -39,4 +42,10 @@ def serve(
         if error.name not in ("fastapi", "uvicorn", "segno", "starlette"):
             raise
         raise UsageError("serve needs FastAPI, uvicorn and segno", "pip install 'fathom[serve]'") from error
-    serve_pages(settings_of((runs or runs_home()).absolute(), listen, token, name))
+    if runs and store:
+        raise UsageError(
+            f"serve shows a folder or a store, not both: --runs {runs} and {store}",
+            f"leave one out; {VARIABLE} counts as --store",
+        )
+    place = parse_address(store) if store else (runs or runs_home()).absolute()
+    serve_pages(settings_of(place, listen, token, name))

@@ -68,19 +68,20 @@ class Access:
         """Returns the answer to a request that nobody may make, or None."""
         if not self._is_own_host(request.headers.get("host", "")):
             return problem_page(
+                self._settings,
                 421,
                 "This server does not answer under that name.",
                 "Use its address, or restart it with --name NAME.",
             )
         if request.method not in ("GET", "HEAD", "POST"):
-            return problem_page(405, "Pages can be read, and forms sent. Nothing else.")
+            return problem_page(self._settings, 405, "Pages can be read, and forms sent. Nothing else.")
         if request.method != "POST":
             return None
         if not _is_same_origin(request):
-            return problem_page(403, "A form of another site cannot change anything here.")
+            return problem_page(self._settings, 403, "A form of another site cannot change anything here.")
         length = request.headers.get("content-length", "")
         if not length.isdecimal() or int(length) > MOST_BODY_BYTES:
-            return problem_page(413, "The form is too long.")
+            return problem_page(self._settings, 413, "The form is too long.")
         return None
 
     def _is_own_host(self, host: str) -> bool:
@@ -113,6 +114,7 @@ class Access:
         ):
             return None
         return problem_page(
+            self._settings,
             401,
             "This server asks for its token.",
             "Open the address that `fathom serve` printed.",

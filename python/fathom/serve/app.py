@@ -41,6 +41,8 @@ from fathom.serve.pages import (
 from fathom.serve.phone import phone_link
 from fathom.serve.renders import Renders
 from fathom.serve.settings import Settings
+from fathom.serve.shared import SharedRuns
+from fathom.serve.source import Source
 from fathom.serve.start import add_start
 from fathom.serve.starts import BusyError, Starts
 
@@ -73,51 +75,67 @@ class LabelsForm(BaseModel):
 
 
 def make_app(settings: Settings) -> FastAPI:
-    """Returns the application. It keeps the list of runs and the last pages in memory, and nothing else."""
-    index, pages, starts = RunIndex(settings.runs), Renders(), Starts(settings.runs)
+    """Returns the application. It keeps the list of runs and the last pages in memory, and what it fetches from a store
+    in a temporary folder.
+    """
+    runs = settings.runs
+    source: Source = RunIndex(runs) if isinstance(runs, Path) else SharedRuns(runs)
+    pages, ends = Renders(), [source.close]
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
-        await asyncio.to_thread(starts.end)
+        for end in ends:
+            await asyncio.to_thread(end)
 
     app = FastAPI(title="Fathom", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    app.state.index = index
-    _add_problems(app)
+    app.state.source = source
+    _add_problems(app, settings)
     _add_assets(app)
-    _add_list(app, settings, index)
-    _add_runs(app, settings, pages)
-    add_live(app, settings, starts)
-    add_start(app, settings, starts)
-    add_catalog(app)
-    add_metrics(app, settings, index)
-    _add_several(app, settings, pages)
+    _add_list(app, settings, source)
+    _add_runs(app, settings, source, pages)
+    add_catalog(app, settings)
+    _add_several(app, source, pages)
+    if isinstance(source, RunIndex):
+        starts = Starts(source.home)
+        ends.insert(0, starts.end)
+        _add_labels(app, source.home)
+        add_live(app, settings, source.home, starts)
+        add_start(app, settings, source.home, starts)
+        add_metrics(app, source)
     app.add_middleware(Access, settings=settings)
     return app
 
 
-def _add_problems(app: FastAPI) -> None:
+def _add_problems(app: FastAPI, settings: Settings) -> None:
     """Makes a page of every error: those of a user with what to do, defects without their insides."""
 
     @app.exception_handler(FathomError)
     def _of_user(request: Request, error: FathomError) -> Response:
         status = next((number for kind, number in STATUS_OF if isinstance(error, kind)), 422)
-        return problem_page(status, f"{error.message}.", _sentence(error.hint))
+        return problem_page(settings, status, f"{error.message}.", _sentence(error.hint))
 
     @app.exception_handler(HTTPException)
     def _of_http(request: Request, error: HTTPException) -> Response:
         return problem_page(
-            error.status_code, "There is no such page." if error.status_code == 404 else str(error.detail)
+            settings,
+            error.status_code,
+            "There is no such page." if error.status_code == 404 else str(error.detail),
         )
 
     @app.exception_handler(RequestValidationError)
     def _of_address(request: Request, error: RequestValidationError) -> Response:
-        return problem_page(400, "The address is incomplete or wrong.", "Begin at the list of runs.")
+        return problem_page(
+            settings, 400, "The address is incomplete or wrong.", "Begin at the list of runs."
+        )
 
     @app.exception_handler(Exception)
     def _of_us(request: Request, error: Exception) -> Response:
         return problem_page(
-            500, "Fathom failed at this page.", "Its terminal shows where. The other pages still work."
+            settings,
+            500,
+            "Fathom failed at this page.",
+            "Its terminal shows where. The other pages still work.",
         )
 
 
@@ -143,7 +161,7 @@ def _kept(text: str, kind: str) -> Response:
     return Response(text, media_type=kind, headers={"Cache-Control": "private, max-age=60"})
 
 
-def _add_list(app: FastAPI, settings: Settings, index: RunIndex) -> None:
+def _add_list(app: FastAPI, settings: Settings, source: Source) -> None:
     @app.get("/")
     def _list(
         q: str = "",
@@ -153,14 +171,15 @@ def _add_list(app: FastAPI, settings: Settings, index: RunIndex) -> None:
         tag: str = "",
         page: Annotated[int, Query(ge=1)] = 1,
     ) -> HTMLResponse:
-        filters, rows = Filters(q, method, target, state, tag), index.rows()
+        filters, rows = Filters(q, method, target, state, tag), source.rows()
         kept = [row for row in rows if filters.keeps(row)]
         shown = kept[(page - 1) * AT_ONCE : page * AT_ONCE]
         return show(
             "list.html.jinja",
+            settings,
             here="/",
             rows=shown,
-            far=_far(settings, shown),
+            far=_far(settings.runs, shown) if isinstance(settings.runs, Path) else {},
             running=sum(row.state == "running" for row in rows),
             count=len(rows),
             kept=len(kept),
@@ -171,44 +190,33 @@ def _add_list(app: FastAPI, settings: Settings, index: RunIndex) -> None:
             targets=choices(rows, lambda row: row.targets),
             tags=choices(rows, lambda row: row.labels.tags),
             states=[state for state in STATES if any(row.state == state for row in rows)],
-            home=style.plain(str(settings.runs)),
         )
 
     @app.get("/phone")
     def _phone() -> HTMLResponse:
-        return show("phone.html.jinja", here="/phone", link=phone_link(settings, "/"))
+        return show("phone.html.jinja", settings, here="/phone", link=phone_link(settings, "/"))
 
 
-def _far(settings: Settings, rows: Iterable[RunRow]) -> dict[str, str]:
+def _far(home: Path, rows: Iterable[RunRow]) -> dict[str, str]:
     """Returns how far each run is that goes on, by its name."""
     going = [row.name for row in rows if row.state == "running"]
-    found = {name: read_live(settings.runs / name) for name in going}
+    found = {name: read_live(home / name) for name in going}
     return {name: progress_of(live) for name, live in found.items() if live}
 
 
-def _add_runs(app: FastAPI, settings: Settings, pages: Renders) -> None:
+def _add_runs(app: FastAPI, settings: Settings, source: Source, pages: Renders) -> None:
     @app.get("/runs/{name}")
     async def _report(name: str) -> HTMLResponse:
-        run = run_at(settings.runs, name)
-        about = (("About this run", run_address(name, "/about")),)
-        key = ("report", renders.stamp([run]))
-        return whole_page(await pages.page(key, lambda: renders.report_of([run], about)))
+        def make() -> str:
+            with source.opened([name]) as runs:
+                return renders.report_of(runs, (("About this run", run_address(name, "/about")),))
+
+        return whole_page(await pages.page(("report", source.stamp([name])), make))
 
     @app.get("/runs/{name}/about")
     def _about(name: str, saved: bool = False) -> HTMLResponse:
-        return _about_page(settings, run_at(settings.runs, name), saved=saved)
-
-    @app.post("/runs/{name}/about")
-    async def _label(name: str, request: Request) -> Response:
-        run = run_at(settings.runs, name)
-        form = await read_form(request, LabelsForm)
-        try:
-            write_labels(run, form.labels())
-        except ValueError as error:
-            raise UsageError(
-                "a tag has 1 to 40 characters, a note 4,000 at most", "shorten them and save again"
-            ) from error
-        return RedirectResponse(run_address(name, "/about?saved=true"), 303)
+        with source.opened([name]) as [run]:
+            return _about_page(settings, run, saved=saved)
 
 
 def _about_page(settings: Settings, run: Path, *, saved: bool) -> HTMLResponse:
@@ -220,6 +228,7 @@ def _about_page(settings: Settings, run: Path, *, saved: bool) -> HTMLResponse:
         problem = style.plain(str(error))
     return show(
         "about.html.jinja",
+        settings,
         here="/",
         name=run.name,
         document=document,
@@ -230,29 +239,49 @@ def _about_page(settings: Settings, run: Path, *, saved: bool) -> HTMLResponse:
     )
 
 
-def _add_several(app: FastAPI, settings: Settings, pages: Renders) -> None:
+def _add_labels(app: FastAPI, home: Path) -> None:
+    @app.post("/runs/{name}/about")
+    async def _label(name: str, request: Request) -> Response:
+        run = run_at(home, name)
+        form = await read_form(request, LabelsForm)
+        try:
+            write_labels(run, form.labels())
+        except ValueError as error:
+            raise UsageError(
+                "a tag has 1 to 40 characters, a note 4,000 at most", "shorten them and save again"
+            ) from error
+        return RedirectResponse(run_address(name, "/about?saved=true"), 303)
+
+
+def _add_several(app: FastAPI, source: Source, pages: Renders) -> None:
+    def _compared(runs: Sequence[Path]) -> str:
+        return renders.comparison_of(runs[0], runs[1:])
+
+    async def _page(
+        kind: str, names: Sequence[str], least: int, make: Callable[[Sequence[Path]], str]
+    ) -> str:
+        """Returns the page of ticked runs, the oldest first. Raises UsageError for too few."""
+        chosen = sorted(set(names))
+        key = (kind, source.stamp(chosen))
+        if len(chosen) < least:
+            raise UsageError(
+                f"{len(chosen)} runs are ticked, and this needs {least} or more",
+                "tick more boxes in the list of runs",
+            )
+
+        def made() -> str:
+            with source.opened(chosen) as runs:
+                return make(sorted(runs, key=_begun))
+
+        return await pages.page(key, made)
+
     @app.get("/compare")
     async def _compare(names: Names = []) -> HTMLResponse:  # noqa: B006 (FastAPI copies defaults)
-        runs = _chosen(settings, names, least=2)
-        key = ("compare", renders.stamp(runs))
-        return whole_page(await pages.page(key, lambda: renders.comparison_of(runs[0], runs[1:])))
+        return whole_page(await _page("compare", names, 2, _compared))
 
     @app.get("/side-by-side")
     async def _side_by_side(names: Names = []) -> HTMLResponse:  # noqa: B006
-        runs = _chosen(settings, names, least=1)
-        key = ("side by side", renders.stamp(runs))
-        return whole_page(await pages.page(key, lambda: renders.report_of(runs)))
-
-
-def _chosen(settings: Settings, names: Sequence[str], least: int) -> list[Path]:
-    """Returns the runs of ticked boxes, the oldest first. Raises UsageError for too few."""
-    runs = [run_at(settings.runs, name) for name in dict.fromkeys(names)]
-    if len(runs) < least:
-        raise UsageError(
-            f"{len(runs)} runs are ticked, and this needs {least} or more",
-            "tick more boxes in the list of runs",
-        )
-    return sorted(runs, key=_begun)
+        return whole_page(await _page("side by side", names, 1, renders.report_of))
 
 
 def _begun(run: Path) -> tuple[str, str]:

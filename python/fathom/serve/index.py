@@ -1,7 +1,7 @@
-"""The list of runs: what each is in one row, kept by the time of its files so that a thousand cost little."""
+"""The list of runs of a folder: a row for each, kept by the time of its files so that a thousand cost little."""
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
@@ -13,7 +13,7 @@ from fathom.runs.document import RunDocument, Status
 from fathom.runs.labels import Labels, labels_file, read_labels
 from fathom.runs.layout import JOURNAL, MANIFEST, RUN, is_run
 from fathom.runs.writer import is_written
-from fathom.serve.folder import check_plain, run_names, stamp_of
+from fathom.serve.folder import check_plain, run_at, run_names, stamp_of
 
 State = Status | Literal["damaged"]
 STATES: Sequence[State] = ("running", "complete", "partial", "interrupted", "failed", "killed", "damaged")
@@ -98,8 +98,22 @@ class RunIndex:
             found = {name: self._row(name) for name in run_names(self.home)}
             self._kept = {name: kept for name, kept in found.items() if kept is not None}
             rows = [row for _, row in self._kept.values()]
-        rows.sort(key=lambda row: (row.state == "running", row.created, row.name), reverse=True)
-        return rows
+        return newest_first(rows)
+
+    def stamp(self, names: Sequence[str]) -> Hashable:
+        """Returns what changes when one of the runs is written to. Raises FathomError as `run_at`."""
+        runs = [run_at(self.home, name) for name in names]
+        return tuple(
+            (run.name, file, stamp_of(run / file)) for run in runs for file in (RUN, JOURNAL, MANIFEST)
+        )
+
+    @contextmanager
+    def opened(self, names: Sequence[str]) -> Iterator[list[Path]]:
+        """Gives the directories of runs. Raises FathomError as `run_at`."""
+        yield [run_at(self.home, name) for name in names]
+
+    def close(self) -> None:
+        """Does nothing: the folder stays as it is."""
 
     def _row(self, name: str) -> tuple[RowStamp, RunRow] | None:
         """Returns a run's row with the stamp that it holds for; None for a folder that is none."""
@@ -150,6 +164,11 @@ def _labelled(row: RunRow, run: Path) -> RunRow:
     with suppress(FathomError):
         return replace(row, labels=read_labels(run))
     return row
+
+
+def newest_first(rows: Iterable[RunRow]) -> list[RunRow]:
+    """Returns rows in the order of the list: those that go on before all others."""
+    return sorted(rows, key=lambda row: (row.state == "running", row.created, row.name), reverse=True)
 
 
 def choices(rows: Iterable[RunRow], of: Callable[[RunRow], Iterable[str]]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from fastapi import FastAPI, Response
 from fastapi.responses import RedirectResponse, StreamingResponse
@@ -18,13 +19,13 @@ from fathom.serve.starts import Starts
 KILLED = "This run was killed: no process writes it. The command fathom resume continues it."
 
 
-def add_live(app: FastAPI, settings: Settings, starts: Starts) -> None:
+def add_live(app: FastAPI, settings: Settings, home: Path, starts: Starts) -> None:
     """Adds the page of a run that goes on, and its events."""
     streams = LiveStreams()
 
     @app.get("/runs/{name}/live")
     def _live(name: str) -> Response:
-        run = run_at(settings.runs, name)
+        run = run_at(home, name)
         if has_ended(run):
             return RedirectResponse(run_address(name), 303)
         document, live, now = RunDocument.load(run), read_live(run), datetime.now(UTC)
@@ -34,6 +35,7 @@ def add_live(app: FastAPI, settings: Settings, starts: Starts) -> None:
             view = replace(view, notice=KILLED)
         return show(
             "live.html.jinja",
+            settings,
             here="/",
             name=name,
             document=document,
@@ -45,5 +47,5 @@ def add_live(app: FastAPI, settings: Settings, starts: Starts) -> None:
 
     @app.get("/runs/{name}/live/events")
     def _events(name: str) -> Response:
-        run = run_at(settings.runs, name)
+        run = run_at(home, name)
         return StreamingResponse(streams.stream(run), media_type=STREAM_TYPE)

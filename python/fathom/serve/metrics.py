@@ -10,7 +10,6 @@ from fastapi import FastAPI, Request, Response
 from fathom.output.openmetrics import OPENMETRICS_TYPE, PROMETHEUS_TYPE, Family, Sample, exposition
 from fathom.runs.live import LiveRun, LiveStep, LiveTarget, Phase, State, life_of, read_live
 from fathom.serve.index import RunIndex
-from fathom.serve.settings import Settings
 
 
 def _scaled(value: float | None, factor: float) -> float | None:
@@ -58,13 +57,13 @@ GAUGES = (
 )
 
 
-def add_metrics(app: FastAPI, settings: Settings, index: RunIndex) -> None:
+def add_metrics(app: FastAPI, index: RunIndex) -> None:
     """Adds the page that Prometheus reads."""
 
     @app.get("/metrics")
     def _metrics(request: Request) -> Response:
         now = datetime.now(UTC)
-        going = [settings.runs / row.name for row in index.rows() if row.state == "running"]
+        going = [index.home / row.name for row in index.rows() if row.state == "running"]
         found = [(run, live) for run in going if (live := read_live(run))]
         alive = [live for run, live in found if life_of(run, live, now) != "dead"]
         is_open = "application/openmetrics-text" in request.headers.get("accept", "")

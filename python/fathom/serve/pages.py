@@ -2,6 +2,7 @@
 
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -9,6 +10,7 @@ from starlette.responses import HTMLResponse
 
 from fathom.report import style
 from fathom.report.page import asset, templates_of, unbroken
+from fathom.serve.settings import Settings
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -20,6 +22,8 @@ SITE = (
     ("Phone", "/phone"),
 )
 """The pages that each page leads to."""
+OF_FOLDERS = frozenset({"/start"})
+"""Those that only a server of a folder has."""
 SCRIPT_TYPE = "text/javascript; charset=utf-8"
 STYLE_TYPE = "text/css; charset=utf-8"
 OF_A_REPORT = (
@@ -28,9 +32,14 @@ OF_A_REPORT = (
 """Policy of pages that state their own as well: browsers obey both."""
 
 
-def show(template: str, here: str = "", status: int = 200, **values: object) -> HTMLResponse:
+def show(
+    template: str, settings: Settings, here: str = "", status: int = 200, **values: object
+) -> HTMLResponse:
     """Returns a page from a template; `here` is the address in `SITE` that it belongs to."""
-    text = _templates().get_template(template).render(site=SITE, here=here, **values)
+    is_folder = isinstance(settings.runs, Path)
+    site = [(name, address) for name, address in SITE if is_folder or address not in OF_FOLDERS]
+    common = {"site": site, "here": here, "is_folder": is_folder, "place": style.plain(settings.place)}
+    text = _templates().get_template(template).render(common, **values)
     return HTMLResponse(text, status)
 
 
@@ -39,10 +48,17 @@ def whole_page(text: str) -> HTMLResponse:
     return HTMLResponse(text, headers={"Content-Security-Policy": OF_A_REPORT})
 
 
-def problem_page(status: int, what: str, then: str = "", *, sign_in: bool = False) -> HTMLResponse:
+def problem_page(
+    settings: Settings, status: int, what: str, then: str = "", *, sign_in: bool = False
+) -> HTMLResponse:
     """Returns a page that says what is wrong, and what to do."""
     return show(
-        "problem.html.jinja", status=status, what=style.plain(what), then=style.plain(then), sign_in=sign_in
+        "problem.html.jinja",
+        settings,
+        status=status,
+        what=style.plain(what),
+        then=style.plain(then),
+        sign_in=sign_in,
     )
 
 

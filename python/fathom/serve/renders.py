@@ -15,8 +15,6 @@ from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.page import render
 from fathom.report.published import catalogue
-from fathom.runs.layout import JOURNAL, MANIFEST, RUN
-from fathom.serve.folder import stamp_of
 
 MOST_KEPT = 8
 """A page of many runs has several MB."""
@@ -39,11 +37,6 @@ class Renders:
                     self._kept.popitem(last=False)
             self._kept.move_to_end(key)
             return self._kept[key]
-
-
-def stamp(runs: Sequence[Path]) -> Hashable:
-    """Returns what changes when a run is written to."""
-    return tuple((run.name, name, stamp_of(run / name)) for run in runs for name in (RUN, JOURNAL, MANIFEST))
 
 
 def report_of(runs: Sequence[Path], about: Sequence[tuple[str, str]] = ()) -> str:

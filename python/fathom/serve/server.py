@@ -3,6 +3,7 @@
 import socket
 import sys
 from dataclasses import replace
+from pathlib import Path
 from threading import Thread
 
 import uvicorn
@@ -17,23 +18,29 @@ MOST_CONNECTIONS = 512
 END_S = 2
 """Time for answers under way to end when the server does."""
 MOST_HEADER_BYTES = 1 << 15
-OPEN = (
-    "fathom: every user of this machine can read them, change tags and start twins; "
-    "--token new asks for a secret"
-)
+OPEN = "fathom: every user of this machine can read them{more}; --token new asks for a secret"
 
 
 def serve(settings: Settings) -> None:
-    """Serves until the user interrupts. Raises UsageError where nothing can listen at that address."""
+    """Serves until the user interrupts.
+
+    Raises UsageError where nothing can listen at that address, FathomError where the store cannot be read.
+    """
     with listening(settings) as listener:
         own = replace(settings, port=listener.getsockname()[1])
         app = make_app(own)
-        # The first page of a thousand runs would wait for a second.
-        Thread(target=app.state.index.rows, daemon=True).start()
+        is_folder = isinstance(own.runs, Path)
+        if is_folder:
+            # The first page of a thousand runs would wait for a second.
+            Thread(target=app.state.source.rows, daemon=True).start()
+        else:
+            # A store that cannot be read is an error of this command, not of its first page.
+            app.state.source.rows()
         print(f"http://{own.address}/" + (f"?{PARAMETER}={own.token}" if own.token else ""), flush=True)
-        print(f"fathom: runs of {own.runs}; Ctrl-C ends the server", file=sys.stderr, flush=True)
+        print(f"fathom: runs of {own.place}; Ctrl-C ends the server", file=sys.stderr, flush=True)
         if own.token is None:
-            print(OPEN, file=sys.stderr, flush=True)
+            more = ", change tags and start twins" if is_folder else ""
+            print(OPEN.format(more=more), file=sys.stderr, flush=True)
         uvicorn.Server(config_of(app)).run(sockets=[listener])
 
 

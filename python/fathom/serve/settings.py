@@ -7,8 +7,12 @@ import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fathom.errors import UsageError
+
+if TYPE_CHECKING:
+    from fathom.store.address import Address
 
 LISTEN = "127.0.0.1:8765"
 NEW_TOKEN = "new"
@@ -22,11 +26,17 @@ _TOKEN = re.compile(r"[A-Za-z0-9._~-]+")
 class Settings:
     """How a server runs. `names` are the host names, beside addresses, under which it answers."""
 
-    runs: Path
+    runs: "Path | Address"
+    """A folder of runs, or a team's store."""
     host: str
     port: int
     token: str | None = None
     names: frozenset[str] = frozenset({"localhost"})
+
+    @property
+    def place(self) -> str:
+        """Where the runs are, in words."""
+        return str(self.runs) if isinstance(self.runs, Path) else f"the store {self.runs.text}"
 
     @property
     def is_loopback(self) -> bool:
@@ -40,7 +50,9 @@ class Settings:
         return f"{host}:{self.port}"
 
 
-def settings_of(runs: Path, listen: str, token: str | None, names: Iterable[str] = ()) -> Settings:
+def settings_of(
+    runs: "Path | Address", listen: str, token: str | None, names: Iterable[str] = ()
+) -> Settings:
     """Returns checked settings.
 
     Raises UsageError for what is no address, for one beyond this machine without a token, and for a weak token.

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 from fastapi import FastAPI, Query, Request, Response
@@ -39,7 +40,7 @@ class Choice:
     detail: str
 
 
-def add_start(app: FastAPI, settings: Settings, starts: Starts) -> None:
+def add_start(app: FastAPI, settings: Settings, home: Path, starts: Starts) -> None:
     """Adds the form, its pages and the button that stops a run."""
 
     @app.get("/start")
@@ -49,6 +50,7 @@ def add_start(app: FastAPI, settings: Settings, starts: Starts) -> None:
     ) -> Response:
         return show(
             "start.html.jinja",
+            settings,
             here="/start",
             methods=_methods(),
             method=method,
@@ -72,11 +74,11 @@ def add_start(app: FastAPI, settings: Settings, starts: Starts) -> None:
         if started.run is not None and not started.failed:
             page = "/live" if started.goes_on else ""
             return RedirectResponse(run_address(started.run, page), 303)
-        return show("started.html.jinja", here="/start", started=started)
+        return show("started.html.jinja", settings, here="/start", started=started)
 
     @app.post("/runs/{name}/stop")
     def _stop(name: str) -> Response:
-        run_at(settings.runs, name)
+        run_at(home, name)
         started = starts.of_run(name)
         if started is None:
             raise UsageError("this run was not started here, or has ended", "stop it where it was started")

@@ -1,4 +1,4 @@
-"""Runs of a store as directories in the user's cache, where every other command reads them."""
+"""Runs of a store as directories, where every other command reads them: in the user's cache, or another folder."""
 
 import hashlib
 import os
@@ -27,19 +27,19 @@ def cache_of(address: Address) -> Path:
     return cache / "fathom" / "store" / key
 
 
-def fetched(cache: Path, name: str, manifest: str, parts: Iterable[tuple[str, bytes]]) -> Path:
-    """Returns the directory of a run in the cache, written from `parts` where it is not there as `manifest` says.
+def fetched(folder: Path, name: str, manifest: str, parts: Iterable[tuple[str, bytes]]) -> Path:
+    """Returns the directory of a run in a folder, written from `parts` where it is not there as `manifest` says.
 
     Raises FathomError where what came is not the run that was added.
     """
     if not _NAME.fullmatch(name) or "/" in name:
         raise FathomError(f"run {name!r}: not the name of a run", "ask who added it to the store")
-    run = cache / name
+    run = folder / name
     if _is_same(run, manifest):
         return run
-    building = cache / f".{name}.{secrets.token_hex(4)}.new"
+    building = folder / f".{name}.{secrets.token_hex(4)}.new"
     with write_errors_named(run):
-        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             _write(building, name, parts)
             if not (_is_same(building, manifest) and check(building).whole):

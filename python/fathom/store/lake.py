@@ -6,10 +6,11 @@ from contextlib import contextmanager, suppress
 
 import duckdb
 
-from fathom.errors import FathomError, RefusedError, UsageError
+from fathom.errors import FathomError, RefusedError
 from fathom.runs.sandbox import literal
 from fathom.store.address import S3, Address
 from fathom.store.extensions import load
+from fathom.store.failures import failure
 
 WAIT_S = 60.0
 """How long to wait for another process that has the catalogue."""
@@ -100,8 +101,7 @@ def named_errors(address: Address) -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
-        first = str(error).strip().split("\n")[0]
-        raise FathomError(f"store {address.text}: {first}") from error
+        raise failure(address, error) from error
 
 
 @contextmanager
@@ -166,14 +166,11 @@ def _attach(connection: duckdb.DuckDBPyConnection, address: Address, options: st
             connection.execute(f"attach {literal(address.catalogue)} as lake ({options}{schema})")
         except duckdb.Error as error:
             text = str(error)
-            if "does not exist" in text:
-                raise UsageError(
-                    f"{address.text}: no store", f"`fathom store init {address.text}` makes one"
-                ) from error
             if "extension httpfs" in text:
                 open_s3(connection)
                 continue
-            busy = "lock on file" in text
+            # The second is another thread of this process, such as a page of `fathom serve`.
+            busy = "lock on file" in text or "file handle conflict" in text
             if busy and time.monotonic() < until:
                 time.sleep(PAUSE_S)
                 continue
@@ -182,13 +179,6 @@ def _attach(connection: duckdb.DuckDBPyConnection, address: Address, options: st
                     f"store {address.text}: another process has its catalogue",
                     "try again; PostgreSQL lets many work at once",
                 ) from error
-            if "connect to Postgres" in text:
-                why = text.split("\n")[0].rpartition('": ')[2]
-                raise FathomError(
-                    f"store {address.text}: {why}",
-                    "is PostgreSQL there, and do PGHOST and its like say where?",
-                ) from error
-            with named_errors(address):
-                raise
+            raise failure(address, error) from error
         else:
             return

@@ -22,6 +22,10 @@ MOST_SMALL = 32
 SMALL_BYTES = 8 << 20
 
 
+class UnknownRunError(UsageError):
+    """No run of that name is in the store."""
+
+
 class Store:
     """An open store. Every error is one line that names the address."""
 
@@ -116,11 +120,14 @@ class Store:
                         f"call ducklake_merge_adjacent_files('lake', '{table}', max_file_size => {SMALL_BYTES})"
                     )
 
-    def fetch(self, name: str) -> Path:
-        """Returns a run's directory in the cache, brought there where it is not. Raises FathomError for damage."""
+    def fetch(self, name: str, folder: Path | None = None) -> Path:
+        """Returns a run's directory in a folder, by default the user's cache, brought there where it is not.
+
+        Raises UnknownRunError for a name that no run has, FathomError for damage.
+        """
         rows = self._rows("select manifest from lake.runs where run = $run", run=name).to_pylist()
         if not rows:
-            raise UsageError(
+            raise UnknownRunError(
                 f"no run {name!r} in the store {self.address.text}", "`fathom runs` lists the runs"
             )
 
@@ -131,7 +138,7 @@ class Store:
                 for batch in found:
                     yield from ((row["name"], row["bytes"]) for row in batch.to_pylist())
 
-        return fetched(cache_of(self.address), name, rows[0]["manifest"], parts())
+        return fetched(folder or cache_of(self.address), name, rows[0]["manifest"], parts())
 
 
 @contextmanager

@@ -95,7 +95,7 @@
     part.scrollIntoView();
   }
   addEventListener("hashchange", open);
-  for (const link of all(".bar li a"))
+  for (const link of all('.bar li a[href^="#"]'))
     link.addEventListener("click", () => document.querySelector(`${link.hash} > details.part`)?.setAttribute("open", ""));
   open();
 

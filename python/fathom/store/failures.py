@@ -1,0 +1,70 @@
+"""What DuckDB says when a store cannot be reached, as one line that shows what to do."""
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from fathom.errors import FathomError, UsageError
+from fathom.store.address import Address
+
+
+class _Known(NamedTuple):
+    """An error that users meet: its text, what is printed, and what to do. `{}` is the pattern's group."""
+
+    pattern: re.Pattern[str]
+    message: str
+    hint: str
+    kind: Callable[[str, str], FathomError] = FathomError
+
+
+_KNOWN = (
+    _Known(
+        re.compile(r'database "([^"]*)" does not exist'),
+        "PostgreSQL has no data base {}",
+        "`createdb` makes it, then `fathom store init` the store",
+        UsageError,
+    ),
+    _Known(
+        re.compile(r"(password authentication failed for user \"[^\"]*\"|no password supplied)"),
+        "PostgreSQL refuses the login: {}",
+        "look at PGUSER and PGPASSWORD, or at ~/.pgpass",
+    ),
+    _Known(
+        re.compile(r"onnect to Postgres.*\": ([^\n]*)", re.DOTALL),
+        "{}",
+        "is PostgreSQL there, and do PGHOST and its like say where?",
+    ),
+    _Known(
+        re.compile(r"DuckLake.*does not exist", re.DOTALL),
+        "no store",
+        "`fathom store init {address}` makes one",
+        UsageError,
+    ),
+    _Known(
+        re.compile(r"(?:Could not|ould not establish) connect[^']*'(https?://[^/']*)"),
+        "S3 does not answer at {}",
+        "is it there, and does AWS_ENDPOINT_URL say where?",
+    ),
+    _Known(
+        re.compile(r"\(HTTP (40[0-3])"),
+        "S3 refuses to read or write (HTTP {})",
+        "look at AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION",
+    ),
+    _Known(re.compile(r"\(HTTP (5\d\d)"), "S3 fails (HTTP {})", "try again later"),
+    _Known(
+        re.compile(r"'(https?://[^']*)'.*\(HTTP 404"),
+        "S3 has no {}",
+        "is the bucket there, and is AWS_ENDPOINT_URL the store's?",
+    ),
+)
+
+
+def failure(address: Address, error: Exception) -> FathomError:
+    """Returns an error of DuckDB's as one for the user."""
+    text = str(error).strip()
+    for known in _KNOWN:
+        if found := known.pattern.search(text):
+            what = known.message.format(*found.groups())
+            return known.kind(f"store {address.text}: {what}", known.hint.format(address=address.text))
+    first = text.split("\n")[0]
+    return FathomError(f"store {address.text}: {first}")
