@@ -11,10 +11,13 @@ from pathlib import Path
 
 import pytest
 
+import fathom
+from fathom.columns.schema import TABLES
 from fathom.errors import FathomError, UsageError
 from fathom.runs.check import check
 from fathom.runs.document import RunDocument
 from fathom.runs.listing import runs_table
+from fathom.runs.query import query as query_folder
 from fathom.store import extensions, tables
 from fathom.store import store as store_module
 from fathom.store.address import Address, parse_address, parse_data
@@ -27,6 +30,7 @@ from servers import SECRET
 from small_runs import add
 
 RATES = "select run, iops from points order by run, iops"
+TWO_READS = Path(__file__).parents[1] / "data" / "two-reads.toml"
 ADD = "import sys; from fathom.cli import main; main()"
 
 
@@ -283,6 +287,38 @@ def test_what_comes_back_changed_is_refused(folder_store: Address, runs_home: Pa
     parts = [(name, data) for name, data in files_of(run).items() if name != "telemetry.parquet"]
     with pytest.raises(FathomError, match="is not the run that was added"):
         fetched(tmp_path / "fresh", run.name, row["manifest"], parts)
+
+
+def test_a_query_on_a_store_gives_the_rows_of_one_on_the_folder(address: Address, runs_home: Path) -> None:
+    run = fathom.run(str(TWO_READS), ["twin:samsung-pm9a3-7.68tb"], out=runs_home).path
+    add_to(address, run)
+    with open_store(address) as store:
+        for view in TABLES:
+            sql = f"select * from {view} order by all"
+            own, shared = query_folder(sql), query(sql, store)
+            assert shared.schema.names == own.schema.names
+            assert shared.to_pylist() == own.to_pylist(), view
+        bins = "select step, op, sum(count) as n from latency group by all order by all"
+        assert query(bins, store).num_rows > 0
+
+
+def test_a_table_that_an_earlier_version_did_not_keep_is_filled_with_the_next_addition(
+    tmp_path: Path, runs_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = parse_address(str(tmp_path / "old"))
+    earlier, later = add(runs_home, 1, 10.0), add(runs_home, 2, 20.0)
+    with monkeypatch.context() as patch:
+        for name in ("SCHEMAS", "ROWS"):
+            kept = {table: schema for table, schema in getattr(tables, name).items() if table != "points"}
+            patch.setattr(tables, name, kept)
+        patch.setattr(store_module, "ROWS", tables.ROWS)
+        tables.init(address, parse_data(None, address))
+        add_to(address, earlier)
+    with open_store(address) as store, pytest.raises(UsageError, match="without points"):
+        rates(store)
+    add_to(address, later)
+    with open_store(address) as store:
+        assert rates(store) == [("0001", 10.0), ("0002", 20.0)]
 
 
 def test_a_store_of_an_earlier_version_gets_the_tables_and_columns_that_it_lacks(

@@ -1,5 +1,6 @@
 """SQL over a store: views on the Parquet files that DuckLake lists. The user's SQL sees no catalogue and no secret."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,7 +19,8 @@ VIEWS = {"runs": FACTS, **ROWS}
 
 
 def query(sql: str, store: Store) -> pa.Table:
-    """Runs one statement over the views runs, points, streams, phases, intervals and telemetry.
+    """Runs one statement over the views runs, points, streams, phases, intervals, latency and
+    telemetry.
 
     Raises UsageError with DuckDB's own first line.
     """
@@ -35,6 +37,7 @@ def _answer(sql: str, store: Store) -> pa.Table:
         connection.execute("set allow_persistent_secrets = false")
         check_asks(connection, sql)
         named = views_named(sql, connection, VIEWS.keys())
+        _check_filled(store, named)
         if named and store.is_on_s3:
             open_s3(connection)
         opened: list[str] = []
@@ -54,3 +57,13 @@ def _answer(sql: str, store: Store) -> pa.Table:
         if relation is None:
             raise UsageError("query: the statement has no result", "write a select")
         return relation.to_arrow_table()
+
+
+def _check_filled(store: Store, named: Iterable[str]) -> None:
+    """Raises UsageError where a version without one of the views has added the runs: it would look empty."""
+    lacking = [name for name in named if not store.has(name)]
+    if lacking and store.runs_table().num_rows:
+        raise UsageError(
+            f"query: runs were added by a version without {', '.join(sorted(lacking))}",
+            "the next `fathom store add` of this version fills it in",
+        )

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import rmtree
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 
@@ -45,9 +47,13 @@ class Store:
         """Returns a row for each run, by id; schema `FACTS`."""
         return self._rows(f"select {', '.join(FACTS.names)} from lake.runs order by run")
 
+    def has(self, table: str) -> bool:
+        """Returns whether some version that has the table added runs."""
+        return table in tables_of(self._lake)
+
     def files(self, table: str) -> list[str]:
-        """Returns the Parquet files that hold a table; none where no version that has it added runs."""
-        if table not in tables_of(self._lake):
+        """Returns the Parquet files that hold a table; none where the store has not got it."""
+        if not self.has(table):
             return []
         with named_errors(self.address):
             return self._lake.files(table)
@@ -74,13 +80,26 @@ class Store:
         """
         for batch in _batches(runs):
             with self._lake.transaction():
-                add_missing(self._lake)
+                self._fill(add_missing(self._lake))
                 new = self._new(batch)
                 self._insert(new)
             ids = {one.id for one in new}
             for one in batch:
                 said(one.id, one.id in ids)
         self._merge()
+
+    def _fill(self, made: Sequence[str]) -> None:
+        """Puts into new tables the rows of the runs that are in the store already."""
+        tables = [name for name in ROWS if name in made]
+        if not tables:
+            return
+        with TemporaryDirectory(prefix="fathom-store-") as folder:
+            for name in self.runs_table()["run"].to_pylist():
+                run = self.fetch(name, Path(folder))
+                contents = Contents.of(run)
+                for table in tables:
+                    insert(self._lake.connection, table, contents.rows(table))
+                rmtree(run)
 
     def _new(self, batch: Sequence[Contents]) -> list[Contents]:
         """Returns the runs that the store lacks. Raises UsageError where it has another run of that id."""

@@ -14,10 +14,8 @@ from fathom.store.lake import Lake, create, named_errors
 
 FORMAT = "fathom-store/1"
 RUN_FIELD = pa.field("run", pa.string())
-ROWS: Mapping[str, pa.Schema] = {
-    name: schema.insert(0, RUN_FIELD) for name, schema in TABLES.items() if name != "latency"
-}
-"""Tables of rows. Histograms (`latency`) are most of a run's bytes; a run that is fetched has them."""
+ROWS: Mapping[str, pa.Schema] = {name: schema.insert(0, RUN_FIELD) for name, schema in TABLES.items()}
+"""Tables of rows: those of a run, with its id in front."""
 FACTS_KEPT = pa.schema(
     [
         *FACTS,
@@ -72,9 +70,9 @@ def tables_of(lake: Lake) -> set[str]:
         return {str(name) for (name,) in lake.connection.execute(sql).fetchall()}
 
 
-def add_missing(lake: Lake) -> None:
-    """Adds the tables and columns that this version knows and the store does not. Runs of earlier versions have no rows
-    or null there.
+def add_missing(lake: Lake) -> list[str]:
+    """Adds the tables and columns that this version knows and the store does not. Returns the new tables, which are
+    empty. Runs of earlier versions have null in new columns.
     """
     present = tables_of(lake)
     for name, schema in SCHEMAS.items():
@@ -88,6 +86,7 @@ def add_missing(lake: Lake) -> None:
             types: list[tuple[object, ...]] = lake.connection.execute("describe from rows").fetchall()
             for column, kind, *_ in types:
                 lake.connection.execute(f'alter table lake.{name} add column "{column}" {kind}')
+    return [name for name in SCHEMAS if name not in present]
 
 
 def _create(lake: Lake, name: str, schema: pa.Schema) -> None:
