@@ -6,6 +6,7 @@
 //! each thread a drive of its own. A cluster's read is put together by the servers that hold its stripe; it comes from
 //! one drive. Nothing is stored and nothing is cleaned.
 
+mod die;
 mod drive;
 mod params;
 mod route;
@@ -129,6 +130,8 @@ pub struct System {
     drives_residence_ns: u64,
     shares: Shares,
     last_write_end: u64,
+    /// Empty, and kept for its memory.
+    outcome: Outcome,
 }
 
 impl System {
@@ -150,6 +153,7 @@ impl System {
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
             drives_residence_ns: 0,
             last_write_end: u64::MAX,
+            outcome: Outcome::default(),
             params: params.clone(),
         }
     }
@@ -260,8 +264,10 @@ impl System {
         job.location = Location::Dies;
         job.entered_ns = now_ns;
         let drive = &mut self.drives[usize::from(job.drive)];
-        let outcome = match job.request.op {
-            Op::Read => drive.read(u32::from(job.die), index, now_ns),
+        let number = job.drive;
+        let mut outcome = std::mem::take(&mut self.outcome);
+        match job.request.op {
+            Op::Read => drive.read(u32::from(job.die), index, now_ns, &mut outcome),
             Op::Write | Op::Append | Op::WriteZeroes => {
                 let bytes = f64::from(job.request.size_bytes) * self.routes.redundancy;
                 let at_random = job.request.offset_bytes != self.last_write_end
@@ -271,7 +277,7 @@ impl System {
                     true => drive.params().write_amplification,
                     false => drive.params().sequential_amplification,
                 };
-                drive.write(index, bytes as u64, amplification, now_ns)
+                drive.write(index, bytes as u64, amplification, now_ns, &mut outcome);
             }
             Op::Trim | Op::Flush | name_ops!() => {
                 job.location = Location::Leaving;
@@ -284,21 +290,24 @@ impl System {
                 };
                 self.calendar
                     .push(done_ns + us_to_ns(drive.params().write_ack_us), index);
-                return;
             }
-        };
-        let drive = self.jobs[index].drive;
-        self.follow(drive, outcome);
+        }
+        self.follow(number, outcome);
     }
 
     /// Books what a drive has started and passes on what left its dies or entered its buffer.
-    fn follow(&mut self, drive: u16, outcome: Outcome) {
-        for (die, end_ns) in outcome.started {
+    fn follow(&mut self, drive: u16, mut outcome: Outcome) {
+        for (die, end_ns) in outcome.started.drain(..) {
             let index = u32::from(drive) * DIES_PER_DRIVE + die;
             self.calendar.push(end_ns, DIE << INDEX_BITS | index);
         }
         let unit = &mut self.drives[usize::from(drive)];
-        for index in outcome.read.into_iter().chain(outcome.admitted) {
+        for index in outcome
+            .read
+            .take()
+            .into_iter()
+            .chain(outcome.admitted.drain(..))
+        {
             let job = &mut self.jobs[index];
             job.location = Location::Leaving;
             let bytes = job.request.size_bytes;
@@ -316,6 +325,7 @@ impl System {
             };
             self.calendar.push(done_ns + us_to_ns(latency_us), index);
         }
+        self.outcome = outcome;
     }
 
     fn handle(&mut self, payload: u32) -> Option<Completion> {
@@ -324,7 +334,8 @@ impl System {
             STEP => self.step(index),
             DIE => {
                 let (drive, die) = (index / DIES_PER_DRIVE, index % DIES_PER_DRIVE);
-                let outcome = self.drives[drive as usize].ended(die, self.now_ns);
+                let mut outcome = std::mem::take(&mut self.outcome);
+                self.drives[drive as usize].ended(die, self.now_ns, &mut outcome);
                 self.follow(drive as u16, outcome);
                 None
             }
@@ -435,7 +446,7 @@ impl Device for System {
         }
         into.resources.push(ResourceTime {
             resource: "drive dies",
-            busy_ns: self.drives.iter().map(Drive::busy_ns).collect(),
+            busy_ns: self.drives.iter().map(|one| one.busy_ns(now_ns)).collect(),
             waited_ns: self.drives.iter().map(|one| one.waited_ns(now_ns)).sum(),
         });
         into.residence.push(Residence {

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use super::die::{Begun, Die, Ended, Times};
 use super::params::DriveParams;
 use crate::sim::event::us_to_ns;
 use crate::sim::server::{Fifo, Waits};
@@ -11,30 +12,15 @@ const NS_PER_S: f64 = 1e9;
 /// What an entry of a drive's map stands for.
 const MAP_ENTRY_BYTES: f64 = 4096.0;
 
-#[derive(Clone, Default)]
-struct Die {
-    busy: bool,
-    /// The read being served; `None` while a slice of a program runs.
-    reading: Option<u32>,
-    reads: VecDeque<u32>,
-    /// Slices of programs left, the running one included.
-    slices: u64,
-    /// Slices left of the program at hand.
-    slices_of_program: u64,
-}
-
 /// One drive.
 pub struct Drive {
     params: DriveParams,
-    read_ns: u64,
-    slice_ns: u64,
-    slices_per_program: u64,
+    times: Times,
     dies: Vec<Die>,
     pub(super) to_host: Fifo,
     pub(super) to_drive: Fifo,
     /// The firmware that walks the map of a trim.
     pub(super) map: Fifo,
-    busy_ns: u64,
     buffered: f64,
     debt_bytes: f64,
     waiting: VecDeque<(u32, u64, f64)>,
@@ -43,14 +29,14 @@ pub struct Drive {
     next_die: usize,
 }
 
-/// What a die's event led to.
+/// What a read, a write or a die's event led to.
 #[derive(Default)]
 pub struct Outcome {
     /// A read that has its page.
     pub read: Option<u32>,
     /// Writes that have room in the buffer now.
     pub admitted: Vec<u32>,
-    /// Dies that work from now on, with the end of what they do.
+    /// Dies whose work has a new end, with that end.
     pub started: Vec<(u32, u64)>,
 }
 
@@ -60,14 +46,15 @@ impl Drive {
             .ceil()
             .max(1.0);
         Self {
-            read_ns: us_to_ns(params.read_sense_us),
-            slice_ns: (params.program_us * 1e3 / slices_per_program) as u64,
-            slices_per_program: slices_per_program as u64,
+            times: Times {
+                read_ns: us_to_ns(params.read_sense_us),
+                slice_ns: (params.program_us * 1e3 / slices_per_program) as u64,
+                slices_per_program: slices_per_program as u64,
+            },
             dies: vec![Die::default(); params.dies as usize],
             to_host: Fifo::new(1),
             to_drive: Fifo::new(1),
             map: Fifo::new(1),
-            busy_ns: 0,
             buffered: 0.0,
             debt_bytes: 0.0,
             waiting: VecDeque::new(),
@@ -82,8 +69,9 @@ impl Drive {
     }
 
     /// Returns the busy time summed over the dies, per die.
-    pub(super) fn busy_ns(&self) -> u64 {
-        self.busy_ns / self.dies.len() as u64
+    pub(super) fn busy_ns(&self, now_ns: u64) -> u64 {
+        let busy = self.dies.iter().map(|die| die.busy_ns(now_ns, &self.times));
+        busy.sum::<u64>() / self.dies.len() as u64
     }
 
     /// Returns the time that I/O waited for the dies, summed over it.
@@ -105,12 +93,12 @@ impl Drive {
     }
 
     /// A read reaches a die.
-    pub(super) fn read(&mut self, die: u32, job: u32, now_ns: u64) -> Outcome {
-        self.dies[die as usize].reads.push_back(job);
+    pub(super) fn read(&mut self, die: u32, job: u32, now_ns: u64, outcome: &mut Outcome) {
         self.waits.begin(now_ns, Waits::WHOLE);
-        let mut outcome = Outcome::default();
-        self.start(die as usize, now_ns, &mut outcome);
-        outcome
+        match self.dies[die as usize].read(job, now_ns, &self.times) {
+            Some(end_ns) => outcome.started.push((die, end_ns)),
+            None => self.start(die as usize, now_ns, outcome),
+        }
     }
 
     /// A write reaches the buffer; `amplification` programmed bytes follow per byte.
@@ -120,32 +108,25 @@ impl Drive {
         bytes: u64,
         amplification: f64,
         now_ns: u64,
-    ) -> Outcome {
+        outcome: &mut Outcome,
+    ) {
         self.waiting.push_back((job, bytes, amplification));
         self.waits.begin(now_ns, Waits::WHOLE);
-        let mut outcome = Outcome::default();
-        self.admit(now_ns, &mut outcome);
-        outcome
+        self.admit(now_ns, outcome);
     }
 
-    /// A die has ended what it did.
-    pub(super) fn ended(&mut self, die: u32, now_ns: u64) -> Outcome {
-        let mut outcome = Outcome::default();
-        let state = &mut self.dies[die as usize];
-        state.busy = false;
-        if let Some(job) = state.reading.take() {
-            outcome.read = Some(job);
-        } else {
-            state.slices -= 1;
-            state.slices_of_program -= 1;
-            if state.slices_of_program == 0 {
-                state.slices_of_program = self.slices_per_program;
+    /// A die may have ended what it did.
+    pub(super) fn ended(&mut self, die: u32, now_ns: u64, outcome: &mut Outcome) {
+        match self.dies[die as usize].end(now_ns, &self.times) {
+            None => return,
+            Some(Ended::Read(job)) => outcome.read = Some(job),
+            Some(Ended::Program) => {
                 self.buffered -= self.params.program_bytes as f64;
-                self.admit(now_ns, &mut outcome);
+                self.admit(now_ns, outcome);
             }
+            Some(Ended::Slices) => {}
         }
-        self.start(die as usize, now_ns, &mut outcome);
-        outcome
+        self.start(die as usize, now_ns, outcome);
     }
 
     /// Takes writes in while the buffer, which holds what has yet to be programmed, has room. One that is larger than
@@ -174,30 +155,19 @@ impl Drive {
     fn program(&mut self, now_ns: u64, outcome: &mut Outcome) {
         let die = self.next_die;
         self.next_die = (die + 1) % self.dies.len();
-        let state = &mut self.dies[die];
-        if state.slices == 0 {
-            state.slices_of_program = self.slices_per_program;
-        }
-        state.slices += self.slices_per_program;
+        self.dies[die].program(&self.times);
         self.start(die, now_ns, outcome);
     }
 
     fn start(&mut self, die: usize, now_ns: u64, outcome: &mut Outcome) {
-        let state = &mut self.dies[die];
-        if state.busy {
-            return;
-        }
-        let length_ns = if let Some(job) = state.reads.pop_front() {
-            state.reading = Some(job);
-            self.waits.end(now_ns, Waits::WHOLE);
-            self.read_ns
-        } else if state.slices > 0 {
-            self.slice_ns
-        } else {
-            return;
+        let end_ns = match self.dies[die].begin(now_ns, &self.times) {
+            None => return,
+            Some(Begun::Read(end_ns)) => {
+                self.waits.end(now_ns, Waits::WHOLE);
+                end_ns
+            }
+            Some(Begun::Slices(end_ns)) => end_ns,
         };
-        state.busy = true;
-        self.busy_ns += length_ns;
-        outcome.started.push((die as u32, now_ns + length_ns));
+        outcome.started.push((die as u32, end_ns));
     }
 }
