@@ -406,6 +406,9 @@ def _columns(runs: Sequence[RunData], *, pool: bool) -> list[Column]:
     for members, target in found:
         letters = ", ".join(run_letter(_place(run, runs)) for run in members)
         label = plain(target.label or target.name) + (f" · {letters}" if apart else "")
+        state = members[0].document.power_state
+        if state is not None and target.kind == "device":
+            label += f", power state {state}"
         labels.append(label if label not in labels else f"{label} ({len(labels) + 1})")
     shorts = [CAPACITY.sub("", label) for label in labels]
     shorts = shorts if len(set(shorts)) == len(shorts) else labels

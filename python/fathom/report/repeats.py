@@ -106,6 +106,7 @@ def _measurement(run: RunData, target: TargetRecord, *, by_hand: bool) -> Key:
     document = run.document
     identity = {name: value for name, value in target.identity.items() if name not in PASSING}
     machine = [document.environment.get(name) for name in ("kernel", "cpu_model", "governor")]
+    machine.append(document.power_state)
     same = [document.method.parsed, identity, target.capacity_bytes, document.versions, machine]
     series = "" if by_hand else document.repeat_of or document.id
     return (series, document.method.name, target.name, json.dumps(same, sort_keys=True))

@@ -163,6 +163,15 @@ class RunDocument(_Model):
         return self.origin.measured if self.origin else self.created
 
     @property
+    def power_state(self) -> int | None:
+        """The NVMe power state that the drives were held in; None where they were left as they were."""
+        match self.environment.get("power_state"):
+            case {"number": int(number)}:
+                return number
+            case _:
+                return None
+
+    @property
     def own_seed(self) -> int:
         """The seed. Raises UsageError where another program measured the run: Fathom cannot go on with it."""
         if self.seed is None:
