@@ -64,6 +64,8 @@ SERVED = {
     "serve-live": f"/runs/{GOING}/live",
 }
 WITHOUT_FIGURE = {"serve-start", "serve-about", "serve-phone", "report-with-what-if"}
+CHARTED = {"compare", "serve-compare"}
+"""Pages whose first figure is a chart, even of single runs."""
 """Pages that are forms or words."""
 
 
@@ -145,8 +147,10 @@ def assert_fit(name: str, address: str, own: str, visit: Callable[..., Visit]) -
             assert [url for url in seen.requests if not url.startswith((own, "data:", "blob:"))] == [], what
             assert seen.page.evaluate("() => document.documentElement.scrollWidth") <= width, what
             if name not in WITHOUT_FIGURE:
-                box = seen.page.locator(FIGURE).locator("visible=true").first.bounding_box()
+                figure = seen.page.locator(FIGURE).locator("visible=true").first
+                box = figure.bounding_box()
                 assert box is not None, what
+                assert name not in CHARTED or figure.evaluate("element => element.matches('.chart')"), what
                 assert box["y"] < height, what
             seen.page.close()
 

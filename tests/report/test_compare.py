@@ -1,6 +1,7 @@
 """`fathom compare`: what changed, how surely, and limits that fail a build."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -191,6 +192,33 @@ def test_the_page_has_every_change_and_loads_nothing(made: Made, tmp_path: Path)
     assert page.count('"markLine"') >= 1
     assert "Worse: " in page
     assert "default-src &#39;none&#39;" in page or "default-src 'none'" in page
+
+
+@pytest.mark.parametrize(
+    ("share", "said"), [(0.5, "It has no interval, so it may be chance."), (1.0, "No figure differs.")]
+)
+def test_single_runs_without_intervals_open_with_their_largest_change_and_hollow_dots(
+    tmp_path: Path, share: float, said: str
+):
+    runs = [
+        synthetic.make_run(
+            tmp_path / f"run-{number}",
+            [replace(synthetic.FILE, rates=[part * rate for rate in synthetic.FILE.rates])],
+            measure_s=2,
+            precondition_s=2,
+            fill_s=1,
+            notes=(),
+        )
+        for number, part in enumerate((1.0, share))
+    ]
+    out = tmp_path / "page.html"
+    assert fathom(*runs, "--out", out).returncode == 0
+    page = out.read_text()
+    assert said in page
+    assert "A hollow dot has no interval: one run." in page
+    assert page.count(f"New: {synthetic.FILE.label}. Base: ") == 1
+    dots = re.findall(r'"itemStyle": ?\{[^}]*"borderColor": ?"\$ink"', page)
+    assert len(dots) >= 8
 
 
 def test_the_last_good_run_moves_on_only_to_what_is_not_worse(made: Made):

@@ -7,6 +7,7 @@ from fathom.analysis.finding import joined
 from fathom.compare.rows import Compared, Result, Row
 from fathom.compare.sides import Side
 from fathom.compare.words import answer, asides, change, meaning
+from fathom.output.text import signed_pct
 from fathom.report.blocks import (
     Answer,
     Block,
@@ -46,7 +47,7 @@ def render(
     sections = [
         section
         for number, (result, context) in enumerate(zip(results, contexts, strict=True))
-        for section in _sections(number, result, context)
+        for section in _sections(number, result, context, is_alone=len(results) == 1)
     ]
     sections.append(_runs(base, news))
     labels = dict.fromkeys(column.label for side in news for column in side.comparison.columns)
@@ -80,7 +81,7 @@ def _run(run: RunData, side: Side) -> TableRow:
     return TableRow(Item(""), cells)
 
 
-def _sections(number: int, result: Result, context: Sequence[str]) -> list[Section]:
+def _sections(number: int, result: Result, context: Sequence[str], *, is_alone: bool) -> list[Section]:
     told = [plain(text) for text in answer(result)]
     drawn = [
         block for place, pair in enumerate(result.pairs) for block in _pair(f"change-{number}-{place}", pair)
@@ -88,8 +89,10 @@ def _sections(number: int, result: Result, context: Sequence[str]) -> list[Secti
     figure = next((block for block in drawn if isinstance(block, Figure)), None)
     key = KeyFigure(told[0], figure, told[1:]) if figure and told else None
     rest = [block for block in drawn if key is None or block is not figure]
-    first: list[Block] = [*([] if key else [Answer(told)]), *rest, Prose(meaning(result))]
-    built = [Section(f"change-{number}", _title(result), first, short="Changes", key_figure=key)]
+    sides = Points([plain(line) for line in _sides(result)])
+    first: list[Block] = [*([] if key else [Answer(told)]), sides, *rest, Prose(meaning(result))]
+    title = "Changes" if is_alone else f"Changes of {joined([plain(pair.label) for pair in result.pairs])}"
+    built = [Section(f"change-{number}", title, first, short="Changes", key_figure=key)]
     if context:
         built.append(
             Section(f"context-{number}", "What else differs", [Points([plain(text) for text in context])])
@@ -97,40 +100,45 @@ def _sections(number: int, result: Result, context: Sequence[str]) -> list[Secti
     return built
 
 
-def _title(result: Result) -> str:
-    labels = joined([plain(pair.label) for pair in result.pairs])
-    bases = joined([plain(pair.base_label) for pair in result.pairs])
-    return f"{labels}, beside {bases}"
+def _sides(result: Result) -> list[str]:
+    """Returns what base and new stand for, once for each pair."""
+    return [f"New: {pair.label}. Base: {pair.base_label}." for pair in result.pairs]
 
 
 def _pair(key: str, pair: Compared) -> list[Block]:
-    table, drawn = _table(pair), [row for row in pair.rows if row.difference]
+    table = _table(pair)
+    drawn = [(row, pct) for row in pair.rows if (pct := row.change_pct) is not None]
     lines = [plain(text) for text in (*(one.words for one in pair.missing), *pair.unsettled)]
     missing: list[Block] = [Points(lines)] if lines else []
     if not drawn:
         return [table, *missing]
-    bars = [
-        Span(100 * (row.difference.low - 1), 100 * (row.difference.high - 1), _name(row), strong=True)
-        for row in drawn
-        if row.difference
-    ]
+    hollow = [row.difference is None for row, _ in drawn]
     option = change_chart(
-        bars,
-        [row.difference.change_pct for row in drawn if row.difference],
-        [TONE.get(row.verdict, "") for row in drawn],
+        [_span(row, pct) for row, pct in drawn],
+        [pct for _, pct in drawn],
+        [TONE.get(row.verdict, "") for row, _ in drawn],
+        hollow,
     )
     chart = Chart(
         key,
         plain(pair.label),
-        "change from the base, %, with its interval",
+        "change from the base, %" + ("" if all(hollow) else ", with its interval"),
         option,
-        "Changes with their intervals; figures in the table below.",
+        "Changes from the base; figures in the table below.",
         70 + ROW_PX * len(drawn),
     )
-    caption = (
+    solid = (
         "A dot is the change from the base, the line its interval. What touches zero may be no change at all."
     )
+    empty = "A hollow dot has no interval: one run. --repeats 3 gives intervals."
+    caption = " ".join([*([] if all(hollow) else [solid]), *([empty] if any(hollow) else [])])
     return [Figure([chart], caption, table, columns=1), *missing]
+
+
+def _span(row: Row, change_pct: float) -> Span:
+    """Returns a row's interval in percent; without one, its change alone."""
+    low, high = (row.difference.low, row.difference.high) if row.difference else (1 + change_pct / 100,) * 2
+    return Span(100 * (low - 1), 100 * (high - 1), _name(row), strong=True)
 
 
 def _name(row: Row) -> str:
@@ -138,12 +146,7 @@ def _name(row: Row) -> str:
 
 
 def _table(pair: Compared) -> Table:
-    head = [
-        Item("Base", plain(pair.base_label)),
-        Item("New", plain(pair.label)),
-        Item("Change"),
-        Item("Verdict"),
-    ]
+    head = [Item("Base"), Item("New"), Item("Change"), Item("Verdict")]
     groups = [
         Group(plain(workload), [_row(row) for row in rows])
         for workload, rows in groupby(pair.rows, key=lambda row: row.workload)
@@ -165,7 +168,14 @@ def _row(row: Row) -> TableRow:
     cells = [
         Item("–" if row.base is None else grouped(row.base)),
         Item("–" if row.new is None else grouped(row.new)),
-        Item(change(row.difference) if row.difference else "–"),
+        Item(_change(row)),
         verdict,
     ]
     return TableRow(Item(row.metric.title, row.metric.unit), cells)
+
+
+def _change(row: Row) -> str:
+    """Returns a row's change in words, with its interval where it has one."""
+    if row.difference:
+        return change(row.difference)
+    return "–" if row.change_pct is None else signed_pct(row.change_pct)

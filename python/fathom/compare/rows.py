@@ -46,6 +46,15 @@ class Row:
     gates: Sequence[tuple[Gate, Outcome]] = ()
     order_chance: float | None = None
     """How likely real drives differ in the same direction, 0..1; None where that is not known or nothing differs."""
+    ratio: float | None = None
+    """New / base as measured, without regard to chance; None where a figure is missing, zero or only a bound."""
+
+    @property
+    def change_pct(self) -> float | None:
+        """How far the new figure is above (+) or below (-) the base, in percent of the base; None where unknown."""
+        if self.difference:
+            return self.difference.change_pct
+        return None if self.ratio is None else 100 * (self.ratio - 1)
 
 
 @dataclass(frozen=True)
@@ -139,6 +148,13 @@ class _MetricPair:
     why: str
     unsettled: str
     order_chance: float | None = None
+    is_bound: bool = False
+    """Whether one of the values is only a bound."""
+
+    @property
+    def ratio(self) -> float | None:
+        """New / base; None where it is not known."""
+        return None if self.is_bound or not self.base or self.new is None else self.new / self.base
 
 
 def _called(name: str) -> str:
@@ -228,7 +244,7 @@ def _pair(
     elif known is None:
         why = NO_INTERVAL
     chance = _order_chance(theirs, own) if metric in (METRICS["iops"], METRICS["mbps"]) else None
-    return _MetricPair(workload, metric, names, base, new, known, why, unsettled, chance)
+    return _MetricPair(workload, metric, names, base, new, known, why, unsettled, chance, bool(bounded))
 
 
 def _order_chance(theirs: Cell, own: Cell) -> float | None:
@@ -296,5 +312,15 @@ def _row(pair: _MetricPair, confidence: float, level_pct: float, gates: Sequence
     differs = said in (Verdict.BETTER, Verdict.WORSE)
     chance = pair.order_chance if differs else None
     return Row(
-        pair.workload, pair.metric, pair.base, pair.new, found, said, pair.why, needed, outcomes, chance
+        pair.workload,
+        pair.metric,
+        pair.base,
+        pair.new,
+        found,
+        said,
+        pair.why,
+        needed,
+        outcomes,
+        chance,
+        pair.ratio,
     )

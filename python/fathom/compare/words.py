@@ -27,6 +27,7 @@ def answer(result: Result) -> list[str]:
         *_gates(result),
         *_named(result, Verdict.WORSE, "Worse"),
         *_named(result, Verdict.BETTER, "Better"),
+        *_unproven(result),
     ]
     return [*texts, _count(result)]
 
@@ -55,6 +56,19 @@ def _named(result: Result, which: Verdict, heading: str) -> list[str]:
     shown = [f"{workload_of(row)} {change(row.difference)}" for row in rows[:MOST_NAMED] if row.difference]
     more = f", and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else ""
     return [f"{heading}: {'; '.join(shown)}{more}."]
+
+
+def _unproven(result: Result) -> list[str]:
+    """Returns the largest change of figures that have no interval at all; nothing where one has."""
+    known = [(pct, row) for row in result.rows if (pct := row.change_pct) is not None]
+    if result.compared or not known:
+        return []
+    largest, row = max(known, key=lambda one: abs(one[0]))
+    if not largest:
+        return ["No figure differs. None has an interval."]
+    return [
+        f"Largest change: {workload_of(row)} {signed_pct(largest)}. It has no interval, so it may be chance."
+    ]
 
 
 def _count(result: Result) -> str:

@@ -315,10 +315,13 @@ def bar_chart(
     }
 
 
-def change_chart(spans: Sequence[Span], changes: Sequence[float], tones: Sequence[str]) -> Option:
+def change_chart(
+    spans: Sequence[Span], changes: Sequence[float], tones: Sequence[str], hollow: Sequence[bool] = ()
+) -> Option:
     """Changes in percent as dots on their intervals, a line each with its name, zero marked.
 
     `spans` are the intervals with their names, in percent; `tones` are `good`, `bad` or empty, each of one span.
+    `hollow`: which dots are empty, none if not given.
     """
     colours = {"good": "$good", "bad": "$bad"}
     x = Axis("change, %", "count")
@@ -335,9 +338,12 @@ def change_chart(spans: Sequence[Span], changes: Sequence[float], tones: Sequenc
         }
         for place, (span, tone) in enumerate(zip(spans, tones, strict=True))
     ]
+    empty: Option = {"color": "$panel", "borderColor": "$ink", "borderWidth": 1.5}
     dots: list[JsonValue] = [
-        {"value": [change, place], "itemStyle": {"color": colours.get(tone, "$ink")}}
-        for place, (change, tone) in enumerate(zip(changes, tones, strict=True))
+        {"value": [change, place], "itemStyle": empty if is_hollow else {"color": colours.get(tone, "$ink")}}
+        for place, (change, tone, is_hollow) in enumerate(
+            zip(changes, tones, hollow or [False] * len(changes), strict=True)
+        )
     ]
     zero: Option = {
         "silent": True,
