@@ -20,10 +20,12 @@ from fathom.catalog.sensitivity import (
     write_sensitivity,
 )
 from fathom.catalog.sensitivity_terminal import print_sensitivity
+from fathom.catalog.sensitivity_words import movers
 from fathom.errors import UsageError
 from fathom.method.method import parse_method
 from fathom.prediction.misses import digest_of
 from fathom.prediction.priors import priors_of
+from fathom.serve.catalog_view import entry_view
 from fathom.sweep import sensitivity
 from fathom.sweep.sensitivity import figures_method, find_sensitivity
 
@@ -131,6 +133,22 @@ def test_a_table_begins_with_what_moves_a_figure_most(found: Sensitivity) -> Non
     assert first.split()[0] == max(found.effects, key=lambda one: max(one.means)).parameter
     assert "A  4 KiB read, 1 outstanding" in lines
     assert "B  4 KiB read, 10k a second offered: mean latency" in lines
+
+
+def test_a_page_names_what_moves_a_figure_the_strongest_first(found: Sensitivity) -> None:
+    means = {one.parameter: one.means[0] for one in found.effects}
+    named = [text.split() for text in movers(found, 0).split(", ")]
+    assert [name for name, *_ in named] == sorted(means, key=lambda name: -means[name])[: len(named)]
+    assert named[0][1] == f"{100 * np.expm1(max(means.values())):.0f}"
+
+
+def test_the_served_page_of_a_drive_has_the_table() -> None:
+    sheets = {sheet.title: sheet for sheet in entry_view("devices", NAME).sheets}
+    kept = load_sensitivity(NAME)
+    assert kept is not None
+    assert [row[0].text for row in sheets["What moves its figures"].rows] == [
+        one.words for one in kept.figures
+    ]
 
 
 def test_without_the_library_one_line_says_what_to_install(

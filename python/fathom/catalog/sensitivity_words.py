@@ -8,6 +8,10 @@ LEAST = 0.02
 """Least mean effect, in logarithms, of a parameter that is shown: less is the noise of a window known to 1 %."""
 
 
+MOST_MOVERS = 6
+"""Parameters that a page names for each figure."""
+
+
 def shown(found: Sensitivity) -> list[Effect]:
     """Returns the parameters that move some figure, the strongest first."""
     return [one for one in found.ranked() if max(one.means) >= LEAST]
@@ -16,6 +20,15 @@ def shown(found: Sensitivity) -> list[Effect]:
 def percent_text(mean: float) -> str:
     """Returns an effect on a logarithm as a change in percent: `88 %`; a dash for none."""
     return "–" if mean < LEAST else f"{100 * expm1(mean):.0f} %"
+
+
+def movers(found: Sensitivity, place: int) -> str:
+    """Returns what moves the figure at that place, the strongest first: `over_provisioning 55 %, program_us 7 %`."""
+    moving = [one for one in found.effects if one.means[place] >= LEAST]
+    moving.sort(key=lambda one: -one.means[place])
+    return (
+        ", ".join(f"{one.parameter} {percent_text(one.means[place])}" for one in moving[:MOST_MOVERS]) or "–"
+    )
 
 
 def footnotes(found: Sensitivity) -> list[str]:

@@ -17,7 +17,7 @@ from fathom.catalog import (
 from fathom.catalog.load import is_about
 from fathom.catalog.models import Device, Parameter, Published, PublishedRow, SpecRow
 from fathom.catalog.sensitivity import Sensitivity, load_sensitivity
-from fathom.catalog.sensitivity_words import footnotes, percent_text, shown
+from fathom.catalog.sensitivity_words import footnotes, movers
 from fathom.catalog.sheet import (
     CHECKED,
     RATINGS,
@@ -310,10 +310,10 @@ def _parameters(title: str, parameters: Mapping[str, Parameter]) -> Sheet:
 
 
 def _sensitivity(found: Sensitivity) -> Sheet:
-    heads = [Cell("parameter"), *(Cell(plain(figure.words), numeric=True) for figure in found.figures)]
+    heads = [Cell("figure"), Cell("moved by")]
     rows = [
-        [Cell(plain(one.parameter)), *(Cell(percent_text(mean), numeric=True) for mean in one.means)]
-        for one in shown(found)
+        [Cell(plain(figure.words)), Cell(plain(movers(found, place)))]
+        for place, figure in enumerate(found.figures)
     ]
     return Sheet("What moves its figures", heads, rows, footnotes(found))
 
