@@ -32,7 +32,10 @@ NOT_ON_FILES = {
     "zbd-rand-write.fio": "needs zones",
     "libzbc-rand-write.fio": "needs zones",
     **dict.fromkeys(
-        ("filecreate-ioengine.fio", "filedelete-ioengine.fio", "filestat-ioengine.fio"),
+        (
+            *("filecreate-ioengine.fio", "filedelete-ioengine.fio", "filestat-ioengine.fio"),
+            *("dircreate-ioengine.fio", "dirdelete-ioengine.fio"),
+        ),
         "works on names: test_fio_names_beside_fio.py",
     ),
 }
