@@ -397,13 +397,19 @@ class RunData:
     ) -> pa.Table:
         """Runs SQL over `rows`, one table of the run, streaming: a long run's latency table need not fit in memory.
 
-        `beside` has small tables to join it with, by name.
+        The parameter `target` holds one target: nothing but its rows is read. `beside` has small tables to join with,
+        by name.
         """
         files = [str(path) for path in self.run.files(table)]
         with self._connection.cursor() as connection:
             try:
                 if files:
                     source = connection.read_parquet(files, file_row_number=True, filename=len(files) > 1)
+                    for target in (parameters or {}).get("target", ()):
+                        # A filter on a parameter of `sql` skips no part of a file; one on a constant does.
+                        source = source.filter(
+                            duckdb.ColumnExpression("target") == duckdb.ConstantExpression(target)
+                        )
                     # One file needs the row alone; a pair costs several times as much to compare.
                     named = "{'file': filename, 'row': file_row_number}"
                     place = named if len(files) > 1 else "file_row_number"
@@ -414,7 +420,6 @@ class RunData:
                     )
                 for name, other in (beside or {}).items():
                     connection.register(name, other)
-                # `sql` with parameters reads all that filters on them would skip.
                 return connection.execute(sql, dict(parameters or {})).to_arrow_table()
             except duckdb.Error as error:
                 first = str(error).partition("\n")[0]
