@@ -1,7 +1,7 @@
 """Every option of fio, and what becomes of it in a method: applied, noted or refused.
 
-Names and meanings are those of fio 3.33 (`fio --cmdhelp=all`, `fio --enghelp=ENGINE`) and, where marked, of later ones up
-to 3.42.
+Names and meanings are those of fio 3.33 (`fio --cmdhelp=all`, `fio --enghelp=ENGINE`). Those of later
+versions, up to 3.42, are marked.
 """
 
 from collections.abc import Iterable, Mapping
