@@ -423,7 +423,7 @@ def _identity(mount: Mount | None) -> Identity:
         if mount.dev.startswith("0:") and mount.source.startswith("/")
         else mount.dev
     )
-    device = sysfs.by_dev(dev) if dev else None
+    device = sysfs.readable_by_dev(dev) if dev else None
     below = device.identity() if device else Identity()
     return replace(below, file_system=mount.file_system, mount_point=mount.point, mount_options=mount.options)
 

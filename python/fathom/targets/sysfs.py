@@ -208,6 +208,18 @@ def by_dev(dev: str, sys: Path = SYS) -> BlockDevice | None:
     return BlockDevice(link.resolve(), sys) if link.exists() else None
 
 
+def readable_by_dev(dev: str, sys: Path = SYS) -> BlockDevice | None:
+    """Returns the device as `by_dev`; None too where sysfs is hidden, as in some containers.
+
+    It is for what a run records of a target. What decides on safety uses `by_dev`, so that nothing hidden counts as
+    absent.
+    """
+    try:
+        return by_dev(dev, sys)
+    except PermissionError:
+        return None
+
+
 def _first(*paths: Path) -> str | None:
     return next((content for path in paths if (content := text(path))), None)
 

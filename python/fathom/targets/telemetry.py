@@ -140,7 +140,7 @@ def _sources(targets: Sequence[Target], proc: Path, sys: Path) -> list[Source | 
     ]
     for target in targets:
         if target.kind in REAL_KINDS:
-            device = sysfs.by_dev(target.identity.dev, sys) if target.identity.dev else None
+            device = sysfs.readable_by_dev(target.identity.dev, sys) if target.identity.dev else None
             if device is None:
                 found += [
                     NotMeasured(quantity, "no block device is known below it", target.name)
