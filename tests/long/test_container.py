@@ -1,4 +1,4 @@
-"""The image: it builds from the wheel on a plain Debian base, and measures a twin and a file as a user without rights."""
+"""The image: it builds from the wheel on a plain Debian base, and measures a twin and a file without rights."""
 
 import os
 import shutil
