@@ -22,7 +22,7 @@ from fathom.report.blocks import (
     Table,
 )
 from fathom.report.blocks import Row as TableRow
-from fathom.report.charts import Span, change_chart
+from fathom.report.charts import Span, change_chart, row_px
 from fathom.report.data import RunData
 from fathom.report.opening import opened
 from fathom.report.page import page
@@ -125,7 +125,7 @@ def _pair(key: str, pair: Compared) -> list[Block]:
         "change from the base, %" + ("" if all(hollow) else ", with its interval"),
         option,
         "Changes from the base; figures in the table below.",
-        70 + ROW_PX * len(drawn),
+        70 + row_px([_name(row) for row, _ in drawn], ROW_PX) * len(drawn),
     )
     solid = (
         "A dot is the change from the base, the line its interval. What touches zero may be no change at all."

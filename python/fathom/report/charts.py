@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Literal
 
 from fathom.report.blocks import JsonValue, Option
@@ -13,6 +14,9 @@ Format = Literal["count", "us", "pct", "seconds", "minutes", "hours", "tail", "d
 CROSS = "path://M2 0L5 3L8 0L10 2L7 5L10 8L8 10L5 7L2 10L0 8L3 5L0 2Z"
 LABEL_PX = 130
 """Width of the names beside bars; longer ones take several lines."""
+LETTER_PX = 6.5
+"""Mean width of a letter of such a name."""
+NAME_LINE_PX = 13
 LABEL_LINE_PX = 14
 """Height of a line of the labels of shaded stretches."""
 END_LABEL_PX = 118
@@ -218,6 +222,12 @@ class Switch:
     def option(self) -> Option:
         """Returns what assets/charts.js needs to switch."""
         return {"switch": {"low": self.log_low, "high": self.log_high, "linear": self.linear_high}}
+
+
+def row_px(names: Sequence[str], least_px: int) -> int:
+    """Returns the height of a row, so that names of several lines beside the rows do not touch; at least `least_px`."""
+    lines = max((len(wrap(name, int(LABEL_PX / LETTER_PX))) for name in names), default=1)
+    return max(least_px, 4 + NAME_LINE_PX * lines)
 
 
 def rounded(value: float) -> float:
@@ -439,7 +449,7 @@ def _names(categories: Sequence[str]) -> Option:
             "formatter": f"@lines-{LABEL_PX}",
             "width": LABEL_PX + 1,
             "overflow": "break",
-            "lineHeight": 13,
+            "lineHeight": NAME_LINE_PX,
             "interval": 0,
         },
     }

@@ -10,7 +10,7 @@ from fathom.columns.schema import Point
 from fathom.errors import UsageError
 from fathom.output.text import capacity
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
-from fathom.report.charts import Axis, Line, bar_chart, line_chart, time_axis
+from fathom.report.charts import Axis, Line, bar_chart, line_chart, row_px, time_axis
 from fathom.report.comparison import Column, Comparison
 from fathom.report.legend import legend_of
 from fathom.report.repeats import of_each
@@ -121,7 +121,7 @@ def _bars(found: Sequence[Amplified]) -> list[Chart]:
         for one, of_step in zip(found, wafs, strict=True)
     ]
     option = bar_chart(Axis("", "count", low=0), list(labels.values()), bars)
-    height_px = 40 + len(labels) * (14 + 8 * len(found))
+    height_px = 40 + len(labels) * row_px([*labels.values()], 14 + 8 * len(found))
     return [
         Chart(
             "waf-steps",

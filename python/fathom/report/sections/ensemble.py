@@ -8,7 +8,7 @@ from fathom.output.text import signed_pct
 from fathom.prediction.interval import COVERAGE
 from fathom.prediction.members import narrowing, range_over
 from fathom.report.blocks import Block, Chart, Figure, Group, Item, Row, Section, Table
-from fathom.report.charts import Span, change_chart, rounded
+from fathom.report.charts import Span, change_chart, rounded, row_px
 from fathom.report.comparison import Cell, Column, Comparison, Corner
 from fathom.report.style import grouped, plain
 from fathom.statistics.means import mean_by_count
@@ -75,7 +75,7 @@ def build(comparison: Comparison) -> Section | None:
         f"median, and the range of {share} of them",
         change_chart(spans, [rounded(middle) for _, (_, middle, _) in drawn], ["" for _ in drawn]),
         "Change of the rate by workload, over the members of the ensemble; the table below has the figures.",
-        56 + ROW_PX * len(drawn),
+        56 + row_px([span.label for span in spans], ROW_PX) * len(drawn),
         wide=True,
     )
     caption = (

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
-from fathom.report.charts import Axis, bar_chart, rounded
+from fathom.report.charts import Axis, bar_chart, rounded, row_px
 from fathom.report.comparison import Comparison
 from fathom.report.findings import gate
 from fathom.report.legend import legend_of
@@ -14,7 +14,7 @@ from fathom.report.style import compact, grouped, slot
 ORDER = 29
 LEAST_WORKLOADS = 6
 MOST_WORKLOADS = 16
-LABEL_PX = 44
+ROW_PX = 44
 """Height of a name of three lines."""
 
 
@@ -39,7 +39,7 @@ def build(comparison: Comparison) -> Section | None:
         "IOPS; hollow: published",
         option,
         "Maximum IOPS by workload and target; the table below has the figures.",
-        50 + len(shown) * max(LABEL_PX, 10 + 14 * len(comparison.columns)),
+        50 + len(shown) * row_px(labels, max(ROW_PX, 10 + 14 * len(comparison.columns))),
     )
     caption = "Each workload's maximum in a closed loop, reads and writes together. A hollow bar is the published one."
     figure = Figure([chart], caption, _table(shown, comparison), legend_of(comparison.columns), columns=1)
