@@ -290,7 +290,7 @@ class TargetRun:
         rows.take_telemetry(instead_of_sensor(sampled) if self.meter else sampled)
         if self.meter and window_s:
             found = MeteredStep.of(self.meter, self.target.name, key.name, ended_s - window_s, ended_s)
-            self.store.log_event("power", key, **found.journal)
+            self.store.log_event("power", key, **found.event)
             rows.take_telemetry(found.rows)
 
     def _repeat(self, key: StepKey, step: Step, backend: Backend, written: Written) -> None:
