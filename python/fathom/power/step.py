@@ -47,7 +47,7 @@ class MeteredStep:
 
     @property
     def event(self) -> dict[str, object]:
-        """Returns the fields of its event in the run's journal: the samples as (seconds of the step, W), and the energy."""
+        """Returns the fields of its event: the samples as (seconds of the step, W), and the energy."""
         samples = [[round(seconds - self.start_s, 6), watts] for seconds, watts in self.samples]
         if isinstance(self.found, str):
             return {"reason": self.found, "samples": samples}
