@@ -106,7 +106,9 @@ def test_rows_wider_than_the_terminal_are_lists_whose_numbers_stay_whole(one_run
     assert re.search(r"^  big +123,456,789,012$", shown, re.MULTILINE), shown
 
 
-@pytest.mark.parametrize("command", ["run", "review", "plan", "sweep", "size", "choose", "query", "validate"])
+@pytest.mark.parametrize(
+    "command", ["run", "review", "plan", "sweep", "size", "choose", "query", "validate", "sensitivity"]
+)
 def test_help_names_arguments_as_manual_pages_do(command: str) -> None:
     shown = fathom(command, "--help").stdout
     assert not re.search(r"[{}<>]", shown), shown

@@ -67,7 +67,8 @@ Ensemble = Annotated[
         "--ensemble",
         help="also simulate N members of each twin's ensemble: what its parameters leave open",
         metavar="N",
-        min=1,
+        min=8,
+        max=1000,
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON document instead")]

@@ -73,7 +73,9 @@ def calibrate(
     ensemble: Annotated[
         bool, typer.Option("--ensemble", help="find many parameter sets that agree with the rows")
     ] = False,
-    members: Annotated[int, typer.Option(help="parameter sets of the ensemble", min=10)] = 100,
+    members: Annotated[
+        int, typer.Option(help="parameter sets of the ensemble", metavar="N", min=10, max=1000)
+    ] = 100,
     seed: Seed = 1,
     *,
     hosts: HostOptions,
@@ -118,7 +120,10 @@ def sensitivity(
     trajectories: Annotated[
         int,
         typer.Option(
-            help="ways through the parameters; each takes one simulation a parameter", min=2, max=100
+            help="ways through the parameters; each takes one simulation a parameter",
+            metavar="N",
+            min=2,
+            max=100,
         ),
     ] = 10,
     write: Annotated[bool, typer.Option("--write", help="keep the result in your catalogue")] = False,
