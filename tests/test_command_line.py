@@ -107,7 +107,8 @@ def test_rows_wider_than_the_terminal_are_lists_whose_numbers_stay_whole(one_run
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "review", "plan", "sweep", "size", "choose", "query", "validate", "sensitivity"]
+    "command",
+    ["run", "review", "plan", "sweep", "size", "choose", "query", "validate", "sensitivity", "calibrate"],
 )
 def test_help_names_arguments_as_manual_pages_do(command: str) -> None:
     shown = fathom(command, "--help").stdout
