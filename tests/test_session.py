@@ -246,7 +246,7 @@ def test_load_threads_are_not_pinned_where_one_interrupt_serves_all_cores(
     disk = BlockDevice(tmp_path / "disk", tmp_path)
     for number in range(queues):
         (disk.directory / "mq" / str(number)).mkdir(parents=True)
-    monkeypatch.setattr(sysfs, "by_dev", lambda _: disk)
+    monkeypatch.setattr(sysfs, "by_dev", lambda *_: disk)
     [target] = parse_targets([f"file:{tmp_path}/x"], size_bytes=1 << 20)
     target = replace(target, identity=replace(target.identity, dev="8:0"))
     (tmp_path / "x").write_bytes(bytes(1 << 20))

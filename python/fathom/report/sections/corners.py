@@ -21,7 +21,7 @@ from fathom.report.style import MIN_TAIL, compact, grouped, plain, seconds, slot
 from fathom.report.waf import NOTE, waf_item
 from fathom.statistics.percentiles import QUANTILES
 
-ORDER = 20
+ORDER = 19
 SHOWN = 12
 WAF = "Write amplification"
 POWER = "Power, mean"

@@ -13,7 +13,7 @@ from fathom.report.comparison import Cell, Column, Comparison, Corner
 from fathom.report.style import grouped, plain
 from fathom.statistics.means import mean_by_count
 
-ORDER = 21
+ORDER = 20
 ROW_PX = 34
 NONE = Item("–", tone="quiet", title="too few members have this figure")
 HEADS = {

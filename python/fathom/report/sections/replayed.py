@@ -13,7 +13,7 @@ from fathom.report.recorded import recorded_blocks
 from fathom.report.style import compact, slot
 from fathom.statistics.percentiles import PREFIXES
 
-ORDER = 19
+ORDER = 18
 SHOWN = {"mean_us": "mean", "p99_us": "p99", "p999_us": "p99.9"}
 ROW_PX = 40
 
