@@ -1,7 +1,7 @@
 """Runs over the members of an ensemble: a row is that of a run of the member alone, and damage costs no other row."""
 
 from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +10,8 @@ import pytest
 
 import fathom
 from fathom.catalog import CatalogError
-from fathom.errors import UsageError
+from fathom.catalog.ensemble import load_ensemble, write_ensemble
+from fathom.errors import FathomError, UsageError
 from fathom.load.resolve import resolve_targets
 from fathom.method.method import Method, parse_method
 from fathom.output.text import signed_pct
@@ -128,6 +129,29 @@ def test_what_has_no_range_over_members_is_refused_before_anything_runs(
 ) -> None:
     with pytest.raises((UsageError, CatalogError), match=said):
         check_ensemble(resolve_targets([target]), members)
+
+
+def test_an_ensemble_around_other_parameters_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FATHOM_CATALOG", str(tmp_path))
+    name = DRIVE.removeprefix("twin:")
+    write_ensemble(load_ensemble(name).model_copy(update={"digest": "0" * 16}))
+    with pytest.raises(UsageError, match="made around other parameters"):
+        check_ensemble(resolve_targets([DRIVE]), MEMBERS)
+
+
+def test_a_member_that_fails_is_named_with_the_run_that_is_whole(tmp_path: Path) -> None:
+    class Failing:
+        def submit(self, function: object, /, *arguments: object) -> Future[object]:
+            failed: Future[object] = Future()
+            failed.set_exception(FathomError("no such flash"))
+            return failed
+
+    made = run_on(SETTLED, tmp_path)
+    with pytest.raises(FathomError, match=r"member \d: no such flash; the run itself is whole"):
+        add_ensemble(made, MEMBERS, Failing(), lambda label, done, total: None)  # pyright: ignore[reportArgumentType]
+    assert not check(made.path).damage
 
 
 def test_a_run_that_has_not_ended_gets_no_members(run: Run, workers: Executor) -> None:

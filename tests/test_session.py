@@ -1,6 +1,7 @@
 """Runs from Python: twins repeat exactly, resume lives their life again, targets differ from one another."""
 
 import json
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -300,3 +301,25 @@ def test_blocks_of_a_gibibyte_end_on_a_twin(operation: str, tmp_path: Path) -> N
     method.write_text(f'schema = "fathom-method/1"\nname = "large"\nslice = "8GB"\n{job}')
     [second] = fathom.run(str(method), PM9A3, out=tmp_path / "runs").intervals.to_pylist()[:1]
     assert second["n"] * (1 << 30) == second["bytes"] > 0
+
+
+@pytest.mark.parametrize(("target", "waits"), [("twin", False), ("file", True)])
+def test_steps_of_drives_wait_for_the_disk_those_of_twins_do_not_and_the_tables_of_both_do(
+    target: str, waits: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: set[str] = set()
+    sync = os.fsync
+
+    def noted(descriptor: int) -> None:
+        synced.add(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    name = PM9A3 if target == "twin" else f"file:{tmp_path / 'x.bin'}"
+    run = fathom.run(SHORT, targets=[name], out=tmp_path / "runs", size_bytes=64 << 20)
+    own = {Path(one).relative_to(run.path) for one in synced if Path(one).is_relative_to(run.path)}
+    assert any("steps" in one.parts for one in own) == waits
+    assert {f".{table}.parquet.new" for table in ("points", "intervals", "latency")} < {
+        str(one) for one in own
+    }
+    assert ".manifest.json.new" in {str(one) for one in own}

@@ -6,8 +6,6 @@ from fathom.catalog.sensitivity import Effect, Sensitivity
 
 LEAST = 0.02
 """Least mean effect, in logarithms, of a parameter that is shown: less is the noise of a window known to 1 %."""
-
-
 MOST_MOVERS = 6
 """Parameters that a page names for each figure."""
 
@@ -23,8 +21,11 @@ def percent_text(mean: float) -> str:
 
 
 def movers(found: Sensitivity, place: int) -> str:
-    """Returns what moves the figure at that place, the strongest first: `over_provisioning 55 %, program_us 7 %`."""
-    moving = [one for one in found.effects if one.means[place] >= LEAST]
+    """Returns what moves the figure at that place, the strongest first: `over_provisioning 55 %, program_us 7 %`.
+
+    What chance may have made, an effect below half its 95 % interval, is left out.
+    """
+    moving = [one for one in found.effects if one.means[place] >= max(LEAST, one.halves[place])]
     moving.sort(key=lambda one: -one.means[place])
     return (
         ", ".join(f"{one.parameter} {percent_text(one.means[place])}" for one in moving[:MOST_MOVERS]) or "–"

@@ -17,7 +17,7 @@ from fathom.cli.options import (
     Targets,
 )
 from fathom.cli.output import one_form, print_json, stderr, stdout
-from fathom.errors import FathomError
+from fathom.errors import FathomError, UsageError
 from fathom.fleet.initiators import workers_of
 
 
@@ -136,10 +136,13 @@ def sensitivity(
     from fathom.catalog import load_device
     from fathom.catalog.sensitivity import write_sensitivity
     from fathom.catalog.sensitivity_terminal import print_sensitivity
+    from fathom.catalog.settings import MARK
     from fathom.method.method import load_method
     from fathom.sweep.sensitivity import figures_method, find_sensitivity
     from fathom.validation.terminal import TrialProgress
 
+    if MARK in device:
+        raise UsageError(f"{device}: priors are those of a drive as it is", "leave out what is set")
     chosen = load_method(method, quick=quick) if method else figures_method()
     with workers_of(*hosts) as workers, TrialProgress(stderr()) as watch:
         found = find_sensitivity(load_device(device), chosen, workers, watch, trajectories, seed)

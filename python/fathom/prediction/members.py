@@ -8,8 +8,6 @@ from fathom.prediction.interval import COVERAGE
 
 LEAST_MEMBERS = 8
 """Fewest members for a range: the outer ones then lie beyond it on both sides."""
-
-
 ENOUGH_MEMBERS = 30
 """Fewest members for what they say of two figures together."""
 

@@ -5,12 +5,14 @@ from collections.abc import Sequence
 
 import pyarrow.parquet as pq
 
+from fathom.catalog import load_device
 from fathom.catalog.ensemble import load_ensemble
 from fathom.catalog.settings import MEMBER, joined, split
 from fathom.columns.schema import ENSEMBLE
-from fathom.errors import UsageError
+from fathom.errors import FathomError, UsageError
 from fathom.load.workers import Workers, as_they_end
 from fathom.prediction.members import LEAST_MEMBERS
+from fathom.prediction.misses import digest_of
 from fathom.runs.document import TargetRecord
 from fathom.runs.ensemble import keep_ensemble
 from fathom.runs.reader import Run
@@ -24,7 +26,8 @@ def check_ensemble(targets: Sequence[Target] | Sequence[TargetRecord], members: 
     """Checks that every twin has an ensemble of that many members, before anything runs.
 
     Raises:
-        UsageError: no target is a twin, a twin has no single drive, or the number is too small or too large.
+        UsageError: no target is a twin, a twin has no single drive, its ensemble was made around other parameters, or
+            the number is too small or too large.
         CatalogError: a drive has no ensemble.
     """
     twins = [target for target in targets if target.kind == "twin"]
@@ -33,15 +36,21 @@ def check_ensemble(targets: Sequence[Target] | Sequence[TargetRecord], members: 
     if members < LEAST_MEMBERS:
         raise UsageError(f"--ensemble {members}: too few for a range", f"ask for {LEAST_MEMBERS} or more")
     for target in twins:
-        name = _single_drive(target)
-        if (known := len(load_ensemble(split(name)[0]).members)) < members:
+        name = split(_single_drive(target))[0]
+        ensemble = load_ensemble(name)
+        if ensemble.digest != digest_of(load_device(name)):
+            raise UsageError(
+                f"--ensemble: the ensemble of {name} was made around other parameters than its twin has",
+                f"`fathom calibrate {name} --ensemble --write` makes it anew",
+            )
+        if (known := len(ensemble.members)) < members:
             raise UsageError(f"--ensemble {members}: {name} has {known} members", f"ask for at most {known}")
 
 
 def add_ensemble(run: Run, members: int, workers: Workers, watch: Watch) -> None:
     """Simulates the run's method for the first `members` members of each twin's ensemble, and keeps their rows.
 
-    Each has the run's seed. Members are independent, so the first are as good as any.
+    Each has the run's seed. Members are exchangeable, so the first are as good as any.
 
     Raises:
         FathomError: as `check_ensemble`, for a run that has not ended, and for a member that cannot be simulated.
@@ -59,8 +68,11 @@ def add_ensemble(run: Run, members: int, workers: Workers, watch: Watch) -> None
     }
     rows: dict[tuple[str, int], Rows] = {}
     for (target, number), result in as_they_end(futures):
-        if isinstance(result, Exception):
-            raise result
+        if isinstance(result, FathomError):
+            raise FathomError(
+                f"{target}, member {number}: {result}; the run itself is whole: {run.path}",
+                "another number of members, or `fathom report` without them",
+            ) from result
         rows[target, number] = _rows(result["points.parquet"], target, number)
         watch(f"{target}, member {number}", len(rows), len(futures))
     keep_ensemble(run, [row for key in futures.values() for row in rows[key]])

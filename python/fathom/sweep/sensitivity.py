@@ -147,7 +147,7 @@ def _simulated(
     found: dict[int, Figures] = {}
     for place, result in as_they_end(futures):
         if isinstance(result, FathomError):
-            raise result
+            raise FathomError(f"twin:{name}?{settings[place]}: {result}") from result
         found[place] = _figures(method, result["points.parquet"])
         watch(f"simulation {place + 1}", len(found), len(settings))
     return [found[place] for place in range(len(settings))]

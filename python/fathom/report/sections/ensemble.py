@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from fathom.catalog.settings import MARK
 from fathom.output.text import signed_pct
 from fathom.prediction.interval import COVERAGE
 from fathom.prediction.members import narrowing, range_over
@@ -22,8 +23,6 @@ HEADS = {
     "p99_us": Item("p99", "us"),
     "waf": Item("Write amplification"),
 }
-
-
 MEASURED = {"rate": "rate", "mean_us": "mean latency", "p99_us": "p99", "waf": "write amplification"}
 NEXT = (
     "Among the figures of this run. The range narrows by 1 − √(1 − r²), where r is the correlation of the logarithms "
@@ -83,6 +82,8 @@ def build(comparison: Comparison) -> Section | None:
         f"seed. A range holds the middle {share} of their figures: what those rows leave open about the parameters. "
         "It has no mechanism that the twin lacks. The range of expected measurements, beside the results, has both."
     )
+    if any(MARK in (one.column.target.catalog or "") for one in found):
+        caption += " What was set by hand holds in all of them, and those rows are not about it."
     figure = Figure([chart], caption, _table(found), columns=1)
     return Section(
         "ensemble",
