@@ -8,6 +8,7 @@ import pytest
 from typer.main import get_command
 
 from fathom.catalog import device_names, entries, method_names
+from fathom.catalog.settings import split
 from fathom.cli import app
 
 ROOT = Path(__file__).parents[1]
@@ -43,7 +44,7 @@ def test_each_command_is_one_with_its_options_methods_and_targets(call: str) -> 
     if command.name == "run":
         assert words[0] in method_names()
     for target in (word for word in words if word.startswith("twin:")):
-        assert target.removeprefix("twin:").split("*")[0] in device_names()
+        assert split(target.removeprefix("twin:").split("*")[0])[0] in device_names()
 
 
 def test_each_section_named_is_one_of_the_report() -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         resume_run,
         review,
         run,
+        run_in_power_states,
         write_report,
     )
     from fathom.plan.replay import Replay
@@ -42,6 +43,7 @@ __all__ = [
     "resume_run",
     "review",
     "run",
+    "run_in_power_states",
     "write_report",
 ]
 _FUNCTIONS = frozenset(__all__) - {"Replay", "Run", "__version__"}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from fathom import session
 from fathom.errors import UsageError
@@ -12,6 +12,7 @@ from fathom.fitting.of_trace import method_of
 from fathom.fleet.initiators import initiator_of, workers_of
 from fathom.load.initiator import Initiator, ThisMachine
 from fathom.plan.plan import Plan, plan_of
+from fathom.plan.power_states import in_each_state
 from fathom.plan.prepare import Words, prepare
 from fathom.plan.replay import Replay
 from fathom.plan.review import review_method, review_targets
@@ -110,9 +111,33 @@ def repeat_run(method: str, targets: Words, times: int, **options: Unpack[RunOpt
             initiator,
             _size_bytes(options.get("size_bytes")),
             together=options.get("together", False),
+            power_state=options.get("power_state"),
         )
         own = _options(options, initiator, options.get("purge", "trim"), options.get("power_state"))
         return session.repeat_run(parsed, chosen, own, times)
+
+
+def run_in_power_states(
+    method: str, targets: Words, states: Sequence[int] | Literal["all"] = "all", **options: Unpack[RunOptions]
+) -> list[Run]:
+    """Runs a method once in each NVMe power state and returns the runs. `write_report` lays them side by side.
+
+    Raises RefusedError, before the first run, where a target lacks one of the states; FathomError, as `run`.
+    """
+    word = states if isinstance(states, str) else ",".join(map(str, states))
+    parsed = method_of(method, options.get("replay"), quick=options.get("quick", False))[0]
+    size, together = _size_bytes(options.get("size_bytes")), options.get("together", False)
+    with _initiator(options) as initiator:
+        found = in_each_state(
+            word,
+            lambda state: prepare(parsed, targets, initiator, size, together=together, power_state=state),
+        )
+        purge = options.get("purge", "trim")
+        return [
+            run
+            for state, chosen in found
+            for run in session.repeat_run(parsed, chosen, _options(options, initiator, purge, state), 1)
+        ]
 
 
 def plan_run(

@@ -2,14 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 import fathom
 from fathom.errors import FathomError, RefusedError, UsageError
+from fathom.plan import power_states as words
+from fathom.plan.power_states import states_of
+from fathom.session import begin
 from fathom.session.record import power_states_of
 from fathom.targets import power_states
+from fathom.targets.capabilities import parse_controller
 from fathom.targets.power_states import POWER_MANAGEMENT, check_power_state, held_in
 from fathom.targets.sysfs import BlockDevice
 from fathom.targets.target import Identity, Target
@@ -185,3 +191,104 @@ def test_what_is_no_bare_nvme_drive_is_refused_before_anything_is_written(tmp_pa
 def test_hosts_are_not_asked_to_set_power_states(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="works only on this machine's own drives"):
         fathom.run("four-corners", "null:", local_hosts=2, power_state=1, out=tmp_path)
+
+
+SHORT = """schema = "fathom-method/1"
+name = "short"
+[[steps]]
+name = "reads"
+[steps.job]
+mix = "read"
+block = "4KiB"
+pattern = "uniform"
+load = { iodepth = 4 }
+until = { count = 1000 }
+"""
+
+
+def test_words_name_states_and_all_are_those_that_take_io() -> None:
+    drive = Drive()
+    assert states_of("2,0", [TARGET], drive.admin) == (2, 0)
+    assert states_of("all", [TARGET], drive.admin) == (0, 1, 2)
+    for word, message in (
+        ("1,1", "a state appears twice"),
+        ("0,x", "numbers from 0 to 31"),
+        ("", "numbers from 0 to 31"),
+        ("32", "numbers from 0 to 31"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            states_of(word, [TARGET], drive.admin)
+    with pytest.raises(RefusedError, match="power state 3 is for idle drives"):
+        states_of("0,3", [TARGET], drive.admin)
+
+
+@pytest.fixture
+def attached(monkeypatch: pytest.MonkeyPatch) -> Drive:
+    """`null:` as if it were an NVMe drive with power states."""
+    drive = Drive()
+    controller = parse_controller(identity(25, 14, 8, 0.01, idle=3))
+    assert controller
+
+    def states(target: Target, admin: object):
+        return {NODE: controller.power_states}
+
+    monkeypatch.setattr(power_states, "states_by_drive", states)
+    monkeypatch.setattr(words, "states_by_drive", states)
+    monkeypatch.setattr(begin, "held_in", partial(held_in, admin=drive.admin, features=drive.of))
+    return drive
+
+
+def test_one_command_runs_in_each_state_and_leaves_the_drive_as_it_was(
+    attached: Drive, tmp_path: Path
+) -> None:
+    method = tmp_path / "short.toml"
+    method.write_text(SHORT)
+    seen: list[int] = []
+    runs = fathom.run_in_power_states(
+        str(method), "null:", out=tmp_path, progress=lambda target, progress: seen.append(attached.now)
+    )
+    assert [run.document.power_state for run in runs] == [0, 1, 2]
+    assert list(dict.fromkeys(seen)) == [HINT, HINT | 1, HINT | 2]
+    assert attached.now == HINT
+    page = fathom.write_report(runs).read_text()
+    assert "at most 14 W" in page
+    assert "power state 2 costs most in" in page
+
+
+def test_an_interrupt_puts_the_drive_back_and_leaves_the_other_states(
+    attached: Drive, tmp_path: Path
+) -> None:
+    method = tmp_path / "short.toml"
+    method.write_text(SHORT.replace("count = 1000", 'time = "60s"'))
+    stop = Event()
+
+    def watch(target: str, progress: object) -> None:
+        if attached.now == HINT | 2:
+            stop.set()
+
+    with pytest.raises(FathomError, match="interrupted"):
+        fathom.run_in_power_states(str(method), "null:", (2, 1), out=tmp_path, interrupt=stop, progress=watch)
+    assert attached.now == HINT
+    assert len(list(tmp_path.glob("*/run.json"))) == 1
+
+
+def test_a_state_that_is_not_there_is_refused_before_the_first_run(attached: Drive, tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match="has no power state 7"):
+        fathom.run_in_power_states("four-corners", "null:", (0, 7), out=tmp_path)
+    assert not list(tmp_path.glob("*/run.json"))
+
+
+def test_a_twin_runs_in_each_of_its_states_and_the_page_lays_them_side_by_side(tmp_path: Path) -> None:
+    method = tmp_path / "short.toml"
+    method.write_text(SHORT.replace("uniform", "sequential").replace("4KiB", "128KiB"))
+    twin = "twin:samsung-pm9a3-7.68tb?power_states=25+7"
+    runs = fathom.run_in_power_states(str(method), twin, out=tmp_path)
+    assert [run.document.targets[0].name for run in runs] == [f"{twin},power_state={n}" for n in (0, 1)]
+    first, second = (run.points.to_pylist()[0] for run in runs)
+    assert second["iops"] < first["iops"]
+    assert second["joules"] / second["window_s"] == pytest.approx(7, rel=0.1)
+    page = fathom.write_report(runs).read_text()
+    assert "Power states" in page
+    assert "at most 7 W" in page
+    with pytest.raises(RefusedError, match="no source states their watts"):
+        fathom.run_in_power_states(str(method), "twin:samsung-pm9a3-7.68tb", out=tmp_path)

@@ -32,9 +32,24 @@ def split(name: str) -> tuple[str, str]:
     return plain, settings
 
 
+def apart(name: str, key: str) -> tuple[str, str | None]:
+    """Returns the name without what it sets of a parameter, and the value set last, which holds; None without one."""
+    plain, settings = split(name)
+    pairs = [text.partition("=") for text in settings.split(",") if text]
+    values = [value for own, _, value in pairs if own == key]
+    others = ",".join(f"{own}={value}" for own, _, value in pairs if own != key)
+    return joined(plain, others), values[-1] if values else None
+
+
 def joined(name: str, settings: str) -> str:
     """Returns the name with more set, after what it sets already: the last setting of a parameter holds."""
     return f"{name}{',' if MARK in name else MARK}{settings}" if settings else name
+
+
+def with_settings(target: str, settings: str) -> str:
+    """Returns the text of a twin as a target with more set: in front of `*8`, `#3` and `/btrfs`."""
+    place = next((i for i, char in enumerate(target) if char in "*#/"), len(target))
+    return joined(target[:place], settings) + target[place:]
 
 
 def altered(device: Device, settings: str) -> Device:

@@ -4,6 +4,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Annotated
@@ -39,6 +40,7 @@ from fathom.fleet.initiators import initiator_of, workers_of
 if TYPE_CHECKING:
     from fathom.load.initiator import Initiator
     from fathom.method.method import Method
+    from fathom.plan.power_states import InState
     from fathom.runs.reader import Run
     from fathom.session import Options
     from fathom.sizing.files import Prices
@@ -99,6 +101,7 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a method on targets, from one host or many."""
+    from fathom.plan.power_states import in_each_state
     from fathom.plan.prepare import prepare
     from fathom.runs.home import find_run
     from fathom.sizing.files import read_prices
@@ -107,13 +110,17 @@ def run(
     listed = read_prices(prices)
     beside = [find_run(baseline)] if baseline else []
     with initiator_of(*hosts) as initiator:
-        options = _options(
-            seed, destroy, out, power, initiator, purge, power_state, unknown_data=unknown_data
-        )
-        chosen = prepare(parsed, targets, initiator, size_bytes(size), together=together)
-        _check_ensemble(chosen, ensemble)
-        finished = _repeat(parsed, chosen, options, repeats)
-    _add_ensemble(finished[0], ensemble, hosts)
+        options = _options(seed, destroy, out, power, initiator, purge, unknown_data=unknown_data)
+
+        def find(state: int | None) -> "list[Target]":
+            return prepare(parsed, targets, initiator, size_bytes(size), together=together, power_state=state)
+
+        states = in_each_state(power_state, find)
+        for _, chosen in states:
+            _check_ensemble(chosen, ensemble)
+        finished = _run_in_each(parsed, states, options, repeats)
+    for run_of_state in finished[::repeats]:
+        _add_ensemble(run_of_state, ensemble, hosts)
     _conclude(finished, as_json, beside, listed)
 
 
@@ -192,6 +199,24 @@ def _repeat(method: "Method", targets: "Sequence[Target]", options: "Options", t
             print(f"repeat {number} of {times}", file=sys.stderr)
 
     return repeat_run(method, targets, options, times, begin, lambda own: _watched(targets, own))
+
+
+def _run_in_each(
+    method: "Method", states: "Sequence[InState]", options: "Options", times: int
+) -> "list[Run]":
+    """Runs the method in each power state. Where one run ends early, the finished ones are named."""
+    finished: list[Run] = []
+    for state, targets in states:
+        if state is not None:
+            print(f"power state {state}", file=sys.stderr)
+        try:
+            finished += _repeat(method, targets, replace(options, power_state=state), times)
+        except BaseException:
+            if finished:
+                ids = " ".join(run.id for run in finished)
+                print(f"fathom: other power states are measured: `fathom report {ids}`", file=sys.stderr)
+            raise
+    return finished
 
 
 def _check_ensemble(targets: "Sequence[Target]", members: int | None) -> None:
@@ -296,7 +321,6 @@ def _options(
     power: str | None = None,
     initiator: "Initiator | None" = None,
     purge: str = "trim",
-    power_state: int | None = None,
     *,
     unknown_data: bool = False,
 ) -> "Options":
@@ -313,5 +337,4 @@ def _options(
         interrupt=Event(),
         initiator=initiator or ThisMachine(),
         purge=purge_of(purge),
-        power_state=power_state,
     )

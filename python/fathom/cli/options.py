@@ -39,9 +39,11 @@ Purge = Annotated[
     ),
 ]
 PowerState = Annotated[
-    int | None,
+    str | None,
     typer.Option(
-        "--power-state", help="NVMe power state of the drives during the run", metavar="N", min=0, max=31
+        "--power-state",
+        help="NVMe power states to run in, one run for each: 0, 0,1,2 or all",
+        metavar="WHICH",
     ),
 ]
 Out = Annotated[

@@ -13,8 +13,8 @@ from fathom.method.rounds import Round
 from fathom.output.text import capacity, duration, percent, without_document
 from fathom.plan.expect import Endurance, endurance_of, expect, rating_of
 from fathom.plan.fit import check_fits
+from fathom.plan.power_states import states_of
 from fathom.targets.claim import check_target
-from fathom.targets.power_states import check_power_state
 from fathom.targets.purge import Purge, check_purge
 from fathom.targets.target import Target
 
@@ -106,7 +106,7 @@ def print_plan(
     targets: Sequence[Target],
     repeats: int = 1,
     purge: Purge = "trim",
-    power_state: int | None = None,
+    power_state: str | None = None,
 ) -> None:
     """Prints the plan as tables, one per target, each with the sum over all repeats."""
     from rich.table import Table
@@ -137,7 +137,7 @@ def print_plan(
         what = f" ({target.name}, {capacity(target.capacity_bytes)})"
         console.print(Text.assemble("\n", _bound(target), (target.label, "bold"), what))
         console.print(table)
-        lines = [*_totals(plan), *_of_repeats(plan, repeats)]
+        lines = [*_totals(plan), *_of_runs(plan, repeats, _states(target, power_state))]
         if target.kind == "twin":
             lines.append(_of_twin(method))
         if not method.writes_to(target):
@@ -161,7 +161,7 @@ def _bound(target: Target) -> str:
     return f"{target.bound}: " if target.bound else ""
 
 
-def _refusal(target: Target, method: Method, purge: Purge, power_state: int | None) -> FathomError | None:
+def _refusal(target: Target, method: Method, purge: Purge, power_state: str | None) -> FathomError | None:
     """Returns why a run would be refused now; None where it would begin.
 
     Reasons are a region that does not fit, or a device without its token.
@@ -171,7 +171,7 @@ def _refusal(target: Target, method: Method, purge: Purge, power_state: int | No
         check_target(target, writes=method.writes_to(target))
         check_purge(target, purge)
         if power_state is not None:
-            check_power_state(target, power_state)
+            states_of(power_state, [target])
     except (UsageError, RefusedError) as error:
         return error
     return None
@@ -253,14 +253,26 @@ def _of_twin(method: Method) -> str:
     return f"this describes the drive itself: a twin may simulate a slice of it, in virtual time{early}"
 
 
-def _of_repeats(plan: Plan, repeats: int) -> list[str]:
-    if repeats == 1:
+def _of_runs(plan: Plan, repeats: int, states: int) -> list[str]:
+    """Returns the sum over all runs, where there are several."""
+    kinds = ((states, "power states"), (repeats, "repeats"))
+    if not (what := ", ".join(f"{count} {kind}" for count, kind in kinds if count > 1)):
         return []
+    what += " of each" if repeats > 1 and states > 1 else ""
+    runs = repeats * states
     if not plan.whole:
-        return [f"{repeats} repeats: {repeats} times all this"]
-    wear = "" if plan.wear_pct is None else f", wear {repeats * plan.wear_pct:.2g} %"
-    volume = capacity(repeats * plan.written_bytes)
-    return [f"{repeats} repeats: {duration(repeats * plan.time_s)}, {volume} written{wear}"]
+        return [f"{what}: {runs} times all this"]
+    wear = "" if plan.wear_pct is None else f", wear {runs * plan.wear_pct:.2g} %"
+    volume = capacity(runs * plan.written_bytes)
+    return [f"{what}: {duration(runs * plan.time_s)}, {volume} written{wear}"]
+
+
+def _states(target: Target, word: str | None) -> int:
+    """Returns in how many power states it would run; 1 where it would be refused."""
+    try:
+        return len(states_of(word, [target])) if word is not None else 1
+    except (UsageError, RefusedError):
+        return 1
 
 
 def _together(planned: Sequence[PlannedStep]) -> list[list[PlannedStep]]:

@@ -11,6 +11,7 @@ from fathom.plan.baseline import with_baselines
 from fathom.plan.devices import placed
 from fathom.plan.file_system import is_bare, with_file_system
 from fathom.plan.files import with_files
+from fathom.plan.power_states import named_in_state
 from fathom.plan.replay import NAME as REPLAY
 from fathom.targets.target import Target
 
@@ -25,6 +26,7 @@ def prepare(
     size_bytes: int | None = None,
     *,
     together: bool = False,
+    power_state: int | None = None,
 ) -> list[Target]:
     """Returns the targets that the method runs on: those named, with what the method adds to them.
 
@@ -34,11 +36,12 @@ def prepare(
         initiator: finds them, here or on hosts.
         size_bytes: of files that Fathom makes.
         together: loads the real targets at once, as one array.
+        power_state: the state of twins among them; a session holds real drives in theirs.
 
     Raises:
         UsageError: no target, a wrong name, or what is no target.
     """
-    texts = _texts(words)
+    texts = [named_in_state(text, power_state) for text in _texts(words)]
     if not texts:
         raise UsageError("no target to run on", "name one, such as twin:samsung-pm9a3-7.68tb")
     if together:

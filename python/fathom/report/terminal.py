@@ -18,6 +18,8 @@ from fathom.output.table import flush_table
 from fathom.output.text import signed_pct
 from fathom.prediction.interval import COVERAGE, Blocks, Spread
 from fathom.prediction.words import about_words, range_words
+from fathom.report.blocks import Section
+from fathom.report.blocks import Table as PageTable
 from fathom.report.comparison import Cell, Column, Comparison, Corner, compare, margin_of
 from fathom.report.data import load
 from fathom.report.findings import gate
@@ -61,9 +63,13 @@ def print_table(
     for members in rounds_of(comparison).values():
         for rounds in members:
             _print_rounds(console, rounds)
+    built = build_all(comparison)
+    for section in built:
+        if section.key == "power-states":
+            _print_states(console, section)
     for text in comparison.refused:
         console.print(Text(text, style="bold red"))
-    _print_answers(console, answers(build_all(comparison)))
+    _print_answers(console, answers(built))
     _print_notes(console, comparison)
 
 
@@ -149,6 +155,28 @@ def _print_rounds(console: Console, rounds: TargetRounds) -> None:
     console.print(Text(f"{rounds.column.short}, {plain(place.of)}: {_rounds_text(rounds)}", style="bold"))
     console.print(table)
     console.print()
+
+
+def _print_states(console: Console, section: Section) -> None:
+    """Prints rate, latency and watts of each power state, as in the report, without intervals."""
+    for block in section.blocks:
+        if not isinstance(block, PageTable):
+            continue
+        table = _table(lines=False)
+        table.add_column(Text(block.corner))
+        for head in block.head:
+            table.add_column(Text(f"{head.text}, {head.sub}" if head.sub else head.text), justify="right")
+        for group in block.groups:
+            table.add_row(Text(group.title, style="bold"))
+            for row in group.rows:
+                label = Text.assemble(row.label.text, (f", {row.label.sub}", "dim"))
+                result, *others = row.cells
+                change = (f" {result.sub}", "dim") if result.sub else ""
+                table.add_row(
+                    label, Text.assemble(result.text, change), *(Text(item.text) for item in others)
+                )
+        console.print(table)
+        console.print()
 
 
 def _rounds_text(rounds: TargetRounds) -> str:

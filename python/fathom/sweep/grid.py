@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fathom.catalog.settings import SHORT, joined
+from fathom.catalog.settings import SHORT, with_settings
 from fathom.columns.schema import POINTS
 from fathom.errors import UsageError
 from fathom.method.method import Method, parse_method
@@ -89,8 +89,7 @@ def combinations(axes: Sequence[Axis], method: Method, targets: Sequence[str]) -
 def _with_parameters(target: str, settings: Sequence[tuple[str, str]]) -> str:
     """Returns the target's name followed by every setting that is not for a job."""
     own = ",".join(f"{key}={value}" for key, value in settings if not key.startswith(JOB))
-    place = next((i for i, char in enumerate(target) if char in "*#/"), len(target))
-    return joined(target[:place], own) + target[place:]
+    return with_settings(target, own)
 
 
 def _with_keys(method: Method, settings: Sequence[tuple[str, str]]) -> str:

@@ -43,21 +43,20 @@ class Held:
     before: int
 
 
-def check_power_state(
-    target: Target, number: int, admin: Callable[[Path], Admin] = admin_of
-) -> dict[Path, PowerState]:
-    """Returns the state by drive of a target. Raises RefusedError where a drive has no such state. Changes nothing."""
+def states_by_drive(
+    target: Target, admin: Callable[[Path], Admin] = admin_of
+) -> dict[Path, tuple[PowerState, ...]]:
+    """Returns the states by drive of a target. Raises RefusedError where it is no bare NVMe drive. Changes nothing."""
     if target.members:
         return {
-            path: state
+            path: states
             for member in target.members
-            for path, state in check_power_state(member, number, admin).items()
+            for path, states in states_by_drive(member, admin).items()
         }
     if target.kind != "device" or target.path is None or target.makes:
         what = "a file system on a device" if target.makes else KIND_IN_WORDS[target.kind]
         raise RefusedError(
-            f"{target.name} is {what}: --power-state works on bare NVMe drives",
-            "leave it out; `fathom sweep --set power_state=0,1` sets a twin's",
+            f"{target.name} is {what}: --power-state works on bare NVMe drives and twins", "leave it out"
         )
     if not block_device(target.path).name.startswith("nvme"):
         raise RefusedError(f"{target.name} is no NVMe drive: --power-state works on those", "leave it out")
@@ -67,19 +66,33 @@ def check_power_state(
         raise RefusedError(
             f"{target.name}: cannot read its power states: {error}", "run as root, or leave --power-state out"
         ) from error
-    states = controller.power_states if controller else ()
+    return {target.path: controller.power_states if controller else ()}
+
+
+def check_power_state(
+    target: Target, number: int, admin: Callable[[Path], Admin] = admin_of
+) -> dict[Path, PowerState]:
+    """Returns the state by drive of a target; nothing of a twin, whose state is a parameter. Changes nothing.
+
+    Raises RefusedError where a drive has no such state.
+    """
+    if target.kind == "twin":
+        return {}
+    return {path: _found(path, states, number) for path, states in states_by_drive(target, admin).items()}
+
+
+def _found(path: Path, states: Sequence[PowerState], number: int) -> PowerState:
     found = next((one for one in states if one.number == number), None)
     if found is None:
         raise RefusedError(
-            f"{target.name} has no power state {number}",
-            f"it has 0 to {len(states) - 1}; `fathom devices {target.path}` lists them",
+            f"{path} has no power state {number}",
+            f"it has 0 to {len(states) - 1}; `fathom devices {path}` lists them",
         )
     if not found.operational:
         raise RefusedError(
-            f"{target.name}: power state {number} is for idle drives, I/O ends it",
-            "choose an operational one",
+            f"{path}: power state {number} is for idle drives, I/O ends it", "choose an operational one"
         )
-    return {target.path: found}
+    return found
 
 
 @contextmanager
