@@ -15,8 +15,13 @@ def coded(column: pa.ChunkedArray) -> tuple[Codes, list[str | None]]:
     """Returns the texts of a column as numbers, and the text of each number; a null has one too."""
     whole = column.combine_chunks()
     array = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
-    found = array.dictionary_encode(null_encoding="encode")
-    return found.indices.to_numpy().astype(np.int64), found.dictionary.to_pylist()
+    found = array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode()
+    texts = found.dictionary.to_pylist()
+    if found.null_count:
+        indices, texts = found.indices.fill_null(len(texts)), [*texts, None]
+    else:
+        indices = found.indices
+    return indices.to_numpy().astype(np.int64), texts
 
 
 def stretches(part: pa.Table) -> Iterator[tuple[str | None, str, slice]]:

@@ -1,6 +1,6 @@
 """What a report needs from a run directory, read once. It computes nothing that a page shows."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
@@ -15,7 +15,6 @@ from pydantic import JsonValue
 
 from fathom._core import Job
 from fathom.analysis.interval_sums import COLUMNS, IntervalSums
-from fathom.analysis.stretches import coded
 from fathom.columns.schema import TABLES, MemberOfOp, PhaseOfOp, Point, Stream
 from fathom.errors import FathomError
 from fathom.method.curve import Curve, CurveJson, is_point, parse_curve
@@ -23,6 +22,7 @@ from fathom.method.job import job_of
 from fathom.method.rounds import Round, RoundJson, parse_round
 from fathom.method.step_names import Steps, called
 from fathom.report.rows import Busy, Seconds, Share, StepRecord, as_shown
+from fathom.report.series import INTERVALS, READINGS, Rates, Readings, rates_of, readings_of
 from fathom.report.together import together_us
 from fathom.runs.document import RunDocument
 from fathom.runs.reader import Run
@@ -122,7 +122,7 @@ class RunData:
     @cached_property
     def interval_sums(self) -> IntervalSums:
         """Sums and rates of the intervals of every step."""
-        return IntervalSums.of(self.run.parts("intervals", COLUMNS))
+        return IntervalSums.of(self.run.parts("intervals", COLUMNS, coded=True))
 
     def curve(self, step: str) -> Curve | None:
         """Returns what follows the maximum of a curve; None for a step that is no curve."""
@@ -146,9 +146,9 @@ class RunData:
         place = entry.get("round") if isinstance(entry, dict) else None
         return parse_round(cast(RoundJson, place)) if place else None
 
-    def seconds(self, target: str) -> dict[str, Seconds]:
+    def seconds(self, target: str) -> Mapping[str, Seconds]:
         """Returns intervals of every step of a target, steps in order of execution."""
-        return _once(self._seconds, target, self._seconds_of)
+        return self._intervals.seconds.get(target, {})
 
     @cached_property
     def streams(self) -> list[Stream]:
@@ -200,7 +200,7 @@ class RunData:
 
     def rates(self, target: str, step: str, op: str) -> Floats:
         """Returns IOPS of an operation in each whole second of a measured step."""
-        return self._rates.get((target, step, op), np.zeros(0))
+        return self._intervals.iops.get((target, step, op), np.zeros(0))
 
     @cached_property
     def histograms(self) -> dict[tuple[str, ...], Histogram]:
@@ -254,7 +254,7 @@ class RunData:
 
     def energies(self, target: str, step: str) -> Rows:
         """Returns (start in s, length in s, J) of every stretch of a step whose energy is known, in order."""
-        return _once(self._energies, target, self._energies_of).get(step, NO_ROWS)
+        return self._readings.energies.get((target, step), NO_ROWS)
 
     def meter_accuracy(self, target: str, step: str) -> float | None:
         """Returns the stated accuracy of the power meter behind a step's energy, as a fraction; None without a meter or
@@ -263,36 +263,16 @@ class RunData:
         return self._meter_accuracies.get((target, step))
 
     @cached_property
-    def _seconds(self) -> dict[str, dict[str, Seconds]]:
-        return {}
+    def _intervals(self) -> Rates:
+        return rates_of(self.run.parts("intervals", INTERVALS, coded=True))
 
     @cached_property
-    def _energies(self) -> dict[str, dict[str, Rows]]:
-        return {}
+    def _readings(self) -> Readings:
+        return readings_of(self.run.parts("telemetry", READINGS, coded=True))
 
     @cached_property
     def _written(self) -> dict[str, dict[str, tuple[str, Rows]]]:
         return {}
-
-    def _seconds_of(self, target: str) -> dict[str, Seconds]:
-        table = self.query(
-            "intervals",
-            "with seconds as (select step, start_s, max(length_s) as length_s, sum(n)::bigint as n, "
-            "min(ordinal) as place from rows where target = $target[1] group by step, start_s) "
-            "select step, start_s, length_s, n from seconds order by place",
-            {"target": [target]},
-        )
-        return {step: Seconds(*columns) for step, columns in _by_step(table, ("start_s", "length_s", "n"))}
-
-    def _energies_of(self, target: str) -> dict[str, Rows]:
-        table = self.query(
-            "telemetry",
-            "select step, start_s, length_s, value from rows "
-            "where target = $target[1] and name = 'joules' and length_s > 0 order by step, start_s",
-            {"target": [target]},
-        )
-        each = _by_step(table, ("start_s", "length_s", "value"))
-        return {step: np.column_stack(columns) for step, columns in each}
 
     def _written_of(self, target: str) -> dict[str, tuple[str, Rows]]:
         """Per step in order: its kind, and (start in s, host bytes, media bytes) of each interval."""
@@ -321,29 +301,9 @@ class RunData:
         }
 
     @cached_property
-    def _rates(self) -> dict[tuple[str, str, str], Floats]:
-        table = self.query(
-            "intervals",
-            "select target, step, op, list(iops order by start_s) as rates from rows "
-            "where kind = 'measure' and length_s > 0.999 group by all",
-        )
-        rows = zip(*table.to_pydict().values(), strict=True)
-        return {(target, step, op): np.array(rates, dtype=np.float64) for target, step, op, rates in rows}
-
-    @cached_property
-    def _means(self) -> list[tuple[str, str, str, float]]:
-        """(target, step, name, mean over time) of every value of telemetry, in one pass over what may be long."""
-        table = self.query(
-            "telemetry",
-            "select target, step, name, sum(value * length_s) / sum(length_s) as mean "
-            "from rows where length_s > 0 group by all order by min(ordinal)",
-        )
-        return list(zip(*table.to_pydict().values(), strict=True))
-
-    @cached_property
     def _busy(self) -> dict[tuple[str, str], list[Busy]]:
         out: dict[tuple[str, str], list[Busy]] = {}
-        for target, step, name, mean in self._means:
+        for target, step, name, mean in self._readings.means:
             if name.startswith(UTILISATION):
                 out.setdefault((target, step), []).append(Busy(name.removeprefix(UTILISATION), mean))
         return out
@@ -351,14 +311,14 @@ class RunData:
     @cached_property
     def _times_us(self) -> dict[tuple[str, str], dict[str, float]]:
         out: dict[tuple[str, str], dict[str, float]] = {}
-        for target, step, name, mean in self._means:
+        for target, step, name, mean in self._readings.means:
             if name.startswith(TIME_IN):
                 out.setdefault((target, step), {})[name.removeprefix(TIME_IN)] = mean
         return out
 
     @cached_property
     def _shares(self) -> "dict[tuple[str, str], dict[str, list[Share]]]":
-        if not any(OF in name for _, _, name, _ in self._means):
+        if not any(OF in name for _, _, name, _ in self._readings.means):
             return {}
         table = self.query(
             "telemetry",
@@ -439,16 +399,6 @@ def _once(known: dict[str, T], target: str, read: Callable[[str], T]) -> T:
     if target not in known:
         known[target] = read(target)
     return known[target]
-
-
-def _by_step(table: pa.Table, names: Sequence[str]) -> Iterator[tuple[str, list[NDArray[Any]]]]:
-    """Yields each step, in the order in which they begin, with its rows of the columns in their order."""
-    steps, words = coded(table["step"])
-    order = np.argsort(steps, kind="stable")
-    steps, columns = steps[order], [table[name].to_numpy()[order] for name in names]
-    edges = [*np.flatnonzero(np.diff(steps, prepend=-1)).tolist(), len(steps)]
-    for start, end in pairwise(edges):
-        yield str(words[steps[start]]), [column[start:end] for column in columns]
 
 
 def _rows(table: pa.Table, names: Sequence[str]) -> dict[str, Rows]:

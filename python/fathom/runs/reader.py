@@ -82,11 +82,13 @@ class Run:
             raise KeyError(f"a run has no table {name!r}; it has {', '.join(TABLES)}")
         return self._tables.read(name)
 
-    def parts(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+    def parts(
+        self, name: str, columns: Sequence[str] | None = None, *, coded: bool = False
+    ) -> Iterator[pa.Table]:
         """Yields a table, or some of its columns, in parts, as `table` has it, so that a long run never fills the
-        memory.
+        memory. `coded` has texts as numbers and a dictionary, which is read sooner.
         """
-        yield from self._tables.parts(name, columns)
+        yield from self._tables.parts(name, columns, coded=coded)
 
     def files(self, name: str) -> list[Path]:
         """Returns the Parquet files that hold a table, each whole."""
