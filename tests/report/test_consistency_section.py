@@ -78,6 +78,21 @@ def test_the_section_is_of_the_last_quarter_and_agrees_with_the_tables(long_run:
     assert found["IOPS per watt"] == section.grouped(sum(row["n"] for row in rows) / joules)
 
 
+def test_the_longest_io_of_the_window_and_the_shares_of_long_ones_are_rows(
+    long_run: Run, even_runs: list[Run]
+) -> None:
+    found = cells(long_run)
+    rows = [row for row in long_run.intervals.to_pylist() if row["step"] == "write" and row["start_s"] >= 90]
+    longest_us = max(row["max_us"] for row in rows)
+    assert float(found["Longest I/O"].replace(",", "")) == pytest.approx(longest_us, rel=0.01)
+    shares = [float(found[f"{edge} ms or longer"]) for edge in (1, 5, 10)]
+    assert shares == sorted(shares, reverse=True)
+    built = section.build(compare([load(even_runs[0].path)], lambda *_: ()))
+    assert built
+    settled_us = float(cells(even_runs[0])["Longest I/O"].replace(",", ""))
+    assert f"or longer, the longest {settled_us / 1000:.3g} ms;" in built.answer[0]
+
+
 def efficiency_cell(run: Run) -> tuple[str, str]:
     built = section.build(compare([load(run.path)], lambda *_: ()))
     assert built is not None

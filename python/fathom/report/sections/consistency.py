@@ -54,6 +54,11 @@ LATE_MS = 5.0
 """Service times from here on count as long: the bound that enterprise suites of random writes draw."""
 
 
+LONG_MS = (1.0, LATE_MS, 10.0)
+"""Shares of I/Os from here on are rows: a histogram of latency, as such suites print it."""
+NOT_KEPT = Item("–", tone="quiet", title="latencies were not kept by the second")
+
+
 @dataclass(frozen=True)
 class LongStep:
     """A long measured step on one target, and its end. `figures` and what follows cover every repeat; the seconds are
@@ -135,6 +140,8 @@ def _sentence(long: LongStep, window: str, why: Unsettled | None) -> str:
     if long.latency is not None:
         late = 100 * float(long.latency.bucket_shares((LATE_MS,))[-1])
         text += f"; {late:.3g} % of I/Os take {LATE_MS:g} ms or longer"
+        if longest_us := long.latency.longest_us:
+            text += f", the longest {longest_us / 1000:.3g} ms"
     if long.iops_per_watt:
         sure = f" ({long.watt_margin})" if long.watt_margin else ""
         text += f"; {grouped(long.iops_per_watt)} IOPS per watt{sure}"
@@ -252,6 +259,7 @@ def _table(longs: Sequence[LongStep], window: str) -> Table:
         _row("p1 / median of 1 s", "", [f"{long.figures.p1_over_median:.3f}" for long in longs]),
         Row(Item("IOPS per watt", "I/O per joule"), [_efficiency(long) for long in longs]),
         *_percentiles(longs),
+        *_longest(longs),
         _row("Seconds", "n", [f"{long.figures.n:,}" for long in longs]),
     ]
     notes = [
@@ -286,9 +294,33 @@ def _percentiles(longs: Sequence[LongStep]) -> list[Row]:
     ]
 
 
+def _longest(longs: Sequence[LongStep]) -> list[Row]:
+    """Returns how many I/Os took long, and the longest of the window, where latencies were kept."""
+    if not any(long.latency for long in longs):
+        return []
+    shares = [
+        Row(Item(f"{edge_ms:g} ms or longer", "% of I/Os"), [_share(long, edge_ms) for long in longs])
+        for edge_ms in LONG_MS
+    ]
+    return [*shares, Row(Item("Longest I/O", "us"), [_longest_of(long) for long in longs])]
+
+
+def _share(long: LongStep, edge_ms: float) -> Item:
+    if long.latency is None or not long.latency.n:
+        return NOT_KEPT
+    return Item(f"{100 * float(long.latency.bucket_shares((edge_ms,))[-1]):.3g}")
+
+
+def _longest_of(long: LongStep) -> Item:
+    longest_us = long.latency.longest_us if long.latency else None
+    if longest_us is None:
+        return NOT_KEPT
+    return Item(grouped(longest_us), title="the end of its histogram bin: at most so much")
+
+
 def _percentile(long: LongStep, name: str, q: float) -> Item:
     if long.latency is None:
-        return Item("–", tone="quiet", title="latencies were not kept by the second")
+        return NOT_KEPT
     found = long.latency.quantile(q)
     if found is None:
         need = f"needs {count_for(q):,} I/Os, has {long.latency.n:,}"
