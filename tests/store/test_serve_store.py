@@ -148,19 +148,54 @@ def test_a_name_that_no_run_has_is_refused(folder_store: Address, runs: list[Pat
     source.close()
 
 
-def test_a_server_of_a_store_changes_nothing_and_starts_nothing(
+def test_a_server_of_a_store_changes_no_run_and_starts_nothing(
     folder_store: Address, runs: list[Path]
 ) -> None:
     put(folder_store, runs[0])
     with serving(settings_of(folder_store, LISTEN, None)) as served:
         for path in ("/start", "/metrics", f"/runs/{FIRST}/live"):
             assert served.ask(path).status == 404, path
-        assert served.send(f"/runs/{FIRST}/about", "tags=golden&note=").status == 405
         assert served.send("/start", "method=four-corners").status == 404
         for path in ("/", "/catalog/devices/wd-ultrastar-dc-sn861-7.68tb", f"/runs/{FIRST}/about"):
             text = text_of(served, path)
             assert 'href="/start' not in text
-            assert "<textarea" not in text
+
+
+def test_tags_and_notes_of_a_store_are_given_found_and_kept(address: Address, runs: list[Path]) -> None:
+    put(address, *runs)
+    with serving(settings_of(address, LISTEN, None)) as served:
+        about = f"/runs/{FIRST}/about"
+        assert 'name="tags" value=""' in text_of(served, about)
+        answer = served.send(about, "tags=golden, rack 7&note=New+firmware.%0AThird+try.")
+        assert answer.status == 303
+        assert "Saved in the store" in text_of(served, f"{about}?saved=true")
+        assert "golden, rack 7" in text_of(served, about)
+        assert "Third try." in text_of(served, about)
+        for query in ("tag=golden", "q=THIRD"):
+            text = text_of(served, f"/?{query}")
+            assert FIRST in text
+            assert SECOND not in text
+        assert served.send(about, "tags=&note=").status == 303
+        assert FIRST not in text_of(served, "/?q=golden")
+        assert served.send(about, f"tags={'x' * 41}&note=").status == 400
+        assert served.send("/runs/no-such-run/about", "tags=golden&note=").status == 404
+    with open_store(address) as store:
+        kept = store.fetch(FIRST)
+    assert (kept / "manifest.json").read_bytes() == (runs[0] / "manifest.json").read_bytes()
+
+
+def test_people_who_label_a_run_at_once_lose_no_tag(address: Address, runs: list[Path]) -> None:
+    put(address, *runs)
+
+    def give(number: int) -> None:
+        with open_store(address, to_write=True) as store:
+            store.label(FIRST, lambda before: before.changed([f"tag {number}"], [], None))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(give, range(8)))
+    with open_store(address) as store:
+        assert set(store.labels()[FIRST].tags) == {f"tag {number}" for number in range(8)}
+        assert SECOND not in store.labels()
 
 
 def test_many_readers_and_an_adder_work_at_once(address: Address, runs_home: Path) -> None:

@@ -396,4 +396,11 @@ def test_the_commands_take_a_store_from_option_and_environment(
     assert run.name in fathom("runs", "--store", folder_store.text, FATHOM_STORE="")
     assert fathom("query", "--csv", "select iops from points") == "iops\n10.0\n"
     assert f'"id": "{run.name}"' in fathom("report", "--json", "last")
+    assert fathom("label", "last", "--tag", "golden", "--note", "Third try.").splitlines() == [
+        run.name,
+        "  tags: golden",
+        "  note: Third try.",
+    ]
+    assert "[golden]" in fathom("runs")
+    assert "no run in" in fathom("runs", "--tag", "silver")
     assert files_of(Path(fathom("store", "fetch", "0001").strip()))

@@ -12,6 +12,7 @@ from fathom.cli.command import Command
 from fathom.cli.compare import compare
 from fathom.cli.fit import fit
 from fathom.cli.imports import export_file, import_file
+from fathom.cli.label import label
 from fathom.cli.look_up import catalog_app, devices, methods_app
 from fathom.cli.measure import plan, resume, review, run, verify
 from fathom.cli.new_device import new_device
@@ -81,6 +82,7 @@ for function in (
     fit,
     recommend,
     runs,
+    label,
     query,
     check,
     serve,

@@ -70,24 +70,40 @@ def _what_if(paths: list[Path]) -> "Section":
     return section(paths)
 
 
-def runs(store: StoreOption = None, as_json: AsJson = False) -> None:
-    """Every run in the home of all runs, or in a store."""
+def runs(
+    store: StoreOption = None,
+    tag: Annotated[list[str], typer.Option("--tag", help="only runs that have this tag", metavar="TAG")] = [],  # noqa: B006 (typer copies defaults)
+    as_json: AsJson = False,
+) -> None:
+    """Every run in the home of all runs, or in a store, with its tags."""
+    import pyarrow as pa
+
     from fathom.runs.home import runs_home
+    from fathom.runs.labels import Labels, all_labels
     from fathom.runs.listing import runs_table
     from fathom.runs.terminal import print_runs
 
     if store:
         with opened(store) as one:
-            table, place, of = one.runs_table(), store, {}
+            table, labels, place, of = one.runs_table(), one.labels(), store, {}
     else:
         home = runs_home()
-        table, place = runs_table(home, left_out=_say), str(home)
+        table, labels, place = runs_table(home, left_out=_say), all_labels(home), str(home)
         of = {name: {"path": f"{home}/{name}"} for name in table["run"].to_pylist()}
+    if tag:
+        kept = {name for name, one in labels.items() if set(tag) <= set(one.tags)}
+        table = table.filter(pa.array([name in kept for name in table["run"].to_pylist()]))
     if as_json:
-        rows = [{**row, **of.get(row["run"], {})} for row in table.to_pylist()]
+        rows = [
+            {**row, **of.get(row["run"], {}), "tags": one.tags, "note": one.note}
+            for row in table.to_pylist()
+            for one in [labels.get(row["run"], Labels())]
+        ]
         print_json({"schema": "fathom-run-list/1", "runs": rows})
+    elif tag and not table.num_rows:
+        print(f"no run in {place} has {' and '.join(tag)}")
     else:
-        print_runs(stdout(), table, place)
+        print_runs(stdout(), table, place, {name: one.tags for name, one in labels.items()})
 
 
 def query(

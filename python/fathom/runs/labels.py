@@ -1,11 +1,13 @@
 """Tags and a note on a run, kept beside the runs in `.labels/`: its directory and checksums stay as they are."""
 
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from fathom.errors import FathomError
+from fathom.errors import FathomError, UsageError
 from fathom.runs.files import no_link, write_errors_named, write_json
 
 FOLDER = ".labels"
@@ -25,6 +27,36 @@ class Labels(BaseModel):
     format: Literal["fathom-labels/1"] = Field(default="fathom-labels/1", alias="schema")
     tags: tuple[Tag, ...] = Field(default=(), max_length=MOST_TAGS)
     note: str = Field(default="", max_length=MOST_NOTE_CHARS)
+
+    @classmethod
+    def checked(cls, tags: Iterable[str], note: str) -> "Labels":
+        """Returns tags, each once, and a note. Raises UsageError for what is too long, too many, or no tag."""
+        once = dict.fromkeys(tag.strip() for tag in tags)
+        try:
+            return cls(tags=tuple(once), note="\n".join(note.splitlines()).strip())
+        except ValidationError as error:
+            raise UsageError(
+                f"a tag has 1 to 40 characters and no comma, a run {MOST_TAGS} tags at most, "
+                f"a note {MOST_NOTE_CHARS:,} characters at most",
+                "shorten them and save again",
+            ) from error
+
+    def changed(self, add: Iterable[str], remove: Iterable[str], note: str | None) -> "Labels":
+        """Returns them with tags added and removed, and another note unless that is None. Raises UsageError as
+        `checked`.
+        """
+        gone = {tag.strip() for tag in remove}
+        kept = [tag for tag in (*self.tags, *add) if tag.strip() not in gone]
+        return Labels.checked(kept, self.note if note is None else note)
+
+
+def all_labels(home: Path) -> dict[str, Labels]:
+    """Returns the labels of a folder's runs by name; of those that nobody labelled, and of damaged files, none."""
+    found: dict[str, Labels] = {}
+    for file in (home / FOLDER).glob("*.json"):
+        with suppress(FathomError):
+            found[file.stem] = read_labels(home / file.stem)
+    return found
 
 
 def labels_file(run: Path) -> Path:

@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -19,15 +20,18 @@ ROWS_SHOWN = 200
 GAP = 2
 
 
-def print_runs(console: "Console", table: pa.Table, place: str) -> None:
-    """Prints one line per run of a place, newest first."""
+def print_runs(
+    console: "Console", table: pa.Table, place: str, tags: Mapping[str, Sequence[str]] | None = None
+) -> None:
+    """Prints one line per run of a place, newest first. A run's tags stand behind its targets."""
     if table.num_rows == 0:
         console.print(_no_runs(place), highlight=False, markup=False)
         return
     rows = [("run", "status", "points", "targets")]
     for row in reversed(table.select(["run", "status", "quick", "points", "targets"]).to_pylist()):
         status = f"{row['status']}, quick" if row["quick"] else row["status"]
-        rows.append((row["run"], status, _cell(row["points"]), ", ".join(row["targets"])))
+        own = "".join(f" [{tag}]" for tag in (tags or {}).get(row["run"], ()))
+        rows.append((row["run"], status, _cell(row["points"]), ", ".join(row["targets"]) + own))
     head, *lines = row_lines(rows, console.width, gap=GAP, right=2)
     console.print(head, style="dim", highlight=False, soft_wrap=True)
     console.file.write("\n".join([*lines, ""]))

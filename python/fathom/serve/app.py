@@ -16,12 +16,12 @@ from fathom.catalog import UnknownEntryError
 from fathom.errors import FathomError, UsageError
 from fathom.report import style
 from fathom.runs.document import RunDocument
-from fathom.runs.labels import Labels, read_labels, write_labels
+from fathom.runs.labels import Labels
 from fathom.runs.live import read_live
 from fathom.serve import renders
 from fathom.serve.access import Access
 from fathom.serve.catalog import add_catalog
-from fathom.serve.folder import NoRunError, run_at
+from fathom.serve.folder import NoRunError
 from fathom.serve.forms import read_form
 from fathom.serve.index import AT_ONCE, STATES, Filters, RunIndex, RunRow, choices
 from fathom.serve.live import add_live
@@ -69,9 +69,8 @@ class LabelsForm(BaseModel):
     note: str = Field(default="", max_length=5000)
 
     def labels(self) -> Labels:
-        """Returns the checked labels. Raises ValidationError."""
-        tags = dict.fromkeys(tag.strip() for tag in self.tags.split(",") if tag.strip())
-        return Labels(tags=tuple(tags), note="\n".join(self.note.splitlines()).strip())
+        """Returns the checked labels. Raises UsageError."""
+        return Labels.checked((tag for tag in self.tags.split(",") if tag.strip()), self.note)
 
 
 def make_app(settings: Settings) -> FastAPI:
@@ -96,10 +95,10 @@ def make_app(settings: Settings) -> FastAPI:
     _add_runs(app, settings, source, pages)
     add_catalog(app, settings)
     _add_several(app, source, pages)
+    _add_labels(app, source)
     if isinstance(source, RunIndex):
         starts = Starts(source.home)
         ends.insert(0, starts.end)
-        _add_labels(app, source.home)
         add_live(app, settings, source.home, starts)
         add_start(app, settings, source.home, starts)
         add_metrics(app, source)
@@ -216,14 +215,14 @@ def _add_runs(app: FastAPI, settings: Settings, source: Source, pages: Renders) 
     @app.get("/runs/{name}/about")
     def _about(name: str, saved: bool = False) -> HTMLResponse:
         with source.opened([name]) as [run]:
-            return _about_page(settings, run, saved=saved)
+            return _about_page(settings, source, run, saved=saved)
 
 
-def _about_page(settings: Settings, run: Path, *, saved: bool) -> HTMLResponse:
+def _about_page(settings: Settings, source: Source, run: Path, *, saved: bool) -> HTMLResponse:
     problem, document, labels = "", None, Labels()
     try:
         document = RunDocument.load(run)
-        labels = read_labels(run)
+        labels = source.labels(run.name)
     except FathomError as error:
         problem = style.plain(str(error))
     return show(
@@ -239,17 +238,11 @@ def _about_page(settings: Settings, run: Path, *, saved: bool) -> HTMLResponse:
     )
 
 
-def _add_labels(app: FastAPI, home: Path) -> None:
+def _add_labels(app: FastAPI, source: Source) -> None:
     @app.post("/runs/{name}/about")
     async def _label(name: str, request: Request) -> Response:
-        run = run_at(home, name)
-        form = await read_form(request, LabelsForm)
-        try:
-            write_labels(run, form.labels())
-        except ValueError as error:
-            raise UsageError(
-                "a tag has 1 to 40 characters, a note 4,000 at most", "shorten them and save again"
-            ) from error
+        labels = (await read_form(request, LabelsForm)).labels()
+        await asyncio.to_thread(source.label, name, lambda before: labels)
         return RedirectResponse(run_address(name, "/about?saved=true"), 303)
 
 

@@ -1,7 +1,7 @@
 """The runs of a team's store: listed from its table of facts, and fetched when a page needs their files."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import rmtree
@@ -10,6 +10,7 @@ from threading import Lock
 from typing import Any
 
 from fathom.report import style
+from fathom.runs.labels import Labels
 from fathom.serve.folder import NoRunError
 from fathom.serve.index import RunRow, newest_first
 from fathom.store.address import Address
@@ -33,8 +34,8 @@ class SharedRuns:
     def rows(self) -> list[RunRow]:
         """Returns every run, newest first. Raises FathomError where the store cannot be reached."""
         with open_store(self._address) as store:
-            facts = store.facts()
-        return newest_first(map(_row, facts.to_pylist()))
+            facts, labels = store.facts(), store.labels()
+        return newest_first(_row(one, labels.get(one["run"], Labels())) for one in facts.to_pylist())
 
     def stamp(self, names: Sequence[str]) -> Hashable:
         """Returns the names: a run of a store never changes."""
@@ -52,6 +53,16 @@ class SharedRuns:
                 self._in_use.subtract(names)
                 self._forget_old()
 
+    def labels(self, name: str) -> Labels:
+        """Returns a run's labels; none for what is no run."""
+        with open_store(self._address) as store:
+            return store.labels().get(name, Labels())
+
+    def label(self, name: str, change: Callable[[Labels], Labels]) -> None:
+        """Adds a run's labels to those that it had. Raises NoRunError for what is no run."""
+        with open_store(self._address, to_write=True) as store, _known(name):
+            store.label(name, change)
+
     def close(self) -> None:
         """Removes all that was fetched."""
         self._folder.cleanup()
@@ -62,13 +73,8 @@ class SharedRuns:
         with self._lock:
             size = self._kept.pop(name, None)
             if size is None:
-                with open_store(self._address) as store:
-                    try:
-                        store.fetch(name, Path(self._folder.name))
-                    except UnknownRunError as error:
-                        raise NoRunError(
-                            f"no run {name!r} in the store", "choose one from the list of runs"
-                        ) from error
+                with open_store(self._address) as store, _known(name):
+                    store.fetch(name, Path(self._folder.name))
                 size = sum(path.stat().st_size for path in run.rglob("*"))
             self._kept[name] = size
         return run
@@ -82,7 +88,16 @@ class SharedRuns:
                 rmtree(Path(self._folder.name, name), ignore_errors=True)
 
 
-def _row(facts: Mapping[str, Any]) -> RunRow:
+@contextmanager
+def _known(name: str) -> Iterator[None]:
+    """Turns a name that no run has into the error of pages."""
+    try:
+        yield
+    except UnknownRunError as error:
+        raise NoRunError(f"no run {name!r} in the store", "choose one from the list of runs") from error
+
+
+def _row(facts: Mapping[str, Any], labels: Labels) -> RunRow:
     """Returns the row of a run from its facts in the store."""
     return RunRow(
         facts["run"],
@@ -93,4 +108,5 @@ def _row(facts: Mapping[str, Any]) -> RunRow:
         tuple(dict.fromkeys(map(style.plain, facts["labels"]))),
         quick=facts["quick"],
         made_by=style.plain(facts["made_by"]),
+        labels=labels,
     )

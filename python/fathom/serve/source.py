@@ -1,10 +1,11 @@
 """Where the server has its runs from: a folder, or a team's store."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
+from fathom.runs.labels import Labels
 from fathom.serve.index import RunRow
 
 
@@ -21,6 +22,16 @@ class Source(Protocol):
 
     def opened(self, names: Sequence[str]) -> AbstractContextManager[list[Path]]:
         """Gives directories of runs, which stay as long as the context. Raises NoRunError for what is no run."""
+        ...
+
+    def labels(self, name: str) -> Labels:
+        """Returns a run's tags and note. Raises NoRunError for what is no run, FathomError for damaged labels."""
+        ...
+
+    def label(self, name: str, change: Callable[[Labels], Labels]) -> None:
+        """Gives a run the labels that `change` makes of those that it has. Raises FathomError where they cannot be
+        written.
+        """
         ...
 
     def close(self) -> None:

@@ -1,20 +1,23 @@
-"""Adds runs to a store, lists them, and brings them back. Nothing is ever deleted from it."""
+"""Adds runs to a store, lists and labels them, and brings them back. Nothing is ever deleted from it."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
 
 import pyarrow as pa
+from pydantic import ValidationError
 
 from fathom.errors import UsageError
 from fathom.runs.facts import FACTS
+from fathom.runs.labels import Labels
 from fathom.store.address import Address
 from fathom.store.contents import Contents, file_tables
 from fathom.store.fetch import cache_of, fetched
 from fathom.store.lake import Lake, attached, named_errors
-from fathom.store.tables import FACTS_KEPT, ROWS, add_missing, check_format, insert, tables_of
+from fathom.store.tables import FACTS_KEPT, LABELS, ROWS, add_missing, check_format, insert, tables_of
 
 BATCH_RUNS = 200
 BATCH_BYTES = 256 << 20
@@ -46,6 +49,48 @@ class Store:
     def runs_table(self) -> pa.Table:
         """Returns a row for each run, by id; schema `FACTS`."""
         return self._rows(f"select {', '.join(FACTS.names)} from lake.runs order by run")
+
+    def labels(self) -> dict[str, Labels]:
+        """Returns tags and note of each run that somebody labelled, by id."""
+        if not self.has("labels"):
+            return {}
+        newest = "arg_max(struct_pack(tags, note), number)"
+        rows = self._rows(f"select run, unnest({newest}) from lake.labels group by run").to_pylist()
+        found: dict[str, Labels] = {}
+        for row in rows:
+            # Whoever can write the data base can write what is no tag.
+            with suppress(ValidationError):
+                found[row["run"]] = Labels(tags=tuple(row["tags"]), note=row["note"])
+        return found
+
+    def label(self, name: str, change: Callable[[Labels], Labels]) -> Labels:
+        """Gives a run the labels that `change` makes of those that it has, and returns them.
+
+        Raises UnknownRunError for a name that no run has.
+        """
+        with self._lake.transaction():
+            self._fill(add_missing(self._lake))
+            self._manifest(name)
+            labels = change(self.labels().get(name, Labels()))
+            [last] = self._rows("select coalesce(max(number), 0) as number from lake.labels").to_pylist()
+            row: dict[str, object] = {
+                "run": name,
+                "number": last["number"] + 1,
+                "tags": list(labels.tags),
+                "note": labels.note,
+                "given": datetime.now(UTC).isoformat(timespec="seconds"),
+            }
+            insert(self._lake.connection, "labels", pa.Table.from_pylist([row], schema=LABELS))
+        self._merge()
+        return labels
+
+    def _manifest(self, name: str) -> str:
+        rows = self._rows("select manifest from lake.runs where run = $run", run=name).to_pylist()
+        if not rows:
+            raise UnknownRunError(
+                f"no run {name!r} in the store {self.address.text}", "`fathom runs` lists the runs"
+            )
+        return rows[0]["manifest"]
 
     def has(self, table: str) -> bool:
         """Returns whether some version that has the table added runs."""
@@ -132,7 +177,7 @@ class Store:
 
     def _merge(self) -> None:
         """Puts the rows of many small files into few. The small ones stay for those who read an earlier state."""
-        for table in ("runs", *ROWS):
+        for table in ("runs", *ROWS, "labels"):
             if len(self.files(table)) > MOST_SMALL:
                 with self._lake.transaction():
                     self._lake.connection.execute(
@@ -144,11 +189,7 @@ class Store:
 
         Raises UnknownRunError for a name that no run has, FathomError for damage.
         """
-        rows = self._rows("select manifest from lake.runs where run = $run", run=name).to_pylist()
-        if not rows:
-            raise UnknownRunError(
-                f"no run {name!r} in the store {self.address.text}", "`fathom runs` lists the runs"
-            )
+        manifest = self._manifest(name)
 
         def parts() -> Iterator[tuple[str, bytes]]:
             sql = "select name, content as bytes from lake.files where run = $run order by name, part"
@@ -157,7 +198,7 @@ class Store:
                 for batch in found:
                     yield from ((row["name"], row["bytes"]) for row in batch.to_pylist())
 
-        return fetched(folder or cache_of(self.address), name, rows[0]["manifest"], parts())
+        return fetched(folder or cache_of(self.address), name, manifest, parts())
 
 
 @contextmanager

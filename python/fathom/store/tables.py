@@ -29,7 +29,17 @@ FACTS_KEPT = pa.schema(
 )
 """`manifest` is the SHA-256 of manifest.json, which lists those of all other files."""
 FILES = pa.schema([RUN_FIELD, ("name", pa.string()), ("part", pa.int32()), ("content", pa.binary())])
-SCHEMAS: Mapping[str, pa.Schema] = {"runs": FACTS_KEPT, **ROWS, "files": FILES}
+LABELS = pa.schema(
+    [
+        RUN_FIELD,
+        ("number", pa.int64()),
+        ("tags", pa.list_(pa.string())),
+        ("note", pa.string()),
+        ("given", pa.string()),
+    ]
+)
+"""Tags and notes: the row with the highest number counts, the others are what was there before."""
+SCHEMAS: Mapping[str, pa.Schema] = {"runs": FACTS_KEPT, **ROWS, "files": FILES, "labels": LABELS}
 
 
 def init(address: Address, data: str) -> None:

@@ -1,0 +1,69 @@
+"""Tags and notes on runs, from the command line: added, removed, printed, and asked for in the list."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from fathom.cli import app
+from fathom.errors import UsageError
+from fathom.runs.labels import FOLDER, Labels, labels_file, read_labels
+from small_runs import add
+
+
+def fathom(*words: str) -> str:
+    done: Result = CliRunner().invoke(app, list(words), catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@pytest.fixture
+def runs(runs_home: Path) -> list[Path]:
+    return [add(runs_home, number, float(number)) for number in (1, 2)]
+
+
+def test_tags_are_added_removed_and_kept_beside_the_run(runs: list[Path]) -> None:
+    before = {path: path.read_bytes() for path in runs[0].rglob("*") if path.is_file()}
+    fathom("label", runs[0].name, "--tag", "golden", "--tag", "rack 7", "--note", "New firmware.")
+    fathom("label", runs[0].name, "--tag", "golden", "--untag", "rack 7")
+    assert read_labels(runs[0]) == Labels(tags=("golden",), note="New firmware.")
+    assert {path: path.read_bytes() for path in runs[0].rglob("*") if path.is_file()} == before
+    assert not labels_file(runs[1]).exists()
+
+
+def test_without_options_the_labels_are_printed_and_nothing_is_written(runs: list[Path]) -> None:
+    assert fathom("label", runs[0].name).splitlines() == [runs[0].name, "  tags: none"]
+    assert not (runs[0].parent / FOLDER).exists()
+    fathom("label", "0001", "0002", "--note", "One.\nTwo.")
+    said = json.loads(fathom("label", "last", "--json"))
+    assert said["runs"] == [{"run": runs[1].name, "tags": [], "note": "One.\nTwo."}]
+
+
+def test_the_list_shows_tags_and_keeps_the_runs_that_have_all_that_are_asked_for(runs: list[Path]) -> None:
+    fathom("label", "0001", "--tag", "golden", "--tag", "rack 7")
+    fathom("label", "0002", "--tag", "golden")
+    assert "[golden] [rack 7]" in fathom("runs").replace("\n", " ")
+    both = fathom("runs", "--tag", "golden", "--tag", "rack 7", "--json")
+    assert [(run["run"], run["tags"]) for run in json.loads(both)["runs"]] == [
+        (runs[0].name, ["golden", "rack 7"])
+    ]
+    assert runs[0].name not in fathom("runs", "--tag", "silver")
+
+
+def test_damaged_labels_leave_the_list_whole(runs: list[Path]) -> None:
+    fathom("label", "0001", "--tag", "golden")
+    labels_file(runs[0]).write_text("{")
+    assert runs[0].name in fathom("runs")
+
+
+@pytest.mark.parametrize("tag", ["", "   ", "a,b", "x" * 41, "a\tb", "a\nb"])
+def test_what_is_no_tag_is_refused(tag: str) -> None:
+    with pytest.raises(UsageError, match="a tag has 1 to 40 characters"):
+        Labels().changed([tag], [], None)
+
+
+def test_twenty_tags_are_the_most() -> None:
+    full = Labels().changed((f"tag {number}" for number in range(20)), [], None)
+    with pytest.raises(UsageError, match="20 tags at most"):
+        full.changed(["one more"], [], None)
