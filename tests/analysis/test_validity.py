@@ -222,6 +222,18 @@ def test_throttling_is_noted_for_drive_and_processors():
     assert "processors" in note.text
 
 
+def test_a_path_that_was_down_is_one_line_with_what_it_cost():
+    def down(seconds: float, step: str = "4k-rand-read"):
+        return [sample("nvme_paths", 2.0, step=step), sample("nvme_path_down", seconds, step=step)]
+
+    assert notes(sound(telemetry=down(0.0))) == []
+    note = only(sound(telemetry=down(3.0)))
+    assert (note.rule, note.level, note.step) == ("path-down", "warning", "4k-rand-read")
+    assert note.text.startswith("one of 2 paths to the drive was down for 3.0 of ")
+    alone = [sample("nvme_paths", 1.0), sample("nvme_path_down", 1.0)]
+    assert only(sound(telemetry=alone)).text.startswith("the only path to the drive was down")
+
+
 def test_stolen_processor_time_is_noted():
     telemetry = [sample("cpu_steal", 4.0, target=None), sample("cpu_steal", 2.0, target=None, step="fill")]
     assert "3.0 %" in only(sound(telemetry=telemetry)).text

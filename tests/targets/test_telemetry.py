@@ -131,6 +131,29 @@ def test_a_process_that_is_moved_to_another_control_group_is_followed(machine: P
         assert values(telemetry.drain(), "cpu_quota_used_up") == [90.0]
 
 
+def test_paths_that_are_not_live_count_their_time(machine: Path):
+    parent = machine / "sys/devices/nvme-subsys0"
+    for name in ("nvme3", "nvme4"):
+        write(machine, {f"sys/devices/{name}/transport": "tcp\n", f"sys/devices/{name}/state": "live\n"})
+        parent.mkdir(exist_ok=True)
+        (parent / name).symlink_to(machine / "sys/devices" / name)
+    (parent / "nvme0n1").mkdir()
+    link = machine / "sys/devices/nvme0/nvme0n1/device"
+    link.unlink()
+    link.symlink_to(parent)
+    with sampler(machine, drive()) as telemetry:
+        telemetry.step("read")
+        rows = telemetry.drain()
+        assert values(rows, "nvme_paths") == [2.0]
+        assert values(rows, "nvme_path_down") == [0.0]
+        write(machine, {"sys/devices/nvme4/state": "connecting\n"})
+        rows = telemetry.drain()
+        assert values(rows, "nvme_path_down") == [rows[0].length_s]
+        (machine / "sys/devices/nvme3/state").unlink()
+        rows = telemetry.drain()
+        assert values(rows, "nvme_path_down") == [2 * rows[0].length_s]
+
+
 def test_an_energy_counter_that_wrapped_is_continued(machine: Path):
     with sampler(machine, drive()) as telemetry:
         telemetry.step("read")

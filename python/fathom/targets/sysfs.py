@@ -167,9 +167,20 @@ class BlockDevice:
     @property
     def controller(self) -> Path:
         """What drives the disk: its parent, or the first controller of an NVMe subsystem of several ports."""
+        ports = self.ports
+        return ports[0] if ports else (self.disk.directory / "device").resolve()
+
+    @property
+    def ports(self) -> list[Path]:
+        """The NVMe controllers that lead to the disk: those of its subsystem, or its own; none of other disks."""
         parent = (self.disk.directory / "device").resolve()
-        ports = sorted(entry for entry in parent.glob("nvme[0-9]*") if (entry / "transport").exists())
-        return ports[0].resolve() if ports else parent
+        if not self.disk.name.startswith("nvme"):
+            return []
+        if (parent / "transport").exists():
+            return [parent]
+        return [
+            entry.resolve() for entry in sorted(parent.glob("nvme[0-9]*")) if (entry / "transport").exists()
+        ]
 
     def _pci(self) -> Path | None:
         """Returns the drive's own PCI function; None for SATA, SAS and USB drives, which have none."""

@@ -19,7 +19,7 @@ from fathom.targets.mounts import PROC, SYS
 from fathom.targets.not_measured import NotMeasured, Quantity
 from fathom.targets.sysfs import BlockDevice, number, text
 from fathom.targets.target import REAL_KINDS, Target
-from fathom.targets.telemetry_names import CPU_QUOTA, JOULES, NIC_BUSY
+from fathom.targets.telemetry_names import CPU_QUOTA, JOULES, NIC_BUSY, PATH_DOWN, PATHS
 
 _JOULES_PER_MICROJOULE = 1e-6
 
@@ -152,6 +152,7 @@ def _sources(targets: Sequence[Target], proc: Path, sys: Path) -> list[Source | 
                     _temperature(target.name, device.controller),
                     _power(target.name, device.controller),
                     _media(target.name, device.disk),
+                    *_paths(target.name, device),
                 ]
     return found
 
@@ -390,6 +391,28 @@ def _throttling(sys: Path) -> Source | NotMeasured:
     if not paths:
         return NotMeasured(Quantity.CPU_THROTTLING, "no counters")
     return _Counter("cpu_throttled", "events", 1, paths)
+
+
+@dataclass
+class _Paths:
+    """The controllers that led to a namespace when the run began, and how long any of them was not live."""
+
+    target: str | None
+    ports: Sequence[Path]
+
+    def sample(self, length_s: float) -> list[Value]:
+        down = sum(text(port / "state") != "live" for port in self.ports)
+        return [
+            Value(PATHS, float(len(self.ports)), "paths"),
+            Value(PATH_DOWN, down * length_s, "s"),
+        ]
+
+
+def _paths(target: str, device: BlockDevice) -> list[Source]:
+    """Returns the paths of a drive that has several, or one over a network; nothing of a drive in its slot."""
+    ports = device.ports
+    over_network = [port for port in ports if text(port / "transport") not in ("pcie", "loop", None)]
+    return [_Paths(target, ports)] if len(ports) > 1 or over_network else []
 
 
 def _temperature(target: str, controller: Path) -> Source | NotMeasured:

@@ -42,6 +42,7 @@ RULES: tuple[Rule, ...] = (
     of_hosts.cpu_steal,
     of_device.foreign,
     of_device.throttled,
+    of_device.path_down,
     of_device.link,
     of_hosts.governor,
     of_hosts.power_state,

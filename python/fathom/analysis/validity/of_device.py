@@ -6,6 +6,7 @@ from fathom.analysis.run_view import RunView
 from fathom.analysis.validity.note import Level, Note
 from fathom.output.text import in_others, percent
 from fathom.runs.document import TargetRecord
+from fathom.targets.telemetry_names import PATH_DOWN, PATHS
 
 FOREIGN_MOST = 0.001
 FOREIGN_LEAST_BYTES = 1 << 20
@@ -111,6 +112,49 @@ def throttled(view: RunView) -> Iterable[Note]:
                     text,
                     "improve cooling, let the drive cool down, repeat",
                 )
+
+
+def path_down(view: RunView) -> Iterable[Note]:
+    """Yields a note where a path to a drive was down: one a target, of the step in which it was so longest."""
+    paths = view.means(PATHS)
+    found: dict[str, list[tuple[float, str]]] = {}
+    for (target, step), down_s in view.total(PATH_DOWN).items():
+        if target and step and down_s > 0:
+            found.setdefault(target, []).append((down_s, step))
+    for target, steps in found.items():
+        down_s, step = max(steps)
+        count, watched_s = (
+            round(paths.get((target, step), 1.0)),
+            view.seconds(PATHS).get((target, step), down_s),
+        )
+        others = in_others("less", len(steps) - 1, "step")
+        yield Note(
+            "path-down",
+            "warning",
+            target,
+            step,
+            (
+                f"{_which_path(count)} to the drive was down for {down_s:.1f} of {watched_s:.1f} s with this step"
+                f"{others}"
+                f"{_longest(view, target, step)}"
+            ),
+            "`nvme list-subsys` shows the paths; repeat with all of them live",
+        )
+
+
+def _which_path(count: int) -> str:
+    return "the only path" if count == 1 else f"one of {count} paths"
+
+
+def _longest(view: RunView, target: str, step: str) -> str:
+    """Returns how long the longest I/O took and how many failed, in words."""
+    figures = (view.steps | view.part_steps).get((target, step))
+    if figures is None:
+        return ""
+    longest_us = max((row.max_us or 0.0 for row in figures.rows), default=0.0)
+    failed = sum(row.errors or 0 for row in figures.rows)
+    lost = "no I/O failed" if not failed else f"{failed:,} I/Os failed"
+    return f": {lost}, the longest took {longest_us / 1e6:.3g} s" if longest_us else f": {lost}"
 
 
 def link(view: RunView) -> Iterable[Note]:
