@@ -75,7 +75,7 @@ def runs(
     tag: Annotated[list[str], typer.Option("--tag", help="only runs that have this tag", metavar="TAG")] = [],  # noqa: B006 (typer copies defaults)
     as_json: AsJson = False,
 ) -> None:
-    """Every run in the home of all runs, or in a store, with its tags."""
+    """Every run in the home of all runs, or in a store."""
     import pyarrow as pa
 
     from fathom.runs.home import runs_home
