@@ -1,5 +1,6 @@
 """The gallery: every method on twins, each with its report."""
 
+import re
 import runpy
 from pathlib import Path
 
@@ -27,6 +28,8 @@ def test_a_gallery_has_the_report_of_each_method_and_the_command_that_gives_it(t
     report = tmp_path / "gallery" / "what-if.html"
     assert report.stat().st_size > 100_000
     assert 'href="what-if.html"' in page
+    [sentence] = re.findall(r"<h1[^>]*>(.+?)</h1>", report.read_text())
+    assert f"<strong>{sentence}</strong>" in page
     assert "fathom run what-if twin:wd-ultrastar-dc-sn861-7.68tb?settled_share=1" in page
     assert sorted(path.suffix for path in report.parent.iterdir() if path.stem == "what-if") in (
         [".html"],

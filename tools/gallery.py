@@ -1,10 +1,12 @@
 """Makes a gallery: one report of every method, measured on twins, and a page with all of them.
 
-`python tools/gallery.py FOLDER [METHOD...]`. Runs are shortened. With Chromium on the machine each report has a
+`python tools/gallery.py FOLDER [METHOD...]`. Runs are shortened. The page says of each report what its first screen
+teaches: the sentence of the key figure. With Chromium on the machine each report has a
 picture of its first screen.
 """
 
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -105,8 +107,14 @@ def _item(method: Method, report: Path, picture: Path | None) -> str:
     shown = f'<img src="{picture.name}" alt="" loading="lazy">' if picture else ""
     return (
         f'<li><a href="{report.name}">{shown}<h2>{escape(method.title)}</h2></a>'
-        f"<p>{escape(method.summary)}</p><code>{escape(command)}</code></li>"
+        f"<p><strong>{_sentence(report)}</strong></p><p>{escape(method.summary)}</p><code>{escape(command)}</code></li>"
     )
+
+
+def _sentence(report: Path) -> str:
+    """Returns the sentence that a report opens with, as HTML: what a reader learns from its first screen."""
+    found = re.search(r"<h1[^>]*>(.*?)</h1>", report.read_text(), re.DOTALL)
+    return found[1].strip() if found else ""
 
 
 def _picture(report: Path) -> Path | None:

@@ -80,8 +80,9 @@ def test_a_slider_moves_by_keys_and_says_its_value_with_its_unit(seen: Visit) ->
         {},
         {"over_provisioning": 10, "mix": 0, "block": 1, "fill": 5},
         {"mix": 14, "pcie_lanes": 0, "block": 4},
+        {"mix": 14, "block": 6},
     ],
-    ids=["as it is", "writes into a half-full drive", "reads over one lane"],
+    ids=["as it is", "writes into a half-full drive", "reads over one lane", "large reads, limited by bytes"],
 )
 def test_the_printed_command_gives_the_figures_of_the_page(
     seen: Visit, places: dict[str, int], tmp_path: Path
