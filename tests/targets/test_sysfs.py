@@ -3,9 +3,10 @@ from pathlib import Path
 import pytest
 
 from fathom.targets import mounts, safety, sysfs
+from fathom.targets.discover import examine
 from fathom.targets.mounts import Mount, mount_of, parse_mountinfo
 from fathom.targets.parse import parse_targets
-from fathom.targets.sysfs import BlockDevice
+from fathom.targets.sysfs import BlockDevice, HiddenError
 
 
 def write(root: Path, files: dict[str, str]) -> None:
@@ -173,14 +174,20 @@ def test_a_disk_with_one_queue_for_all_cores_is_told_from_one_with_more(nvme: Bl
 def test_where_sysfs_is_hidden_a_file_has_no_drive_below_it_and_a_device_is_still_not_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def hidden(dev: str, sys: Path = sysfs.SYS) -> None:
-        raise PermissionError(13, "Permission denied", f"{sys}/dev/block/{dev}")
+    seen = Path.exists
 
-    monkeypatch.setattr(sysfs, "by_dev", hidden)
+    def exists(path: Path) -> bool:
+        if path.parent == sysfs.SYS / "dev/block":
+            raise PermissionError(13, "Permission denied", str(path))
+        return seen(path)
+
+    monkeypatch.setattr(Path, "exists", exists)
     [file] = parse_targets([f"file:{tmp_path / 'x.bin'}"], size_bytes=1 << 20)
     assert file.identity.model is None
     assert file.identity.file_system
     # A root disk that cannot be seen must not count as none.
     monkeypatch.setattr(safety, "dev_of_path", lambda path: "259:0")
-    with pytest.raises(PermissionError):
+    with pytest.raises(HiddenError, match="/sys/dev/block: hidden from this container"):
         safety.block_device(Path("/dev/nvme0n1"))
+    with pytest.raises(HiddenError, match="hidden from this container"):
+        examine("/dev/nvme0n1")

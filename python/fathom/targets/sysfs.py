@@ -7,6 +7,7 @@ tree.
 from dataclasses import dataclass
 from pathlib import Path
 
+from fathom.errors import RefusedError
 from fathom.targets.mounts import SYS
 from fathom.targets.target import Identity
 
@@ -207,6 +208,10 @@ class BlockDevice:
         return next((label for part, label in known.items() if part in where), None)
 
 
+class HiddenError(RefusedError):
+    """The machine hides which block devices it has: nothing on them can be called safe."""
+
+
 def all_disks(sys: Path = SYS) -> list[BlockDevice]:
     """Returns every whole disk that has a node, in natural order of its name."""
     disks = [BlockDevice(entry.resolve(), sys) for entry in (sys / "block").iterdir()]
@@ -214,9 +219,18 @@ def all_disks(sys: Path = SYS) -> list[BlockDevice]:
 
 
 def by_dev(dev: str, sys: Path = SYS) -> BlockDevice | None:
-    """Returns the device with this `major:minor`; None when there is none, as for anonymous file systems."""
+    """Returns the device with this `major:minor`; None when there is none, as for anonymous file systems.
+
+    Raises HiddenError where that cannot be known.
+    """
     link = sys / "dev/block" / dev
-    return BlockDevice(link.resolve(), sys) if link.exists() else None
+    try:
+        return BlockDevice(link.resolve(), sys) if link.exists() else None
+    except PermissionError as error:
+        raise HiddenError(
+            f"{link.parent}: hidden from this container, so what is on which device cannot be known",
+            "run outside, or start the container with --security-opt unmask=/sys/dev/block",
+        ) from error
 
 
 def readable_by_dev(dev: str, sys: Path = SYS) -> BlockDevice | None:
@@ -227,7 +241,7 @@ def readable_by_dev(dev: str, sys: Path = SYS) -> BlockDevice | None:
     """
     try:
         return by_dev(dev, sys)
-    except PermissionError:
+    except HiddenError:
         return None
 
 
