@@ -21,6 +21,7 @@ from synthetic import Visit
 
 SCREENS = ((1280, 900), (390, 844))
 MOST_NUMBERS = 2
+MOST_IN_A_SENTENCE = 25
 NUMBER = re.compile(r"(?<![\w.])\d[\d.,]*")
 
 
@@ -51,6 +52,7 @@ def test_the_first_screen_holds_the_answer_and_its_figure_in_few_words_and_numbe
     said = [seen.page.locator("h1").inner_text(), *seen.page.locator(".reasons li").all_inner_texts()]
     assert sum(len(text.split()) for text in said) <= MOST_WORDS
     assert [text for text in said if numbers(text, run_of_method) > MOST_NUMBERS] == []
+    assert [text for text in said if len(text.split()) > MOST_IN_A_SENTENCE] == []
     assert seen.complaints == []
 
 

@@ -271,6 +271,8 @@ def _reached(column: Column) -> str:
 def _conclusion(columns: Sequence[Column]) -> str:
     bests = [_best(_series(column, workload)) for column in columns for workload in SMALL | LARGE]
     limits = Counter(plain(best.limit.name) for best in bests if best and best.limit)
+    if limits.total() == 1:
+        return f"Its maximum is limited by {next(iter(limits))}."
     if len(limits) == 1:
         return f"All {limits.total()} maxima are limited by {next(iter(limits))}."
     parts = [f"{name} ({times})" for name, times in limits.most_common()]

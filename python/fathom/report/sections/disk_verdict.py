@@ -22,6 +22,8 @@ from fathom.statistics.uncertainty import Comparison as Ratio
 ORDER = 22
 AS_FAST = 0.05
 """A smaller difference decides no purchase, however certain it is."""
+MOST_WORDS = 25
+"""Words of a sentence of the opening."""
 USES = {
     "Written once, read many times: backup, archive, media": (
         *("64k-seq-write", "1m-seq-write", "32m-seq-write"),
@@ -117,10 +119,23 @@ def _key_figure(found: Sequence[Disk], reference: Disk) -> KeyFigure:
     fast = [one for one in judged if one.speed.keeps_up]
     own, other = others[0].name, reference.name
     fewer, slow = _uses_by_answer(judgement)
-    reasons = [f"It keeps up where data are {'; '.join(_lower(use) for use in fewer)}."] if fewer else []
-    reasons += [f"It is slower where data are {'; '.join(_lower(use) for use in slow)}."] if slow else []
+    reasons = [
+        *_where("It keeps up where", "It keeps up, too, where", fewer),
+        *_where("It is slower where", "It is slower, too, where", slow),
+    ]
     sentence = f"{own} keeps up with {other} in {len(fast)} of {len(judged)} workloads that can be judged."
     return KeyFigure(sentence, by_block(found), reasons)
+
+
+def _where(first: str, further: str, uses: Sequence[str]) -> list[str]:
+    """Returns the uses in sentences of at most `MOST_WORDS` words, which begin as `first`, then as `further`."""
+    sentences: list[str] = []
+    for use in map(_lower, uses):
+        if sentences and len(f"{sentences[-1]}; {use}".split()) <= MOST_WORDS:
+            sentences[-1] += f"; {use}"
+        else:
+            sentences.append(f"{further if sentences else first} data are {use}")
+    return [f"{sentence}." for sentence in sentences]
 
 
 def _answers(judgement: DiskVerdict, prices: Prices) -> list[str]:

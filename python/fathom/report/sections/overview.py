@@ -67,7 +67,9 @@ def _sentence(claimed: Sequence[tuple[Workload, list[TargetCurve]]]) -> str:
         return "No target had settled, so no rate is claimed."
     workload, one = max(alone, key=lambda pair: _rate(pair[1]))
     rate = compact(_rate(one))
-    return f"{one.column.short} does {rate} IOPS of {workload.label}, its most of {len(alone)} workloads."
+    # What stands behind the colon is in the chart: block size, mix, depth.
+    name = workload.label.partition(":")[0]
+    return f"{one.column.short} does {rate} IOPS of {name}, its most of {len(alone)} workloads."
 
 
 def _rate(one: TargetCurve) -> float:
