@@ -1,6 +1,8 @@
 """The examples of the documentation run, and its links lead somewhere."""
 
+import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -14,6 +16,8 @@ from fathom.method.method import parse_method
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
+DEMO: str = runpy.run_path(str(ROOT / "tools" / "site.py"))["DEMO"]
+"""A page that the site is given when it is built."""
 
 
 def test_the_examples_of_the_python_page_run(
@@ -30,7 +34,17 @@ def test_the_examples_of_the_python_page_run(
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_relative_links_lead_to_pages(page: Path) -> None:
     for link in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text()):
-        assert (page.parent / link).exists(), f"{page.name} links to {link}"
+        made = (page.parent / link).resolve() == ROOT / "docs" / DEMO
+        assert made or (page.parent / link).exists(), f"{page.name} links to {link}"
+
+
+def test_the_site_is_built_without_a_warning_and_has_a_page_with_a_twin_inside(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    quiet = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=quiet, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert 'id="twin"' in (tmp_path / DEMO).read_text()
+    assert f'href="../../{DEMO}"' in (tmp_path / "how-to/what-if/index.html").read_text()
 
 
 def test_the_imported_job_of_the_import_page_is_what_import_makes(

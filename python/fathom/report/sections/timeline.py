@@ -245,7 +245,7 @@ def _table(drawn: Sequence[tuple[Column, Sequence[Stretch], Sequence[Sequence[Bu
         Group(column.label, [_summary(column, stretch) for stretch in stretches if stretch.seconds])
         for column, stretches, _ in drawn
     ]
-    note = "intervals.parquet in the run directory has every single interval. CV: standard deviation / mean."
+    note = "The run's table `intervals` has every single one. CV: standard deviation / mean."
     return Table("Step", heads, groups, [note])
 
 
