@@ -88,8 +88,11 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _key_figure(system: Measured, pairs: "Sequence[_Added]") -> KeyFigure | None:
-    """Returns where an I/O spends its time, stacked by part of the way; None where the system does not say."""
-    loads = _loads(system)
+    """Returns where an I/O spends its time, stacked by part of the way, first at the load of the sentence; None where
+    the system does not say.
+    """
+    told = [pairs[0].loads[0]] if pairs else []
+    loads = _loads(system, list(dict.fromkeys([*told, *SYSTEM_LOADS]))[: len(SYSTEM_LOADS)])
     if not loads:
         return None
     bars = [
@@ -108,7 +111,7 @@ def _key_figure(system: Measured, pairs: "Sequence[_Added]") -> KeyFigure | None
     )
     legend = [Item(name, slot=place) for name, place, _ in bars]
     caption = "Each bar is a load: jobs x iodepth on every host."
-    figure = Figure([chart], caption, _times(system) or Table("", [], []), legend, columns=1)
+    figure = Figure([chart], caption, _table_of(loads), legend, columns=1)
     reasons = [text for text in (_controller_share(system), _greatest(system)) if text]
     if not pairs:
         part, most = max(((part, max(row)) for part, row in _parts(loads).items()), key=lambda pair: pair[1])
@@ -400,11 +403,11 @@ Loads = Sequence[tuple[str, dict[str, float]]]
 """Loads of a system, each with the mean us per I/O in each part of the way."""
 
 
-def _loads(system: Measured) -> Loads:
+def _loads(system: Measured, asked: Sequence[str] = tuple(SYSTEM_LOADS)) -> Loads:
     return [
         (f"{label}, {times_sign(load)}", times)
         for mix, (label, _) in MIXES.items()
-        for load in SYSTEM_LOADS
+        for load in asked
         if (times := system.times_us(mix, load))
     ]
 
@@ -417,8 +420,10 @@ def _parts(loads: Loads) -> dict[str, list[float]]:
 
 def _times(system: Measured) -> Table | None:
     loads = _loads(system)
-    if not loads:
-        return None
+    return _table_of(loads) if loads else None
+
+
+def _table_of(loads: Loads) -> Table:
     parts = list(dict.fromkeys(part for _, times in loads for part in times))
     rows = [_time_row(part, [times for _, times in loads]) for part in parts]
     kept = [row for row in rows if row is not None]

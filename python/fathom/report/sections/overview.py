@@ -14,8 +14,8 @@ from fathom.report.style import compact, grouped, slot
 ORDER = 29
 LEAST_WORKLOADS = 6
 MOST_WORKLOADS = 16
-ROW_PX = 44
-"""Height of a name of three lines."""
+ROW_PX = 30
+"""Height of a name of two lines."""
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -24,7 +24,7 @@ def build(comparison: Comparison) -> Section | None:
     if len(workloads) < LEAST_WORKLOADS:
         return None
     shown = workloads[:MOST_WORKLOADS]
-    labels = [workload.label for workload in shown]
+    labels = _names(shown)
     bars, published = [], []
     for column in comparison.columns:
         drawn = [_of(workload, column.index) for workload in shown]
@@ -52,6 +52,12 @@ def build(comparison: Comparison) -> Section | None:
     return Section("overview", "All workloads", [], short="Overview", key_figure=key)
 
 
+def _names(workloads: Sequence[Workload]) -> list[str]:
+    """Returns what stands before the colon of each label, where that tells them apart; else the labels."""
+    names = [workload.label.partition(":")[0] for workload in workloads]
+    return names if len(set(names)) == len(names) else [workload.label for workload in workloads]
+
+
 def _of(workload: Workload, index: int) -> TargetCurve | None:
     return next((one for one in workload.drawn if one.column.index == index), None)
 
@@ -67,7 +73,7 @@ def _sentence(claimed: Sequence[tuple[Workload, list[TargetCurve]]]) -> str:
         return "No target had settled, so no rate is claimed."
     workload, one = max(alone, key=lambda pair: _rate(pair[1]))
     rate = compact(_rate(one))
-    # What stands behind the colon is in the chart: block size, mix, depth.
+    # What stands behind the colon is in the table: block size, mix, depth.
     name = workload.label.partition(":")[0]
     return f"{one.column.short} does {rate} IOPS of {name}, its most of {len(alone)} workloads."
 
