@@ -37,6 +37,11 @@ def test_a_gallery_has_the_report_of_each_method_and_the_command_that_gives_it(t
     )
 
 
+def test_the_trace_of_the_gallery_fits_on_the_drive_that_replays_it(tmp_path: Path):
+    page = GALLERY["make"](tmp_path, ["snia-rwsw-replay-native"])
+    assert "--trace app.csv" in page.read_text()
+
+
 def test_a_method_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path):
     assert GALLERY["main"]([str(tmp_path), "no-such-method"]) == 2
     assert capsys.readouterr().err.startswith("gallery.py: no method called")

@@ -88,8 +88,9 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _key_figure(system: Measured, pairs: "Sequence[_Added]") -> KeyFigure | None:
-    """Returns where an I/O spends its time, stacked by part of the way, first at the load of the sentence; None where
-    the system does not say.
+    """Returns where an I/O spends its time, stacked by part of the way; None where the system does not say.
+
+    The load of the sentence comes first.
     """
     told = [pairs[0].loads[0]] if pairs else []
     loads = _loads(system, list(dict.fromkeys([*told, *SYSTEM_LOADS]))[: len(SYSTEM_LOADS)])

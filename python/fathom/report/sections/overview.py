@@ -53,7 +53,7 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _names(workloads: Sequence[Workload]) -> list[str]:
-    """Returns what stands before the colon of each label, where that tells them apart; else the labels."""
+    """Returns what stands before the colon of each label; the labels where that is the same for two."""
     names = [workload.label.partition(":")[0] for workload in workloads]
     return names if len(set(names)) == len(names) else [workload.label for workload in workloads]
 
