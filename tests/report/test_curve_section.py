@@ -8,6 +8,7 @@ import pytest
 
 import fathom
 from fathom.report.blocks import Chart, Figure, Table
+from fathom.report.charts import Line, apart
 from fathom.report.comparison import Comparison, compare
 from fathom.report.data import load
 from fathom.report.sections import build_all, corners, curves
@@ -162,3 +163,14 @@ def test_results_of_other_methods_beside_the_four_corners_are_not_called_so(
 def test_runs_without_curves_have_no_such_section(tmp_path: Path) -> None:
     run = fathom.run(SHORT, targets=["null:"], out=tmp_path)
     assert curves.build(compare([load(run.path)])) is None
+
+
+def test_names_at_the_ends_of_near_curves_stand_apart() -> None:
+    ends = (100.0, 103.0, 300.0, 106.0, 250.0)
+    lines = [Line(str(y), 0, [(0.0, 1.0), (1.0, y), (1.0, None)], labelled=True) for y in ends]
+    sides = [line.side for line in apart(lines, 10.0)]
+    assert sides == ["top", "middle", "middle", "bottom", "middle"]
+    assert [line.side for line in apart(lines[:2], 10.0)] == ["top", "bottom"]
+    assert [line.side for line in apart(lines[:2], 1.0)] == ["middle", "middle"]
+    empty = Line("no point", 0, [(0.0, None)], labelled=True)
+    assert apart([empty], 1.0) == [empty]

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from textwrap import wrap
 from typing import Literal
 
@@ -11,6 +12,7 @@ from fathom.report.style import DASHES, SYMBOLS, with_micro
 
 Format = Literal["count", "us", "pct", "seconds", "minutes", "hours", "tail", "depth"]
 """How assets/charts.js writes values: `count` 2.1M, `us` 140 µs, `tail` 3 -> 99.9 %, `depth` 5 -> 32."""
+Side = Literal["bottom", "middle", "top"]
 CROSS = "path://M2 0L5 3L8 0L10 2L7 5L10 8L8 10L5 7L2 10L0 8L3 5L0 2Z"
 LABEL_PX = 130
 """Width of the names beside bars; longer ones take several lines."""
@@ -84,6 +86,8 @@ class Line:
     hollow: Sequence[bool] = ()
     labelled: bool = False
     pins: Sequence[tuple[float, float, str]] = ()
+    side: Side = "middle"
+    """Which of its edges the label at the end has at the line's height."""
 
     def option(self) -> Option:
         """Returns the ECharts series."""
@@ -109,7 +113,7 @@ class Line:
             "emphasis": {"disabled": True},
         }
         if self.labelled:
-            series |= {"endLabel": _end_label(colour), "labelLayout": {"moveOverlap": "shiftY"}}
+            series |= {"endLabel": _end_label(colour, self.side), "labelLayout": {"moveOverlap": "shiftY"}}
         if self.pins:
             series["markPoint"] = _pins(self.pins, colour)
         if self.style == "outline":
@@ -397,11 +401,32 @@ def _bar(name: str, values: Sequence[float | None], look: Option, width_px: int)
     }
 
 
-def _end_label(colour: str) -> Option:
+def apart(lines: Sequence[Line], height: float) -> list[Line]:
+    """Returns labelled lines with their labels apart where ends lie nearer than `height`: above the highest end of
+    such a group, and below the lowest.
+    """
+    ends = {place: last for place, line in enumerate(lines) if (last := _end(line)) is not None}
+    ranked = sorted(ends, key=lambda place: ends[place])
+    sides: dict[int, Side] = dict.fromkeys(ends, "middle")
+    for lower, upper in pairwise(ranked):
+        if ends[upper] - ends[lower] < height:
+            sides[upper] = "bottom"
+            sides[lower] = "middle" if sides[lower] == "bottom" else "top"
+    return [replace(line, side=sides[place]) if place in sides else line for place, line in enumerate(lines)]
+
+
+def _end(line: Line) -> float | None:
+    """Returns the height at which a line ends."""
+    drawn = [y for _, y in line.points if y is not None]
+    return drawn[-1] if drawn else None
+
+
+def _end_label(colour: str, side: Side) -> Option:
     """Returns the label at the end of a line: its name, in its colour."""
     return {
         "show": True,
         "formatter": "{a}",
+        "verticalAlign": side,
         "color": colour,
         "distance": 8,
         "width": END_LABEL_PX,

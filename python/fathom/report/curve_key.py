@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fathom.method.curve import Latency
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Option, Row, Table
-from fathom.report.charts import Axis, Cross, Limit, Line, Switch, scatter_chart
+from fathom.report.charts import Axis, Cross, Limit, Line, Switch, apart, scatter_chart
 from fathom.report.legend import legend_of
 from fathom.report.style import compact, grouped, slot
 
@@ -19,6 +19,8 @@ MOST_PANELS = 4
 ALONE_PX, BESIDE_PX = 400, 320
 HEADROOM = 1.6
 """The linear axis ends at this many times the greatest sustained latency: what is beyond grows without end."""
+LABEL_SHARE = 0.12
+"""Height of a name of two lines at the end of a curve, as a share of the axis."""
 VIEWS: tuple[tuple[Latency, str], ...] = (("service", "Service"), ("response", "Response"))
 
 
@@ -117,6 +119,7 @@ def _option(workload: "Workload", latency: Latency) -> Option:
     around = Switch.around([*every, *([limit.y] if limit else [])])
     switch = Switch(around.log_low, around.log_high, top)
     y = Axis("", "us", low=0)
+    lines = apart(lines, LABEL_SHARE * top)
     return scatter_chart(Axis("IOPS", "count", low=0), y, lines, crosses, limit) | switch.option()
 
 
