@@ -2,6 +2,7 @@
 
 import re
 import runpy
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from fathom.catalog import method_names
 from fathom.load.resolve import resolve_targets
 
+DOCUMENTED = Path(__file__).parents[1] / "docs" / "gallery.md"
 GALLERY = runpy.run_path(str(Path(__file__).parents[1] / "tools" / "gallery.py"))
 
 
@@ -35,6 +37,28 @@ def test_a_gallery_has_the_report_of_each_method_and_the_command_that_gives_it(t
         [".html"],
         [".html", ".png"],
     )
+
+
+def told_by(page: Path) -> dict[str, str]:
+    """The sentence of each report of a gallery, as its first screen shows it."""
+    found = re.findall(r'href="([\w-]+)\.html".*?<strong>(.*?)</strong>', page.read_text())
+    return {name: unescape(sentence).replace("\xa0", " ") for name, sentence in found}
+
+
+def documented() -> dict[str, str]:
+    """The sentences of the page of the documentation."""
+    return dict(re.findall(r"^\| `([\w-]+)` \| (.*) \|$", DOCUMENTED.read_text(), re.MULTILINE))
+
+
+def test_the_documentation_has_the_sentence_of_every_method(tmp_path: Path):
+    assert list(documented()) == sorted(method_names())
+    few = ["what-if", "snia-rwsw-replay-native"]
+    assert told_by(GALLERY["make"](tmp_path, few)) == {name: documented()[name] for name in few}
+
+
+@pytest.mark.long
+def test_every_sentence_of_the_documentation_is_that_of_the_report(tmp_path: Path):
+    assert told_by(GALLERY["make"](tmp_path, method_names())) == documented()
 
 
 def test_the_trace_of_the_gallery_fits_on_the_drive_that_replays_it(tmp_path: Path):
