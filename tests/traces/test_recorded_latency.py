@@ -1,5 +1,6 @@
 """A replay is laid beside its trace: recorded and replayed latencies of all I/Os, and rates and latencies by phase."""
 
+import json
 from pathlib import Path
 from random import Random
 
@@ -205,3 +206,46 @@ def test_bins_are_those_of_the_recording() -> None:
     assert (values.astype(np.int64) < high).all()
     assert ((high - low) * 128 <= np.maximum(low, 128)).all()
     assert bin_numbers(np.array([1 << 60], np.uint64)).tolist() == [BINS - 1]
+
+
+def test_phases_of_repeats_are_pooled(tmp_path: Path) -> None:
+    trace = str(write_csv(tmp_path / "app.csv"))
+    done = fathom("run", "replay", "--trace", trace, TWIN, "--repeats", "2", "--out", "runs", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    runs = [Run(path.parent) for path in sorted((tmp_path / "runs").glob("*/run.json"))]
+    comparison = compare([load(run.path) for run in runs])
+    [column] = comparison.columns
+    assert column.repeats == 2
+    for phase in (None, 0, 2):
+        of_each = [of_phase(run, phase) for run in runs]
+        [own] = [row for row in column.run.phases if (row.phase, row.op) == (phase, "read")]
+        assert own.n == sum(row["n"] for row in of_each)
+        assert own.iops == pytest.approx(np.mean([row["iops"] for row in of_each]))
+        total = sum(row["n"] * row["mean_us"] for row in of_each)
+        assert own.mean_us == pytest.approx(total / own.n)
+        assert own.recorded_n == of_each[0]["recorded_n"]
+    section = replayed.build(comparison)
+    assert section is not None
+    [phases] = [block for block in section.blocks if isinstance(block, Table)][1:]
+    assert any("means over 2 repeats" in note for note in phases.footnotes)
+
+
+def test_a_comparison_has_the_phases_of_a_trace_that_both_sides_replayed(tmp_path: Path) -> None:
+    trace = write_csv(tmp_path / "app.csv")
+    base = replay(trace, tmp_path)
+    other = "twin:wd-ultrastar-dc-hc560-20tb"
+    new = replay(trace, tmp_path, other, offsets="scale", fill="none")
+    done = fathom("compare", str(base.path), str(new.path), "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    pairs = json.loads(done.stdout)["comparisons"][0]["pairs"]
+    found = {(one["phase"], one["op"]): one for one in pairs[0]["phases"]}
+    assert len(found) == 6
+    for side, run in (("base", base), ("new", new)):
+        assert found[2, "read"][side]["mean_us"] == of_phase(run, 2)["mean_us"]
+    shown = fathom("compare", str(base.path), str(new.path), cwd=tmp_path).stdout.decode()
+    assert "4 s to 8 s" in shown
+    # A replay of another trace has other phases.
+    trace.write_text("\n".join(trace.read_text().splitlines()[:-200]) + "\n")
+    shorter = replay(trace, tmp_path)
+    done = fathom("compare", str(base.path), str(shorter.path), "--json", cwd=tmp_path)
+    assert [one["phases"] for one in json.loads(done.stdout)["comparisons"][0]["pairs"]] == [[]]

@@ -26,7 +26,7 @@ pub fn requests(
     let mut all = Vec::new();
     let streams = RequestStream::of_threads(&job, geometry, seed).map_err(refuse)?;
     for (thread, mut stream) in (0u32..).zip(streams) {
-        let limits = job.thread_limits(thread, geometry).map_err(refuse)?;
+        let limits = stream.limited(job.thread_limits(thread, geometry).map_err(refuse)?);
         let (mut bytes, mut count) = (0u64, 0usize);
         let open = |bytes, count| bytes < limits.bytes && (count as u64) < limits.count;
         while count < most && open(bytes, count) && !stream.is_over() {

@@ -12,7 +12,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::{collections::VecDeque, io, iter, mem, sync::Arc, time::Duration};
+use std::{collections::VecDeque, io, iter, mem, sync::Arc, thread, time::Duration};
 
 use recording::IoGroup;
 use workload::{Job, Limits, Load, Op, Request, RequestStream, Waiting};
@@ -97,6 +97,8 @@ const EMPTY_GROUP: IoGroup = IoGroup {
 /// How long the first request of a batch may wait for the last. On a virtio disk submitting one takes 4 us. There,
 /// rounds sent whole made it wait 60 us and lowered the rate at iodepth 32 by an eighth; 12 to 32 us cost nothing.
 const HOLD_NS: u64 = 20_000;
+/// How soon a thread looks again at a request that waits for those of other threads.
+const HELD_NS: u64 = 5_000;
 /// Requests in the first batch, which shows what submitting one costs.
 const BATCH: usize = 8;
 /// Fewest requests in a batch: a system call for each would cost more than the wait.
@@ -107,6 +109,8 @@ struct Driver<Q> {
     queues: Q,
     stream: RequestStream,
     slots: Box<[Slot]>,
+    /// Where threads share a trace, the mark of each slot's request; else empty.
+    marks: Box<[u32]>,
     /// Free slots, a stack of `free_len`. What lies above was handed out last.
     free: Box<[u16]>,
     free_len: usize,
@@ -135,9 +139,14 @@ impl<Q: QueuePair> Driver<Q> {
             arrival_ns: 0,
             request: NOTHING,
         };
+        let marks = match stream.shares_trace() {
+            true => vec![0; usize::from(iodepth)].into(),
+            false => Box::default(),
+        };
         Self {
             queues,
             stream,
+            marks,
             slots: vec![idle; usize::from(iodepth)].into(),
             free: (0..iodepth).rev().collect(),
             free_len: usize::from(iodepth),
@@ -162,28 +171,73 @@ impl<Q: QueuePair> Driver<Q> {
     /// Returns whether a request can be issued, in a slot that is free.
     #[inline(always)]
     fn takes_more(&self) -> bool {
-        !self.exhausted() && self.queues.is_ready()
+        !self.exhausted() && !self.stream.is_held() && self.queues.is_ready()
+    }
+
+    /// Returns whether the next request waits for others of the trace.
+    #[inline(always)]
+    fn is_held(&self) -> bool {
+        !self.marks.is_empty() && !self.exhausted() && self.stream.is_held()
+    }
+
+    /// Returns the next request, for the slot that is handed out next.
+    #[inline(always)]
+    fn next_request(&mut self) -> Request {
+        if !self.marks.is_empty() {
+            let slot = self.free[self.free_len - 1];
+            self.marks[usize::from(slot)] = self.stream.next_mark();
+        }
+        self.stream.next_request()
+    }
+
+    /// Waits for requests of other threads that the next one waits for, or for an own one. With none out there is
+    /// nothing to look for, and another thread may need the core.
+    fn wait_for_others(&mut self) -> io::Result<()> {
+        if self.in_flight() == 0 {
+            thread::yield_now();
+            return Ok(());
+        }
+        self.queues.submit_until(self.clock.now_ns() + HELD_NS)
+    }
+
+    /// Notes in the stream which requests have returned since `free_before` slots were free.
+    #[inline(always)]
+    fn note_returned(&self, free_before: usize, now_ns: u64) {
+        if self.marks.is_empty() {
+            return;
+        }
+        for &slot in &self.free[free_before..self.free_len] {
+            let mark = self.marks[usize::from(slot)];
+            self.stream.returned(mark, now_ns);
+        }
     }
 
     /// Keeps `iodepth` in flight at all times.
     fn closed(&mut self) -> io::Result<()> {
         loop {
             while self.free_len > 0 && self.takes_more() {
-                let request = self.stream.next_request();
+                let request = self.next_request();
                 self.push(request, 0)?;
             }
             self.stamp();
-            if self.in_flight() == 0 {
+            if self.in_flight() == 0 && self.exhausted() {
                 self.cut_last(None);
                 return Ok(());
             }
-            let returned = self.queues.submit(self.reap_min.min(self.in_flight()))?;
+            let returned = if self.free_len > 0 && self.is_held() {
+                self.wait_for_others()?;
+                true
+            } else {
+                self.queues.submit(self.reap_min.min(self.in_flight()))?
+            };
             let now_ns = self.clock.now_ns();
             if self.meter.is_due(now_ns) && self.look_up(now_ns, None) {
                 return Ok(());
             }
             if returned {
+                let free_before = self.free_len;
                 self.reap::<false>(now_ns);
+                self.note_returned(free_before, now_ns);
             }
         }
     }
@@ -272,7 +326,7 @@ impl<Q: QueuePair> Driver<Q> {
         loop {
             let now_ns = self.clock.now_ns();
             while arrival_ns <= now_ns && self.free_len > 0 && self.takes_more() {
-                let request = self.stream.next_request();
+                let request = self.next_request();
                 self.push(request, arrival_ns)?;
                 if !waited_for_slot {
                     self.meter.summary.lateness.0 += 1;
@@ -281,12 +335,15 @@ impl<Q: QueuePair> Driver<Q> {
                 arrival_ns = self.stream.next_arrival_ns();
             }
             self.stamp();
-            waited_for_slot = self.free_len == 0 || !self.queues.is_ready();
+            let held = arrival_ns <= now_ns && self.is_held();
+            waited_for_slot = self.free_len == 0 || held || !self.queues.is_ready();
             if self.exhausted() && self.in_flight() == 0 {
                 self.cut_last(Some(offered));
                 return Ok(());
             }
-            if self.free_len == 0 || !self.takes_more() {
+            if self.free_len > 0 && held {
+                self.wait_for_others()?;
+            } else if self.free_len == 0 || self.exhausted() || !self.queues.is_ready() {
                 self.queues.submit(1)?;
             } else {
                 self.queues.submit_until(arrival_ns)?;
@@ -296,7 +353,9 @@ impl<Q: QueuePair> Driver<Q> {
             if self.meter.is_due(now_ns) && self.look_up(now_ns, Some(offered)) {
                 return Ok(());
             }
+            let free_before = self.free_len;
             self.reap::<true>(now_ns);
+            self.note_returned(free_before, now_ns);
         }
     }
 

@@ -183,12 +183,13 @@ impl<'o> Starter<'o> {
             .map(|(thread, (requests, part))| {
                 let stream = part.stream.map(|index| &streams[index]);
                 let limits = job.thread_limits(thread, target.geometry);
+                let limits = limits.map_err(stream_error)?;
                 Ok(ThreadPart {
                     job: Arc::clone(stream.map_or(&job, |(_, job)| job)),
                     stream: stream.map(|(name, _)| Arc::clone(name)),
                     number: part.thread,
+                    limits: requests.limited(limits),
                     requests,
-                    limits: limits.map_err(stream_error)?,
                 })
             })
             .collect()

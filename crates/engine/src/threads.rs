@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use workload::{Job, Limits, Load, Op, Request, RequestStream, Waiting, name_ops};
+use workload::{Job, Limits, Load, Op, Pattern, Request, RequestStream, Waiting, name_ops};
 
 use crate::{
     TargetKind, TargetSetup,
@@ -59,7 +59,7 @@ struct SourceState {
 
 /// What a source has for a thread.
 enum Drawn {
-    /// A request, its arrival, and its number in a trace whose I/Os wait for others.
+    /// A request, its arrival, and its number in a trace whose I/Os wait for others, or its mark in a shared one.
     Request(Request, u64, u32),
     /// Nothing before this time.
     Wait(u64),
@@ -95,9 +95,13 @@ impl Source {
             if left.is_spent() {
                 return Drawn::Over;
             }
+            if stream.is_held() {
+                return Drawn::Wait(now_ns + LOOK_NS);
+            }
+            let mark = stream.next_mark();
             let request = stream.next_request();
             left.spend(request.size_bytes);
-            return Drawn::Request(request, stream.next_arrival_ns(), 0);
+            return Drawn::Request(request, stream.next_arrival_ns(), mark);
         };
         if left.is_spent() || trace.left() == 0 {
             return Drawn::Over;
@@ -116,8 +120,10 @@ impl Source {
 
     /// Notes that a request has returned.
     fn returned(&self, row: u32, now_ns: u64) {
-        if let Some(trace) = &mut self.lock().waiting {
-            trace.returned(row, now_ns, |_| {});
+        let mut drawn = self.lock();
+        match &mut drawn.waiting {
+            Some(trace) => trace.returned(row, now_ns, |_| {}),
+            None => drawn.stream.returned(row, now_ns),
         }
     }
 
@@ -188,7 +194,7 @@ impl Thread<'_> {
     fn run(&mut self) {
         let is_open = matches!(self.worker.job.load, Load::Open { .. });
         let think_ns = self.worker.job.pace.think_ns;
-        let waits = self.worker.job.pattern.waits();
+        let replays = matches!(self.worker.job.pattern, Pattern::Replay { .. });
         while let Some((request, arrival_ns, row)) = self.next() {
             if is_open && !self.sleep_until(arrival_ns) {
                 break;
@@ -204,7 +210,7 @@ impl Thread<'_> {
                 self.meter.note_in_flight(now_ns, iter::once(in_flight));
                 break;
             }
-            if waits {
+            if replays {
                 self.worker.source.returned(row, now_ns);
             }
             let service_ns = now_ns - issued_ns;

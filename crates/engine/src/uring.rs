@@ -185,6 +185,7 @@ fn set_up<P: Protocol>(
         spin: matches!(job.load, Load::Open { .. })
             || job.pace.think_ns > 0
             || job.pattern.waits()
+            || spec.stream.shares_trace()
             || spec.gpu,
         sqpoll: spec.sqpoll,
     };

@@ -5,6 +5,7 @@
 
 mod address;
 mod arrival;
+mod conflicts;
 mod cursors;
 mod error;
 mod in_files;
@@ -14,6 +15,7 @@ mod permutation;
 pub(crate) mod random;
 mod replay;
 mod row;
+mod share;
 mod waiting;
 mod zipf;
 
@@ -25,7 +27,7 @@ use self::names::Names;
 use self::random::{Purpose, Random, threshold};
 use self::replay::Replay;
 pub use self::waiting::Waiting;
-use crate::{Geometry, Job, Op, Part, Pattern, Request};
+use crate::{Geometry, Job, Limits, Op, Part, Pattern, Request};
 
 /// Requests of one thread: a pure function of (job, geometry, seed, thread). Infinite; the driver
 /// applies [`crate::Until`]. Threads with a shared position are the exception: the order in which they ask decides who
@@ -106,8 +108,12 @@ impl RequestStream {
     /// # Errors
     /// The job does not fit the target.
     pub fn of_threads(job: &Job, geometry: Geometry, seed: u64) -> Result<Vec<Self>, StreamError> {
-        let workloads = job.streams.len().max(1);
-        let shared: Vec<_> = (0..workloads).map(|_| SharedCursors::default()).collect();
+        let workloads: Vec<&Job> = match job.streams.is_empty() {
+            true => vec![job],
+            false => job.streams.iter().map(|stream| &stream.job).collect(),
+        };
+        let shared = workloads.iter().map(|own| Common::of(own, geometry));
+        let shared = shared.collect::<Result<Vec<_>, _>>()?;
         let numbered = (0..job.load.threads()).zip(job.parts());
         let streams = numbered.map(|(thread, own)| {
             let shared = &shared[own.stream.unwrap_or(0)];
@@ -116,13 +122,14 @@ impl RequestStream {
         streams.collect()
     }
 
-    /// Stream of thread `thread` (0-based) of `job.load.threads()` alone: a shared position is only its own.
+    /// Stream of thread `thread` (0-based) of `job.load.threads()` alone: a shared position is only its own, and nobody
+    /// else issues what it waits for.
     ///
     /// # Errors
     /// The job does not fit the target.
     pub fn new(job: &Job, geometry: Geometry, seed: u64, thread: u32) -> Result<Self, StreamError> {
         let own = job.part(thread);
-        Self::of_part(own, geometry, seed, thread, &SharedCursors::default())
+        Self::of_part(own, geometry, seed, thread, &Common::of(own.job, geometry)?)
     }
 
     /// Threads of a workload divide its region by their number in it; they draw by `thread`, their number in the job.
@@ -131,16 +138,16 @@ impl RequestStream {
         geometry: Geometry,
         seed: u64,
         thread: u32,
-        shared: &SharedCursors,
+        shared: &Common,
     ) -> Result<Self, StreamError> {
-        let addresses = Addresses::new(own.job, geometry, seed, own.thread, shared)?;
+        let addresses = Addresses::new(own.job, geometry, seed, own.thread, &shared.cursors)?;
         Ok(Self {
             random: Random::new(seed, thread, Purpose::Requests),
             choices: choices(own.job, &addresses, own.thread)?,
             addresses,
             arrivals: Arrivals::new(&own.job.load, &own.job.pace.rates, seed, thread, own.thread),
             flushes: Flushes::new(own.job.flush_every),
-            instead: instead(own.job, geometry, seed, own.thread)?,
+            instead: instead(own.job, shared, seed, own.thread),
         })
     }
 
@@ -204,6 +211,59 @@ impl RequestStream {
         }
     }
 
+    /// Returns the thread's limits: one that shares a trace ends with its own I/Os of it.
+    #[must_use]
+    pub fn limited(&self, limits: Limits) -> Limits {
+        let Some(Instead::Replay(replay)) = &self.instead else {
+            return limits;
+        };
+        let count = replay.own_ios().unwrap_or(limits.count);
+        Limits { count, ..limits }
+    }
+
+    /// Returns whether other threads issue the rest of the same trace.
+    #[inline]
+    pub fn shares_trace(&self) -> bool {
+        matches!(&self.instead, Some(Instead::Replay(replay)) if replay.own_ios().is_some())
+    }
+
+    /// Returns whether the next request waits for others of a shared trace, which touch the same bytes and have not
+    /// returned.
+    #[inline(always)]
+    pub fn is_held(&self) -> bool {
+        match &self.instead {
+            Some(Instead::Replay(replay)) => replay.is_held(),
+            None | Some(Instead::Names(_)) => false,
+        }
+    }
+
+    /// Returns the mark of the next request, by which [`RequestStream::returned`] knows it.
+    #[inline(always)]
+    pub fn next_mark(&self) -> u32 {
+        match &self.instead {
+            Some(Instead::Replay(replay)) => replay.next_mark(),
+            None | Some(Instead::Names(_)) => 0,
+        }
+    }
+
+    /// Returns when the next request may be issued at the earliest: those that it waits for have returned by then. 0:
+    /// at any time.
+    #[inline(always)]
+    pub fn earliest_ns(&self) -> u64 {
+        match &self.instead {
+            Some(Instead::Replay(replay)) => replay.earliest_ns(),
+            None | Some(Instead::Names(_)) => 0,
+        }
+    }
+
+    /// Notes that a request of a shared trace has returned: others may wait for it.
+    #[inline(always)]
+    pub fn returned(&self, mark: u32, at_ns: u64) {
+        if let Some(Instead::Replay(replay)) = &self.instead {
+            replay.returned(mark, at_ns);
+        }
+    }
+
     /// Returns whether there is nothing left to do, as where a job makes files and all of them are there.
     #[inline(always)]
     pub fn is_over(&self) -> bool {
@@ -214,29 +274,42 @@ impl RequestStream {
     }
 }
 
+/// What the threads of a workload have in common.
+struct Common {
+    cursors: SharedCursors,
+    /// The part of each in a recorded trace; empty: there is none.
+    trace: Vec<Replay>,
+}
+
+impl Common {
+    fn of(job: &Job, geometry: Geometry) -> Result<Self, StreamError> {
+        let mut trace = Vec::new();
+        if let Pattern::Replay {
+            file,
+            offsets,
+            waits,
+        } = &job.pattern
+        {
+            let region = job.region.resolve(geometry)?;
+            let largest_bytes = job.largest_block_bytes();
+            let whole = Replay::open(file, *offsets, *waits, region, geometry, largest_bytes)?;
+            trace = whole.divided(job.load.threads(), job.until.count, file)?;
+        }
+        Ok(Self {
+            cursors: SharedCursors::default(),
+            trace,
+        })
+    }
+}
+
 /// Returns what a job's requests come from where they are not drawn from its mix.
-fn instead(
-    job: &Job,
-    geometry: Geometry,
-    seed: u64,
-    thread: u32,
-) -> Result<Option<Instead>, StreamError> {
+fn instead(job: &Job, shared: &Common, seed: u64, thread: u32) -> Option<Instead> {
     if let (true, Some(set)) = (job.is_metadata(), &job.files) {
         let names = Names::new(job, set, seed, thread);
-        return Ok(Some(Instead::Names(Box::new(names))));
+        return Some(Instead::Names(Box::new(names)));
     }
-    let Pattern::Replay {
-        file,
-        offsets,
-        waits,
-    } = &job.pattern
-    else {
-        return Ok(None);
-    };
-    let region = job.region.resolve(geometry)?;
-    let largest_bytes = job.largest_block_bytes();
-    let replay = Replay::open(file, *offsets, *waits, region, geometry, largest_bytes)?;
-    Ok(Some(Instead::Replay(replay)))
+    let trace = shared.trace.get(thread as usize);
+    trace.cloned().map(Instead::Replay)
 }
 
 /// Flattens the mix into one cumulative table over (operation, block size).

@@ -66,6 +66,15 @@ class ReplayOptions(NamedTuple):
     align: Annotated[
         str, typer.Option(help="a replay's I/Os grow to whole blocks of this size", metavar="SIZE")
     ] = "512"
+    threads: Annotated[
+        int,
+        typer.Option(
+            help="threads that issue a replay's I/Os for each device; those on the same bytes keep their order",
+            metavar="N",
+            min=1,
+            max=256,
+        ),
+    ] = 1
 
 
 GROUPS = (HostOptions, ReplayOptions)

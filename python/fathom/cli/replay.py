@@ -32,6 +32,7 @@ def method_of(name: str, options: ReplayOptions, *, quick: bool) -> "Method":
             _word("--fill", options.fill, get_args(Fill)),
             options.iodepth,
             size_bytes(options.align) or 1,
+            options.threads,
         ),
         quick=quick,
     )

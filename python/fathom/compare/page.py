@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from fathom.analysis.finding import joined
+from fathom.compare.phases import NOTE, PhasePair
 from fathom.compare.rows import Compared, Result, Row
 from fathom.compare.sides import Side
+from fathom.compare.views import PHASE_HEADINGS
 from fathom.compare.words import answer, asides, change, meaning
 from fathom.output.text import signed_pct
 from fathom.report.blocks import (
@@ -26,6 +28,7 @@ from fathom.report.charts import Span, change_chart, row_px
 from fathom.report.data import RunData
 from fathom.report.opening import opened
 from fathom.report.page import page
+from fathom.report.recorded import SHOWN_PHASES
 from fathom.report.style import grouped, plain, when
 from fathom.statistics.differences import Verdict
 
@@ -110,6 +113,7 @@ def _pair(key: str, pair: Compared) -> list[Block]:
     drawn = [(row, pct) for row in pair.rows if (pct := row.change_pct) is not None]
     lines = [plain(text) for text in (*(one.words for one in pair.missing), *pair.unsettled)]
     missing: list[Block] = [Points(lines)] if lines else []
+    missing += _phases(pair.phases)
     if not drawn:
         return [table, *missing]
     hollow = [row.difference is None for row, _ in drawn]
@@ -133,6 +137,18 @@ def _pair(key: str, pair: Compared) -> list[Block]:
     empty = "A hollow dot has no interval: one run. --repeats 3 gives intervals."
     caption = " ".join([*([] if all(hollow) else [solid]), *([empty] if any(hollow) else [])])
     return [Figure([chart], caption, table, columns=1), *missing]
+
+
+def _phases(phases: Sequence[PhasePair]) -> list[Block]:
+    """Returns the table of a replayed trace's phases, base and new in one cell; nothing without them."""
+    if not phases:
+        return []
+    groups = [
+        Group(when_, [TableRow(Item(f"{one.new.op}s"), [Item(text) for text in one.cells]) for one in own])
+        for when_, own in groupby(phases, key=lambda one: one.when)
+    ]
+    head = [Item(text) for text in PHASE_HEADINGS]
+    return [Table("Phases of the trace, base → new", head, groups, [NOTE], shown=SHOWN_PHASES)]
 
 
 def _span(row: Row, change_pct: float) -> Span:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from fathom.compare.gate import Gate, Outcome
 from fathom.compare.metrics import METRICS, RATE, Metric, metric_of
+from fathom.compare.phases import PhasePair, phases_beside
 from fathom.compare.sides import Match, Side, cells, matches
 from fathom.output import html
 from fathom.report.comparison import Cell
@@ -82,6 +83,8 @@ class Compared:
     rows: Sequence[Row]
     missing: Sequence[Missing]
     unsettled: Sequence[str]
+    phases: Sequence[PhasePair] = ()
+    """Those of a trace that both replayed."""
 
 
 @dataclass(frozen=True)
@@ -184,6 +187,7 @@ def compare_sides(
             [_row(pair, confidence, level_pct, gates) for pair in pairs],
             missing,
             list(dict.fromkeys(f"{pair.workload}: {pair.unsettled}" for pair in pairs if pair.unsettled)),
+            phases_beside(match.base, match.new) if match.base else (),
         )
         for match, pairs, missing in found
     ]

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from fathom.compare.gate import Outcome
+from fathom.compare.phases import FIGURES, NOTE, PhasePair
 from fathom.compare.rows import Missing, Result, Row
 from fathom.compare.words import answer, asides, change, meaning, workload_of
 from fathom.output.table import flush_table
@@ -17,6 +18,7 @@ from fathom.statistics.differences import Verdict
 STYLE = {Verdict.BETTER: "green", Verdict.WORSE: "bold red", Verdict.LEVEL: "", Verdict.UNKNOWN: "dim"}
 SCHEMA = "fathom-compare/1"
 HEADINGS = ("  metric", "base", "new", "change")
+PHASE_HEADINGS = (*FIGURES.values(), "change")
 
 
 def print_result(console: Console, result: Result, context: Sequence[str]) -> None:
@@ -31,6 +33,8 @@ def print_result(console: Console, result: Result, context: Sequence[str]) -> No
         _print_rows(console, pair.rows)
         for text in (*(one.words for one in pair.missing), *pair.unsettled):
             console.print(Text(plain(text), style="yellow"))
+        if pair.phases:
+            _print_phases(console, pair.phases)
     for text in meaning(result):
         console.print(Text(text, style="dim"))
 
@@ -49,6 +53,19 @@ def _print_rows(console: Console, rows: Sequence[Row]) -> None:
         for row in own:
             table.add_row(*lines[id(row)], Text(_said(row), style=STYLE[row.verdict]))
         console.print(table)
+
+
+def _print_phases(console: Console, phases: Sequence[PhasePair]) -> None:
+    """Prints a row for each phase and operation of a replayed trace, base and new in one cell."""
+    table = flush_table(None, gap=2)
+    table.show_header = True
+    table.add_column("phase of the trace")
+    for heading in ("", *PHASE_HEADINGS):
+        table.add_column(heading, justify="right" if heading else "left")
+    for pair in phases:
+        table.add_row(pair.when, f"{pair.new.op}s", *pair.cells)
+    console.print(table)
+    console.print(Text(NOTE, style="dim"))
 
 
 def _line(row: Row) -> tuple[str, str, str, str]:
@@ -84,7 +101,19 @@ def to_markdown(result: Result, context: Sequence[str]) -> str:
             )
             lines.append(f"| {' | '.join(map(_cell, cells))} |")
         lines += [f"- {_cell(text)}" for text in (*(one.words for one in pair.missing), *pair.unsettled)]
+        lines += _phase_lines(pair.phases)
     return "\n".join([*lines, "", *meaning(result)]) + "\n"
+
+
+def _phase_lines(phases: Sequence[PhasePair]) -> list[str]:
+    if not phases:
+        return []
+    heads = ("phase of the trace", "", *PHASE_HEADINGS)
+    table = [heads, ("---", "---", *("--:" for _ in PHASE_HEADINGS))]
+    lines = [f"| {' | '.join(row)} |" for row in table]
+    for pair in phases:
+        lines.append(f"| {' | '.join(map(_cell, (pair.when, f'{pair.new.op}s', *pair.cells)))} |")
+    return ["", *lines, "", NOTE]
 
 
 def _cell(text: str) -> str:
@@ -110,6 +139,7 @@ def to_json(result: Result, context: Sequence[str]) -> dict[str, object]:
                 "missing": [one.words for one in pair.missing],
                 "unsettled": list(pair.unsettled),
                 "rows": [_row_json(row) for row in pair.rows],
+                "phases": [phase.to_json() for phase in pair.phases],
             }
             for pair in result.pairs
         ],

@@ -53,7 +53,7 @@ def _of_template(text: str, file: str, replay: Replay, *, quick: bool) -> tuple[
     if replay != kept:
         raise UsageError(
             f"{file} {'writes the whole target first' if replayed else 'takes no times and places from a trace'}",
-            f"leave out {'--fill' if replayed else '--timing, --speed, --offsets, --fill and --iodepth'}",
+            f"leave out {'--fill' if replayed else '--timing, --speed, --offsets, --fill, --iodepth and --threads'}",
         )
     trace = open_trace(replay.trace)
     found = cumulative(

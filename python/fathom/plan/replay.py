@@ -22,6 +22,7 @@ Fill = Literal["reads", "all", "none"]
 RECORDED_DEPTH = 256
 """Most I/Os in flight of a replay at recorded times; later ones wait in the backlog."""
 FASTEST_DEPTH = 32
+MOST_THREADS = 256
 _SIZES = 64
 """Most block sizes that a job states for an operation."""
 _PATIENCE = 2.0
@@ -49,6 +50,8 @@ class Replay:
     fill: Fill = "reads"
     iodepth: int | None = None
     align_bytes: int = 512
+    threads: int = 1
+    """Threads that issue the I/Os of each device between them; `iodepth` is that of each."""
 
 
 def replay_method(replay: Replay) -> tuple[Method, list[str]]:
@@ -61,6 +64,10 @@ def replay_method(replay: Replay) -> tuple[Method, list[str]]:
         raise UsageError(f"--speed is {replay.speed:g}", "give a factor above 0, such as 2")
     if fastest and replay.speed != 1:
         raise UsageError("--speed changes recorded times, which are not kept", "leave out --timing")
+    if not 1 <= replay.threads <= MOST_THREADS:
+        raise UsageError(f"--threads is {replay.threads}", f"give 1 to {MOST_THREADS}")
+    if replay.threads > 1 and replay.timing == "dependent":
+        raise UsageError("one thread keeps the dependencies of a trace", "leave out --threads or --timing")
     trace = open_trace(replay.trace)
     devices = _prepared(trace, replay)
     found = list(devices.values())
@@ -113,6 +120,8 @@ def measure_step(
     length_s = max(prepared.lap_ns, 1) / _NS_PER_S
     depth = replay.iodepth or (FASTEST_DEPTH if fastest else RECORDED_DEPTH)
     load: dict[str, object] = {"iodepth": depth}
+    if replay.threads > 1:
+        load["threads"] = replay.threads
     until: dict[str, object] = {"count": ios or prepared.ios}
     if replay.timing == "as-recorded":
         load |= {"rate": rate_text(min(prepared.ios / length_s, _MOST_IOPS)), "arrival": "recorded"}

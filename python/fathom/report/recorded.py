@@ -95,13 +95,15 @@ def _phases(column: Column, rows: Sequence[PhaseOfOp]) -> Iterator[Table]:
         "Beneath a figure is the recorded one."
     ]
     if column.repeats > 1:
-        notes.append(f"Figures are those of the first of {column.repeats} repeats.")
+        notes.append(
+            f"Rates and percentiles are means over {column.repeats} repeats; mean latency is that of all I/Os."
+        )
     yield Table(
         f"Phases on {column.label}",
         [Item(text) for text in OF_PHASES.values()],
         [
             Group(
-                _when(own[0]), [Row(Item(f"{row.op}s"), [_beside(row, n) for n in OF_PHASES]) for row in own]
+                when(own[0]), [Row(Item(f"{row.op}s"), [_beside(row, n) for n in OF_PHASES]) for row in own]
             )
             for own in groups.values()
         ],
@@ -110,7 +112,8 @@ def _phases(column: Column, rows: Sequence[PhaseOfOp]) -> Iterator[Table]:
     )
 
 
-def _when(row: PhaseOfOp) -> str:
+def when(row: PhaseOfOp) -> str:
+    """Returns the stream of a phase, where it has one, and its recorded times."""
     until_s = row.recorded_start_s + row.recorded_length_s
-    when = f"{seconds(row.recorded_start_s)} to {seconds(until_s)}"
-    return f"{plain(row.stream)}, {when}" if row.stream else when
+    times = f"{seconds(row.recorded_start_s)} to {seconds(until_s)}"
+    return f"{plain(row.stream)}, {times}" if row.stream else times

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from fathom.columns.column import combined
-from fathom.columns.schema import Point
+from fathom.columns.schema import PhaseOfOp, Point
 from fathom.method.curve import is_search
 from fathom.report.data import RunData
 from fathom.report.rows import as_shown
@@ -45,6 +45,30 @@ class PooledRun(RunData):
     def response_histograms(self) -> dict[Key, Histogram]:
         """Response latency, added up."""
         return self._merged([member.response_histograms for member in self.members])
+
+    @cached_property
+    def phases(self) -> list[PhaseOfOp]:
+        """Phases of replayed traces over the repeats."""
+        found: dict[tuple[object, ...], list[PhaseOfOp]] = {}
+        for place, member in enumerate(self.members):
+            for row in member.phases:
+                if place == 0 or is_pooled(row.step, self):
+                    key = (row.target, row.step, row.stream, row.phase, row.op)
+                    found.setdefault(key, []).append(row)
+        return [self._phase_over(rows) for rows in found.values()]
+
+    def _phase_over(self, rows: Sequence[PhaseOfOp]) -> PhaseOfOp:
+        """Returns a phase over repeats. Only whole traces have histograms: percentiles of phases are means."""
+        first = rows[0]
+        if len(rows) == 1:
+            return first
+        names = [name for name in QUANTILES if name in PhaseOfOp.__annotations__]
+        percentiles = {name: _mean(rows, name) for name in names}
+        whole = self.histograms.get((first.target, first.step, first.op))
+        if first.phase is None and first.stream is None and whole is not None:
+            percentiles = {name: us for name, us in percentiles_us(whole).items() if name in names}
+        computed = {"mean_us": _mean(rows, "mean_us", weighted=True), **percentiles}
+        return combined(rows, lambda column: column.repeats, computed)
 
     def _merged(self, repeats: Sequence[Mapping[Key, Histogram]]) -> dict[Key, Histogram]:
         found: dict[Key, list[Histogram]] = {}
@@ -201,13 +225,13 @@ def _around(mean: float | None, interval: Interval | None) -> tuple[float | None
     return mean + interval.low - interval.mean, mean + interval.high - interval.mean
 
 
-def _known(points: Sequence[Point], name: str) -> list[float] | None:
+def _known(points: Sequence[Point | PhaseOfOp], name: str) -> list[float] | None:
     """Returns a figure of every repeat; None as soon as one lacks it."""
     values = [getattr(point, name) for point in points]
     return None if any(value is None for value in values) else values
 
 
-def _mean(points: Sequence[Point], name: str, *, weighted: bool = False) -> float | None:
+def _mean(points: Sequence[Point | PhaseOfOp], name: str, *, weighted: bool = False) -> float | None:
     """Returns the mean over repeats, or over their I/Os."""
     values = _known(points, name)
     if values is None:

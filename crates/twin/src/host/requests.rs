@@ -25,7 +25,7 @@ pub(super) struct Slot {
     pub(super) offset_bytes: u64,
     pub(super) size_bytes: u32,
     pub(super) thread: u32,
-    /// Its number in a trace whose I/Os wait for others.
+    /// Its number in a trace whose I/Os wait for others, or its mark in one that threads share.
     pub(super) row: u32,
     pub(super) op: Op,
     pub(super) in_flight: bool,
@@ -88,15 +88,27 @@ impl<D: Device> Driver<'_, D> {
         end_ns
     }
 
-    /// Returns whether the thread's next request can be placed.
+    /// Returns whether the thread's next request can be placed, and waits for none of another thread.
     #[inline]
     fn is_ready(&self, thread: u32) -> bool {
-        self.zoning
-            .as_ref()
-            .is_none_or(|zoning| zoning.is_ready(thread))
+        let zoning = self.zoning.as_ref();
+        zoning.is_none_or(|zoning| zoning.is_ready(thread))
+            && !self.threads[thread as usize].stream.is_held()
     }
 
-    /// Issues what waited for a zone, now that one takes it.
+    /// Notes a request of a trace that threads share, and issues what waited for it.
+    #[cold]
+    fn returned_to_all(&mut self, slot: Slot, now_ns: u64) {
+        let state = &self.threads[slot.thread as usize];
+        state.stream.returned(slot.row, now_ns);
+        for thread in 0..self.threads.len() as u32 {
+            if self.threads[thread as usize].shares_trace {
+                self.issue_held(thread, now_ns);
+            }
+        }
+    }
+
+    /// Issues what waited for a zone or for other requests, now that nothing keeps it any more.
     #[cold]
     fn issue_held(&mut self, thread: u32, now_ns: u64) {
         while self.threads[thread as usize].held > 0 && self.is_ready(thread) {
@@ -120,8 +132,11 @@ impl<D: Device> Driver<'_, D> {
             state.held += 1;
             return;
         }
+        let mark = state.stream.next_mark();
+        // What it waited for may have returned on a core that is ahead of this one.
+        let free_ns = free_ns.max(state.stream.earliest_ns());
         let request = state.next_request(self.device);
-        self.send(thread, request, 0, free_ns, arrived_ns);
+        self.send(thread, request, mark, free_ns, arrived_ns);
     }
 
     /// Sends a request on its way, in a slot that has been free since `free_ns`.
@@ -192,6 +207,9 @@ impl<D: Device> Driver<'_, D> {
             recorder.record(slot.op, service_ns, bytes);
         }
         self.note(&slot, service_ns);
+        if self.threads[slot.thread as usize].shares_trace {
+            self.returned_to_all(slot, reaped_ns);
+        }
         if self.threads[slot.thread as usize].waiting.is_some() {
             self.returned(slot, reaped_ns);
         } else if !open && think_ns > 0 {

@@ -15,8 +15,10 @@ pub(super) struct Thread {
     /// Requests drawn ahead in a ring, and the place of the next of them.
     ahead: Vec<Request>,
     next: usize,
-    /// Whether others draw from the same position: what is drawn ahead would then be issued out of its order.
+    /// Whether others draw from the same position or trace: what is drawn ahead would then be issued out of its order.
     shared: bool,
+    /// Whether others issue the rest of its trace.
+    pub(super) shares_trace: bool,
     pub(super) core: u32,
     /// Which recorder counts its I/O: its stream's.
     pub(super) recorder: u32,
@@ -48,6 +50,7 @@ impl Thread {
         part: &Part<'_>,
         mut limits: Limits,
     ) -> Self {
+        limits = stream.limited(limits);
         let waiting = stream.waiting().map(Box::new);
         if let Some(trace) = &waiting {
             limits.count = limits.count.min(trace.left() as u64);
@@ -55,10 +58,11 @@ impl Thread {
         Self {
             waiting,
             arrivals: stream.clone(),
+            shared: part.job.position.is_shared() || stream.shares_trace(),
+            shares_trace: stream.shares_trace(),
             stream,
             ahead: Vec::with_capacity(LOOK_AHEAD),
             next: 0,
-            shared: part.job.position.is_shared(),
             core,
             recorder: part.stream.unwrap_or(0) as u32,
             iodepth: part.job.load.iodepth(),

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::error::StreamError;
 use super::row::Row;
+use super::share::{Share, shares};
 use super::waiting::Waiting;
 use crate::{Geometry, Offsets, Op, Request, Span};
 
@@ -22,12 +23,15 @@ const ROW_BYTES: usize = 24;
 /// An arrival that never comes: far enough for any sum with a start.
 const NEVER_NS: u64 = u64::MAX / 4;
 
-/// The trace and how far each of requests and arrivals is in it. Behind its end it begins again.
+/// The trace and how far each of requests and arrivals is in it. Behind its end it begins again, unless several threads
+/// divide it.
 #[derive(Clone, Debug)]
 pub(super) struct Replay {
     rows: Arc<[Row]>,
     /// How far before each I/O the one is that it waits for; empty: none waits.
     behind: Arc<[u32]>,
+    /// What one of several threads knows of the others' I/Os; `None`: one thread issues all.
+    share: Option<Share>,
     lap_ns: u64,
     next: usize,
     next_arrival: usize,
@@ -92,11 +96,78 @@ impl Replay {
         Ok(Self {
             rows: placed.collect::<Result<_, _>>()?,
             behind,
+            share: None,
             lap_ns,
             next: 0,
             next_arrival: 0,
             laps_ns: 0,
         })
+    }
+
+    /// Divides the trace, or its first `count` I/Os, over threads that issue it once.
+    pub(super) fn divided(
+        self,
+        threads: u32,
+        count: Option<u64>,
+        file: &str,
+    ) -> Result<Vec<Self>, StreamError> {
+        if threads == 1 {
+            return Ok(vec![self]);
+        }
+        let all = self.rows.len();
+        let count = count.unwrap_or(all as u64);
+        let Some(rows) = self.rows.get(..count as usize) else {
+            let reason = format!(
+                "{threads} threads issue it once, and until asks for {count} of its {all} I/Os: use one thread"
+            );
+            return Err(StreamError::Replay {
+                file: file.into(),
+                reason,
+            });
+        };
+        let part = |(rows, share)| Self {
+            rows,
+            share: Some(share),
+            ..self.clone()
+        };
+        Ok(shares(rows, threads as usize)
+            .into_iter()
+            .map(part)
+            .collect())
+    }
+
+    /// Returns how many I/Os one of several threads issues; `None`: one thread issues all, for as long as it goes on.
+    pub(super) fn own_ios(&self) -> Option<u64> {
+        self.share.as_ref().map(|_| self.rows.len() as u64)
+    }
+
+    /// Returns whether the next request waits for others that have not returned.
+    #[inline(always)]
+    pub(super) fn is_held(&self) -> bool {
+        let share = self.share.as_ref();
+        share.is_some_and(|share| share.holds(self.next))
+    }
+
+    /// Returns the mark of the next request, by which [`Replay::returned`] knows it.
+    #[inline(always)]
+    pub(super) fn next_mark(&self) -> u32 {
+        let share = self.share.as_ref();
+        share.map_or(0, |share| share.mark(self.next))
+    }
+
+    /// Returns when the next request may be issued at the earliest, after those that it waits for.
+    #[inline(always)]
+    pub(super) fn earliest_ns(&self) -> u64 {
+        let share = self.share.as_ref();
+        share.map_or(0, |share| share.earliest_ns(self.next))
+    }
+
+    /// Notes that a request has returned.
+    #[inline(always)]
+    pub(super) fn returned(&self, mark: u32, at_ns: u64) {
+        if let Some(share) = &self.share {
+            share.returned(mark, at_ns);
+        }
     }
 
     /// Returns the trace as one whose I/Os wait for others; `None`: none does.
@@ -108,6 +179,9 @@ impl Replay {
     #[inline]
     pub(super) fn next_request(&mut self) -> Request {
         let request = self.rows[self.next].request;
+        if let Some(share) = &mut self.share {
+            share.pass(self.next);
+        }
         self.next += 1;
         if self.next == self.rows.len() {
             self.next = 0;
@@ -117,7 +191,11 @@ impl Replay {
 
     #[inline]
     pub(super) fn next_arrival_ns(&mut self) -> u64 {
-        let arrival_ns = self.laps_ns + self.rows[self.next_arrival].arrival_ns;
+        // One of several threads may have no I/O at all.
+        let Some(row) = self.rows.get(self.next_arrival) else {
+            return NEVER_NS;
+        };
+        let arrival_ns = self.laps_ns + row.arrival_ns;
         self.next_arrival += 1;
         if self.next_arrival == self.rows.len() {
             self.next_arrival = 0;

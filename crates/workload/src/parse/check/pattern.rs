@@ -111,8 +111,16 @@ pub(super) fn replay(job: &Job) -> Checked {
     if !replays {
         return Ok(());
     }
-    ensure(job.load.threads() == 1, "load.threads", || {
-        "one thread replays a trace: leave out threads".to_owned()
+    let several = job.load.threads() > 1;
+    ensure(
+        !several || !job.pattern.waits() && job.pace.think_ns == 0,
+        "load.threads",
+        || "one thread replays a trace with waits or think: leave out threads".to_owned(),
+    )?;
+    let volume = job.until.bytes.is_some() || job.until.region_multiple.is_some();
+    ensure(!(several && volume), "until", || {
+        "a trace that several threads replay ends by count or time: leave out bytes, written and volume"
+            .to_owned()
     })?;
     ensure(job.pace.rates.is_empty(), "load.rate", || {
         "a trace has arrivals of its own: give one rate".to_owned()

@@ -118,15 +118,50 @@ fn a_file_that_is_no_prepared_trace_is_refused() {
 }
 
 #[test]
-fn recorded_arrivals_need_a_trace_and_a_trace_has_one_thread() {
+fn recorded_arrivals_need_a_trace_and_several_threads_issue_one_without_waits_once() {
     let refusal = |text: &str| Job::from_toml(text, "job.toml").unwrap_err().to_string();
-    let common = "mix = \"read\"\nblock = \"4KiB\"\nuntil = { count = 1 }\n";
-    let uniform = format!("{common}pattern = \"uniform\"\nload = {OPEN}");
+    let common = "mix = \"read\"\nblock = \"4KiB\"\n";
+    let uniform = format!("{common}pattern = \"uniform\"\nload = {OPEN}\nuntil = {{ count = 1 }}");
     assert!(refusal(&uniform).contains("recorded arrivals"));
-    let threads = format!(
-        "{common}pattern = {{ replay = {{ file = \"x\" }} }}\nload = {{ threads = 2, iodepth = 1 }}"
-    );
-    assert!(refusal(&threads).contains("one thread"));
+    let several = |waits: &str, think: &str, until: &str| {
+        refusal(&format!(
+            "{common}pattern = {{ replay = {{ file = \"x\"{waits} }} }}\nload = {{ threads = 2, iodepth = 1{think} }}\nuntil = {{ {until} }}"
+        ))
+    };
+    let (waits, think) = (", waits = true", ", think = \"1ms\"");
+    assert!(several(waits, "", "count = 1").contains("one thread"));
+    assert!(several("", think, "count = 1").contains("one thread"));
+    assert!(several("", "", "bytes = \"1MiB\"").contains("count or time"));
+}
+
+#[test]
+fn threads_issue_the_ios_of_a_trace_between_them_and_no_more_than_are_asked_for() {
+    let rows: Vec<_> = (0..100)
+        .map(|row| (10 * row, 4096 * (row % 7), 4096, Op::Write))
+        .collect();
+    let file = prepared("several", 7 * 4096, &rows);
+    let job = |count: u64, load: &str| Job {
+        until: crate::Until {
+            count: Some(count),
+            ..crate::Until::default()
+        },
+        ..job(&file, "as-is", load)
+    };
+    let load = r#"{ rate = "100/s", arrival = "recorded", iodepth = 4, threads = 3 }"#;
+    let asked = job(60, load);
+    let mut taken = Vec::new();
+    for (thread, mut stream) in (0..).zip(RequestStream::of_threads(&asked, GEOMETRY, 1).unwrap()) {
+        let limits = stream.limited(asked.thread_limits(thread, GEOMETRY).unwrap());
+        for _ in 0..limits.count {
+            let arrival_ns = stream.next_arrival_ns();
+            taken.push((arrival_ns, stream.next_request().offset_bytes));
+        }
+    }
+    taken.sort_unstable();
+    let expected: Vec<_> = rows[..60].iter().map(|row| (row.0, row.1)).collect();
+    assert_eq!(taken, expected);
+    let refused = RequestStream::of_threads(&job(101, load), GEOMETRY, 1).unwrap_err();
+    assert!(refused.to_string().contains("use one thread"), "{refused}");
 }
 
 #[test]
