@@ -222,6 +222,7 @@ def test_phases_of_repeats_are_pooled(tmp_path: Path) -> None:
         assert own.n == sum(row["n"] for row in of_each)
         assert own.iops == pytest.approx(np.mean([row["iops"] for row in of_each]))
         total = sum(row["n"] * row["mean_us"] for row in of_each)
+        assert own.n is not None
         assert own.mean_us == pytest.approx(total / own.n)
         assert own.recorded_n == of_each[0]["recorded_n"]
     section = replayed.build(comparison)
