@@ -20,6 +20,8 @@ KEY_FIGURES: tuple[str, ...]
 """What a method may declare as the figure that its page opens with."""
 LARGE_BLOCK_BYTES: int
 """From this block size on, I/O is headlined in MB/s, smaller I/O in IOPS, as data sheets do."""
+HOST_CPU: str
+"""Name of the resource of a twin that is its host's and not its own."""
 ENGINE_IODEPTH_MAX: int
 """Most I/O that one load thread keeps in flight on a real target."""
 

@@ -7,6 +7,7 @@ from catalog_samples import Write
 
 from fathom import catalog
 from fathom.catalog.store import CatalogError
+from fathom.new_device.flash import PARITY_DIES
 
 SN861 = "wd-ultrastar-dc-sn861"
 U2 = [f"{SN861}-{capacity}tb" for capacity in ("1.6", "1.92", "3.2", "3.84", "6.4", "7.68")]
@@ -17,7 +18,7 @@ def test_a_variant_has_what_its_file_says_and_the_rest_of_its_base() -> None:
     assert base.twin is not None
     assert small.twin is not None
     assert small.twin.parameters["dies_per_channel"].value == 2
-    assert small.twin.parameters["program_us"] == base.twin.parameters["program_us"]
+    assert small.twin.parameters["erase_us"] == base.twin.parameters["erase_us"]
     assert small.identity.vendor == base.identity.vendor
     assert small.identity.label != base.identity.label
 
@@ -65,6 +66,15 @@ def test_a_wrong_key_of_a_variant_is_named_with_its_line(write: Write) -> None:
         catalog.load_device("mine")
 
 
-def test_a_variant_gives_the_twin_its_own_spare_area() -> None:
-    parameters = json.loads(catalog.load_device(f"{SN861}-6.4tb").twin_params_json())
-    assert parameters["over_provisioning"] == pytest.approx(1.171 * 1.2 - 1, abs=1e-3)
+DIES = {"1.6": 32, "1.92": 32, "3.2": 64, "3.84": 64, "6.4": 64, "7.68": 64}
+DIE_GBIT = {"1.6": 512, "1.92": 512, "3.2": 512, "3.84": 512, "6.4": 1024, "7.68": 1024}
+
+
+@pytest.mark.parametrize("capacity", DIES)
+def test_the_spare_area_is_what_the_dies_hold_beyond_the_capacity_and_parity(capacity: str) -> None:
+    device = catalog.load_device(f"{SN861}-{capacity}tb")
+    parameters = json.loads(device.twin_params_json())
+    assert parameters["channels"] * parameters["dies_per_channel"] == DIES[capacity]
+    raw_bytes = DIES[capacity] * DIE_GBIT[capacity] * 2**30 / 8
+    spare = raw_bytes * (1 - 1 / PARITY_DIES) / device.capacity_bytes - 1
+    assert parameters["over_provisioning"] == pytest.approx(spare, abs=2e-3)

@@ -199,7 +199,7 @@ def test_where_the_link_bounds_sequential_writes_random_ones_set_the_flash(tmp_p
     bound = draft(changed(tmp_path, **sata, seq_write_mbps=530))
     assert (bound.sets["seq_write_mbps"], bound.sets["rand_write_iops"]) == ("write_unit_ns", "program_us")
     free = draft(changed(tmp_path, **sata, seq_write_mbps=300))
-    assert (free.sets["seq_write_mbps"], free.sets["rand_write_iops"]) == ("program_us", "over_provisioning")
+    assert (free.sets["seq_write_mbps"], free.sets["rand_write_iops"]) == ("program_us", "gc_page_ns")
 
 
 def test_rated_power_sets_what_a_program_takes(tmp_path: Path) -> None:

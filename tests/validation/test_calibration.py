@@ -4,16 +4,23 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from tiny_drive import NAME, RANDOM_READ, Catalogue
+from tiny_drive import NAME, RANDOM_READ, Catalogue, bench_toml
 
 from fathom.catalog import load_device
 from fathom.errors import UsageError
-from fathom.validation.calibrate import Calibration, calibrate, refuse_others, toml_values, write_values
+from fathom.validation.calibrate import (
+    Calibration,
+    LeftOut,
+    calibrate,
+    refuse_others,
+    toml_values,
+    write_values,
+)
 from fathom.validation.cases import cases_of
 from fathom.validation.trial import LIMITS, Limits, run_trial
 
 WRITE = 'block_kib = 64, read_pct = 0, pattern = "seq", iodepth = 4'
-QUICK = replace(LIMITS, most_s=10)
+QUICK = replace(LIMITS, most_s=20)
 
 
 def fitted_now(limits: Limits = LIMITS) -> Calibration:
@@ -123,6 +130,58 @@ def test_what_cannot_be_calibrated_is_said_in_one_line(catalogue: Catalogue) -> 
     catalogue.rows(row("read", "validation", RANDOM_READ, 1))
     with pytest.raises(UsageError, match="no calibration row"):
         fitted_now()
+
+
+def with_slow_bench(catalogue: Catalogue) -> None:
+    """A host whose one thread takes 50 us for each I/O, where eight reads take 85 us together."""
+    text = bench_toml().replace("value = 1.0", "value = 25.0")
+    catalogue.write("systems/acme-bench.toml", text)
+
+
+def test_a_row_that_the_bench_limits_fits_nothing_and_is_named(perturbed: Catalogue) -> None:
+    with_slow_bench(perturbed)
+    fitted = fitted_now(QUICK)
+    assert [(case.name, why) for case, why in fitted.left_out] == [("read", LeftOut.BENCH)]
+    assert [case.name for case in fitted.cases] == ["write"]
+    assert values(fitted)["read_sense_us"] == 95
+    assert values(fitted)["program_us"] == pytest.approx(1200, rel=0.02)
+
+
+def test_where_the_bench_limits_every_row_one_line_says_so(catalogue: Catalogue) -> None:
+    catalogue.device(("read_sense_us",))
+    with_slow_bench(catalogue)
+    with pytest.raises(
+        UsageError, match="no calibration row shows anything about the drive: rand-read: the bench"
+    ):
+        fitted_now(QUICK)
+
+
+def test_a_row_that_is_not_steady_in_the_longest_trial_fits_nothing(perturbed: Catalogue) -> None:
+    fitted = fitted_now(replace(LIMITS, most_s=10))
+    assert ("read", LeftOut.UNSTEADY) in [(case.name, why) for case, why in fitted.left_out]
+    assert values(fitted)["read_sense_us"] == 95
+
+
+def test_a_rated_maximum_is_a_bound_beside_measured_rows(perturbed: Catalogue) -> None:
+    write = measured_iops()[2] * 65_536 / 1e6
+    published = (perturbed.folder / "published/acme-tiny.toml").read_text()
+    rated = '[[spec]]\nsource = "a sheet"\nrows = [{{ seq_write_mbps = {} }}]\n'
+
+    def errors(rating: float) -> dict[str, float]:
+        perturbed.write("published/acme-tiny.toml", published + rated.format(rating))
+        fitted = fitted_now(QUICK)
+        return dict(zip((case.name for case in fitted.cases), fitted.after_pct, strict=True))
+
+    assert errors(0.8 * write)["rated-seq-write"] == 0
+    # The measured row and the rating cannot both be met: the fit lies between them.
+    torn = errors(1.4 * write)
+    assert torn["write"] > 2
+    assert torn["rated-seq-write"] < -2
+
+
+def test_each_row_is_shown_with_the_parameters_that_it_determines(perturbed: Catalogue) -> None:
+    fitted = fitted_now(QUICK)
+    assert [fitted.determined_by(index) for index in range(2)] == [["read_sense_us"], ["program_us"]]
 
 
 def test_a_calibrated_parameter_without_a_start_is_named(catalogue: Catalogue) -> None:

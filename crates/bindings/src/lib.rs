@@ -64,6 +64,7 @@ mod _core {
             pyo3::types::PyTuple::new(module.py(), figures)?,
         )?;
         module.add("LARGE_BLOCK_BYTES", workload::Job::LARGE_BLOCK_BYTES)?;
+        module.add("HOST_CPU", twin::HOST_CPU)?;
         module.add("ENGINE_IODEPTH_MAX", engine::IODEPTH_MAX)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }

@@ -14,7 +14,7 @@ mod adapter;
 mod control;
 pub mod error;
 mod log;
-mod meter;
+pub mod meter;
 pub mod precision;
 mod requests;
 mod thread;

@@ -22,6 +22,7 @@ pub use device::params::{HostParams, ParamError};
 pub use device::{Account, Completion, CompletionKind, Device};
 pub use disk::{Disk, DiskParams};
 pub use fs::{FileSystem, FsParams};
+pub use host::meter::HOST_CPU;
 pub use host::precision::{Precision, StoppingRule};
 pub use host::{Control, Issued, TwinError, run, run_until_precise};
 pub use ssd::Ssd;

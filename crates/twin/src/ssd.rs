@@ -31,6 +31,7 @@ mod link;
 mod namespaces;
 pub mod params;
 mod power;
+mod read_ahead;
 mod reads;
 mod settled;
 mod streams;
@@ -55,6 +56,7 @@ use link::Link;
 use namespaces::Namespaces;
 use params::{SsdParams, UNIT_BYTES};
 use power::Power;
+use read_ahead::ReadAhead;
 use translation::Translation;
 use zns::Zns;
 
@@ -94,6 +96,7 @@ pub struct Ssd {
     groups: Groups,
     flash: Flash,
     power: Power,
+    read_ahead: Option<Box<ReadAhead>>,
     zns: Option<Box<Zns>>,
     namespaces: Option<Box<Namespaces>>,
 }
@@ -135,6 +138,7 @@ impl Ssd {
             groups: Groups::new(params, &geometry),
             flash: Flash::new(params, seed),
             power: Power::new(params),
+            read_ahead: ReadAhead::new(params),
             zns,
             namespaces: Namespaces::new(params, geometry.logical_pages),
             params: params.clone(),
@@ -189,6 +193,7 @@ impl Ssd {
                 }
             }
             Event::Wake => return Some(Completion::woken(self.now_ns, index)),
+            Event::Moved => self.cleaning_moved(index),
         }
         None
     }
@@ -196,7 +201,7 @@ impl Ssd {
     #[inline]
     fn flash_finished(&mut self, finished: Finished) {
         match finished {
-            Finished::Read(slot, units) => self.arrived(slot, units, self.flash.ecc_ns),
+            Finished::Read(request, units) => self.read_arrived(request, units),
             Finished::Program(unit) => self.programmed(unit),
             Finished::CleaningRead(id) => self.cleaning_arrived(id),
             Finished::Erase(die) => self.erased(die),

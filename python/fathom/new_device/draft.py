@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fathom.catalog.models import Device, DeviceIdentity, Parameter, Published, TwinModel
 from fathom.catalog.models.published import ProductIdentity, SpecGroup
 from fathom.new_device.classes import NandClass, likeness
-from fathom.new_device.flash import Flash, flash_of
+from fathom.new_device.flash import PARITY_DIES, Flash, flash_of
 from fathom.new_device.link import fills_link
 from fathom.new_device.sheet import DataSheet
 from fathom.prediction.priors import shipped_priors
@@ -27,18 +27,19 @@ BUFFER_MOST_BYTES = 64 << 20
 QLC_INDIRECTION_KIB = 16
 QLC_COARSE_GB = 15_000
 """From this capacity on a map of 4 KiB units of QLC takes more DRAM than such drives have."""
-LOST_SPARE = 0.85
-"""Share of the spare area that parity of dies, bad blocks and firmware leave, for a start."""
 _SSD = {
     "read_latency_us": "read_sense_us",
     "write_latency_us": "write_ack_us",
     "seq_read_mbps": "read_unit_ns",
     "rand_read_iops": "command_ns",
+    "mixed_iops": "suspend_us",
 }
-SSD = _SSD | {"seq_write_mbps": "program_us", "rand_write_iops": "over_provisioning"}
+SSD = _SSD | {"seq_write_mbps": "program_us", "rand_write_iops": "gc_page_ns"}
 SSD_BEHIND_LINK = _SSD | {"seq_write_mbps": "write_unit_ns", "rand_write_iops": "program_us"}
 """Where the interface bounds sequential writes, random ones have to say how fast the flash is."""
 DISK = {"seq_read_mbps": "outer_mbps", "rand_read_iops": "seek_average_read_us"}
+SUSPEND_US = 300.0
+"""Where the search for what a suspended program costs begins."""
 LINK = ("pcie_generation", "pcie_lanes", "sata_gbps", "command_slots")
 """Parameters of a link, which are the drive's own."""
 ENERGIES = ("link_nj_per_byte", "channel_nj_per_byte", "channel_parity_ratio", "read_sense_uj")
@@ -51,16 +52,13 @@ class Draft:
     device: Device
     sets: Mapping[str, str]
     """The parameter that each rating sets, by its key. A rating that is not here is compared and sets nothing."""
-    most: Mapping[str, float]
-    """The most that a parameter can be."""
 
 
 def draft(sheet: DataSheet) -> Draft:
     """Returns the device before it is fitted, and what its ratings set."""
     if sheet.kind == "disk":
-        return Draft(_device(sheet), DISK, {})
-    sets = SSD_BEHIND_LINK if fills_link(sheet) else SSD
-    return Draft(_device(sheet), sets, {"over_provisioning": flash_of(sheet).spare})
+        return Draft(_device(sheet), DISK)
+    return Draft(_device(sheet), SSD_BEHIND_LINK if fills_link(sheet) else SSD)
 
 
 def _device(sheet: DataSheet) -> Device:
@@ -155,9 +153,12 @@ def _ssd(sheet: DataSheet, flash: Flash) -> Parameters:
         **{name: assumed(value, nand.source) for name, value in nand.parameters.items()},
         **_programs(sheet, flash),
         "over_provisioning": derived(
-            float(f"{flash.spare * LOST_SPARE:.4g}"),
-            f"{flash.words} leave {100 * flash.spare:.3g} %, {100 * LOST_SPARE:.0f} % of it usable",
+            float(f"{flash.usable_spare:.3g}"),
+            f"{flash.words} leave {100 * flash.spare:.3g} %, less one die in {PARITY_DIES} for parity, "
+            "an assumption for all drives",
         ),
+        **_cleaning(sheet, flash),
+        **_suspension(sheet),
         **_indirection(sheet),
         **_power(sheet, base, nand),
     }
@@ -233,8 +234,7 @@ def _programs(sheet: DataSheet, flash: Flash) -> Parameters:
     """
     nand, rated, words = flash.nand, sheet.seq_write_mbps or flash.program_mbps, "rated writes"
     if fills_link(sheet) and sheet.rand_write_iops:
-        spare = flash.spare * LOST_SPARE
-        amplified = sheet.rand_write_iops * PAGE / 1e6 * (1 + spare) / (2 * spare)
+        amplified = sheet.rand_write_iops * PAGE / 1e6 * flash.amplification
         rated, words = (
             max(rated, amplified),
             "rated random writes with the write amplification of the spare area",
@@ -251,6 +251,35 @@ def _programs(sheet: DataSheet, flash: Flash) -> Parameters:
         else derived(
             at_once, f"{words}, {rated:,.0f} MB/s, over {nand.program_mbps:g} a die: a power budget"
         ),
+    }
+
+
+def _cleaning(sheet: DataSheet, flash: Flash) -> Parameters:
+    """Returns what moving a page costs the controller: at most what rated random writes leave for it."""
+    if sheet.rand_write_iops is None or fills_link(sheet):
+        return {}
+    unit = _indirection(sheet).get("indirection_unit_bytes")
+    pages = float(unit.value) / PAGE if unit else 1.0
+    moved_per_s = sheet.rand_write_iops * pages * (flash.amplification - 1)
+    return {
+        "gc_page_ns": derived(
+            float(f"{1e9 / moved_per_s:.4g}"),
+            "at most: 1 s / (rated random writes x pages moved for each, by the spare area)",
+        )
+    }
+
+
+def _suspension(sheet: DataSheet) -> Parameters:
+    """Returns how reads and programs get in each other's way, where a rated mix shows it."""
+    if sheet.mixed_iops is None:
+        return {}
+    return {
+        "program_max_wait_us": assumed(
+            0.0,
+            "a suspended program goes on after one read, as in the Samsung PM1743: of the measured drives' two ways "
+            "the one that makes mixes as slow as they are rated",
+        ),
+        "suspend_us": derived(SUSPEND_US, "a start, between those of the Samsung PM1743 and PM9A3"),
     }
 
 

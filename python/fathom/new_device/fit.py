@@ -80,7 +80,6 @@ def fit(
                 workers,
                 seed,
                 watch=watch,
-                most=draft.most,
                 covered=PRECISION,
             )
             device = _with(device, rating, case, found.parameters[0])

@@ -10,6 +10,8 @@ from fathom.prediction.priors import shipped_priors
 
 LEAST_SPARE, MOST_SPARE = 0.04, 0.9
 """Spare area as a share of the capacity, below and above which no drive is built."""
+PARITY_DIES = 64
+"""The share of dies that hold parity is one in this many. An assumption: docs/explanation/ssd-twin.md, Spare area."""
 MOST_DIES_PER_CHANNEL = 64
 """More than that no twin takes."""
 
@@ -32,6 +34,16 @@ class Flash:
     def spare(self) -> float:
         """What the dies hold beyond the capacity, over it."""
         return self.raw_bytes / self.capacity_bytes - 1
+
+    @property
+    def usable_spare(self) -> float:
+        """What is left of that for cleaning, without parity."""
+        return self.raw_bytes * (1 - 1 / PARITY_DIES) / self.capacity_bytes - 1
+
+    @property
+    def amplification(self) -> float:
+        """Write amplification of uniform writes: the usual (1 + OP) / (2 OP), low by some 5 %."""
+        return (1 + self.usable_spare) / (2 * self.usable_spare)
 
     @property
     def possible(self) -> bool:

@@ -1,7 +1,8 @@
 """Fits a device's calibrated parameters to its calibration rows, and puts the values into its file.
 
 Only parameters of basis `calibrated` change, and only calibration rows are read; validation rows are not even
-simulated. Parameters that the rows cannot determine are reported, not guessed.
+simulated. Rows that show the bench or no steady state are left out. The maxima of the data sheet are lower bounds of
+what the drive can do. Parameters that the rows cannot determine are reported, not guessed.
 """
 
 import json
@@ -9,6 +10,7 @@ import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +22,7 @@ from fathom.errors import FathomError, UsageError
 from fathom.load.workers import Workers
 from fathom.validation.cases import Case, cases_of
 from fathom.validation.comparison import error_of
-from fathom.validation.ratings import rated_cases
+from fathom.validation.ratings import at_least, is_maximum, rated_cases
 from fathom.validation.search import ALONE, Floats, Sensitivity, fit
 from fathom.validation.trial import LIMITS, Limits, Measured
 from fathom.validation.validate import Job, Watch, in_parallel
@@ -46,6 +48,13 @@ class FittedParameter:
         return self.before != self.after
 
 
+class LeftOut(StrEnum):
+    """Why a row shows nothing about the drive's parameters."""
+
+    BENCH = "the bench limits it"
+    UNSTEADY = "it is not steady within the longest trial"
+
+
 @dataclass(frozen=True)
 class Calibration:
     """A fit: parameters, and the errors of its rows in percent, in the order of `cases`."""
@@ -56,6 +65,12 @@ class Calibration:
     before_pct: Sequence[float]
     after_pct: Sequence[float]
     evaluations: int
+    left_out: Sequence[tuple[Case, LeftOut]] = ()
+    """Rows that nothing was fitted to."""
+
+    def determined_by(self, index: int) -> list[str]:
+        """Returns the parameters whose effect on a case, by its place in `cases`, is their greatest."""
+        return [one.name for one in self.parameters if one.sensitivity.strongest == index]
 
 
 def calibrate(
@@ -67,8 +82,11 @@ def calibrate(
 ) -> Calibration:
     """Fits the device to its calibration rows; to the ratings of its data sheet where nobody has measured it.
 
+    A measured device's rated rates are maxima that its twin has to reach on the bench `data-sheet`.
+
     Raises:
-        UsageError: the device has no twin, no calibrated parameter, or no calibration row that can be simulated.
+        UsageError: the device has no twin, no calibrated parameter, or no calibration row that can be simulated and
+            shows something about it.
         FathomError: its twin refuses the parameters it has.
     """
     if device.twin is None:
@@ -82,7 +100,8 @@ def calibrate(
         raise UsageError(
             f"{device.name}: {zero[0]} is not above 0, but a fit scales its start", "give it a start above 0"
         )
-    rows = cases_of(device) or rated_cases(device)
+    measured, rated = cases_of(device), rated_cases(device)
+    rows = [*measured, *(at_least(case) for case in rated if is_maximum(case))] if measured else rated
     cases = [case for case in rows if case.may_be_fitted and case.trial]
     if not start:
         raise UsageError(f'{device.name} has no parameter of basis "calibrated", so nothing can be fitted')
@@ -90,7 +109,7 @@ def calibrate(
         raise UsageError(
             f"{device.name} has no calibration row that can be simulated, so nothing can be fitted"
         )
-    return fit_to(device, cases, start, workers, seed, limits, watch)
+    return _Calibrator(device, cases, start, workers, seed, limits, watch, None).run_on_what_shows_it()
 
 
 def fit_to(
@@ -102,17 +121,16 @@ def fit_to(
     limits: Limits = LIMITS,
     watch: Watch | None = None,
     *,
-    most: Mapping[str, float] | None = None,
     covered: float | None = None,
 ) -> Calibration:
-    """Fits the parameters of `start`, from there, to the cases alone; none above its value in `most`.
+    """Fits the parameters of `start`, from there, to the cases alone.
 
     `covered` is that of `Trial`.
 
     Raises:
         FathomError: the twin refuses the parameters it has.
     """
-    return _Calibrator(device, cases, start, workers, seed, limits, watch, most or {}, covered).run()
+    return _Calibrator(device, cases, start, workers, seed, limits, watch, covered).run()
 
 
 class _Calibrator:
@@ -125,12 +143,12 @@ class _Calibrator:
         seed: int,
         limits: Limits,
         watch: Watch | None,
-        most: Mapping[str, float],
         covered: float | None,
     ) -> None:
         refuse_others(cases)
         self._device = device
         self._cases = cases
+        self._left_out: list[tuple[Case, LeftOut]] = []
         self._names = tuple(start)
         self._start = np.array(list(start.values()))
         self._workers = workers
@@ -138,11 +156,28 @@ class _Calibrator:
         self._limits = limits
         self._watch = watch
         # Above the number of dies a power budget means nothing, and a search would wander there.
-        self._most = {"programming_dies_max": _dies(device), **most}
+        self._most = {"programming_dies_max": _dies(device)}
         self._covered = covered
         self._known: dict[tuple[float, ...], Floats | None] = {}
 
+    def run_on_what_shows_it(self) -> Calibration:
+        """Fits to the rows that the device's own parameters decide.
+
+        Raises UsageError where there are none.
+        """
+        every = list(zip(self._cases, self._measure(tuple(self._start.tolist())), strict=True))
+        reasons = [(case, _left_out(one)) for case, one in every]
+        self._left_out = [(case, why) for case, why in reasons if why]
+        self._cases = [case for case, why in reasons if why is None]
+        if not self._cases:
+            raise UsageError(
+                f"{self._device.name}: no calibration row shows anything about the drive: "
+                + "; ".join(f"{case.name}: {why}" for case, why in self._left_out)
+            )
+        return self.run()
+
     def run(self) -> Calibration:
+        """Fits to every row."""
         found = fit(self._residuals, self._start, self._tidy)
         return Calibration(
             device=self._device,
@@ -160,6 +195,7 @@ class _Calibrator:
             before_pct=_percent(found.start_residuals),
             after_pct=_percent(found.residuals),
             evaluations=found.evaluations,
+            left_out=self._left_out,
         )
 
     def _whole(self, name: str) -> bool:
@@ -184,9 +220,7 @@ class _Calibrator:
         key = tuple(values.tolist())
         if key not in self._known:
             try:
-                measured = in_parallel(
-                    [self._job(case, key) for case in self._cases], self._workers, self._watch
-                )
+                measured = self._measure(key)
             except FathomError:
                 if not self._known:
                     raise
@@ -196,6 +230,9 @@ class _Calibrator:
                     [_residual(*pair) for pair in zip(self._cases, measured, strict=True)]
                 )
         return self._known[key]
+
+    def _measure(self, values: Sequence[float]) -> list[Measured]:
+        return in_parallel([self._job(case, values) for case in self._cases], self._workers, self._watch)
 
     def _job(self, case: Case, values: Sequence[float]) -> Job:
         named = {
@@ -237,6 +274,12 @@ def refuse_others(cases: Sequence[Case]) -> None:
     for case in cases:
         if not case.may_be_fitted:
             raise ValueError(f"{case.row.workload} ({case.row.role}) must not be fitted to")
+
+
+def _left_out(measured: Measured) -> LeftOut | None:
+    if measured.bench_limits:
+        return LeftOut.BENCH
+    return None if measured.steady else LeftOut.UNSTEADY
 
 
 def _residual(case: Case, measured: Measured) -> float:

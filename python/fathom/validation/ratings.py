@@ -17,6 +17,8 @@ from fathom.catalog.models import Device, PublishedRow, SpecRow
 from fathom.catalog.sheet import DATA_SHEET as BENCH
 from fathom.validation.cases import Case, stated_case
 
+RATED_MARGIN = 0.05
+"""Share by which a maximum on another machine than the maker's may stay below its rating."""
 PRECISION = 0.01
 """Half the 95 % interval of a trial's rate, over it."""
 
@@ -93,6 +95,17 @@ def cases_of_ratings(device: Device, ratings: Sequence[SpecRow]) -> list[tuple[R
         if rows:
             found.append((rating, _without_filling(stated_case(device, rows[0]))))
     return found
+
+
+def is_maximum(case: Case) -> bool:
+    """Returns whether a rating is a rate, which is the most that the drive gives. A rated latency is no bound."""
+    return "latency_us" not in case.figures
+
+
+def at_least(case: Case) -> Case:
+    """Returns a rate of a data sheet as the least that the drive's maximum is, `RATED_MARGIN` below the rating."""
+    least = {metric: value * (1 - RATED_MARGIN) for metric, value in case.figures.items()}
+    return replace(case, row=case.row.model_copy(update={"bound": "at-least", **least}))
 
 
 def _without_filling(case: Case) -> Case:

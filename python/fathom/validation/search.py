@@ -49,6 +49,12 @@ class Sensitivity:
     alone: float
 
     @property
+    def strongest(self) -> int | None:
+        """Index of the residual that moves most; None where none does."""
+        sides = [np.abs(side) for side in (self.up, self.down) if side is not None]
+        return int(np.max(sides, axis=0).argmax()) if self.felt else None
+
+    @property
     def felt(self) -> bool:
         """Whether any residual moves."""
         return any(side is not None and np.abs(side).max() >= FELT for side in (self.up, self.down))

@@ -41,6 +41,8 @@ UNITS = {
     "per_tb": "per raw TB",
     "latency_ratio": "x the others' latency",
 }
+SHOWN_POINTS = 0.05
+"""Percentage points below which a change is printed as 0, and a row without a larger one left out."""
 _ROLE_STYLE = {"calibration": "cyan", "validation": "green", "context": "dim"}
 
 
@@ -172,6 +174,8 @@ def print_calibration(console: Console, calibration: Calibration) -> None:
     console.print(Text(calibration.device.identity.label, style="bold"))
     console.print(_errors_table(calibration))
     console.print(_parameters_table(calibration))
+    for case, why in calibration.left_out:
+        _print_dim(console, f"{case.name} is left out: {why}")
     for one in calibration.parameters:
         if one.remark:
             _print_dim(console, f"{one.name} is {one.remark}")
@@ -186,10 +190,17 @@ def print_calibration(console: Console, calibration: Calibration) -> None:
 
 
 def _errors_table(calibration: Calibration) -> Table:
-    table = _table("row", "workload", "load", "before", "after", right=("before", "after"))
+    table = _table("row", "workload", "load", "before", "after", "determines", right=("before", "after"))
     sides = (calibration.before_pct, calibration.after_pct)
-    for number, (case, *errors) in enumerate(zip(calibration.cases, *sides, strict=True), 1):
-        table.add_row(str(number), Text(plain(case.name)), Text(case.load), *map(signed_pct, errors))
+    for number, (case, *errors) in enumerate(zip(calibration.cases, *sides, strict=True)):
+        bound = "kept" if case.row.bound else ""
+        table.add_row(
+            str(number + 1),
+            Text(plain(case.name)),
+            Text(case.load),
+            *(bound if bound and not error else signed_pct(error) for error in errors),
+            ", ".join(calibration.determined_by(number)),
+        )
     table.add_section()
     table.add_row("", "median of absolute errors", "", *(f"{median(map(abs, side)):.2f} %" for side in sides))
     table.add_row("", "largest", "", *(f"{max(map(abs, side)):.2f} %" for side in sides))
@@ -206,20 +217,20 @@ def _parameters_table(calibration: Calibration) -> Table:
 
 
 def _sensitivities_table(calibration: Calibration) -> Table:
-    rows = [f"row {number}" for number in range(1, len(calibration.cases) + 1)]
-    table = _table("sensitivity", *rows, right=rows)
-    for one in calibration.parameters:
-        sides = (one.sensitivity.up, one.sensitivity.down)
-        moves = [
-            " | ".join("–" if side is None else _points(100 * float(side[index])) for side in sides)
-            for index in range(len(rows))
-        ]
-        table.add_row(one.name, *moves)
+    names = [one.name for one in calibration.parameters]
+    table = _table("sensitivity", *names, right=names)
+    for index in range(len(calibration.cases)):
+        sides = [(one.sensitivity.up, one.sensitivity.down) for one in calibration.parameters]
+        moves = [[None if side is None else 100 * float(side[index]) for side in pair] for pair in sides]
+        if any(move and abs(move) >= SHOWN_POINTS for pair in moves for move in pair):
+            table.add_row(f"row {index + 1}", *(" | ".join(map(_points, pair)) for pair in moves))
     return table
 
 
-def _points(change: float) -> str:
-    return "0" if abs(change) < 0.05 else f"{change:+.1f}".replace("-", "−")
+def _points(change: float | None) -> str:
+    if change is None:
+        return "–"
+    return "0" if abs(change) < SHOWN_POINTS else f"{change:+.1f}".replace("-", "−")
 
 
 def _print_device(console: Console, rows: Sequence[Compared]) -> None:

@@ -104,6 +104,8 @@ class Measured:
     steady: bool
     grounds: str
     limited_by: str | None
+    bench_limits: bool = False
+    """Whether the host's processors limit: then the figure is the bench's and not the drive's."""
     rates: tuple[float, ...] = ()
     """IOPS of the single rounds."""
     joules: float = 0.0
@@ -187,7 +189,7 @@ def _run(parameters_json: str, trial: Trial, seed: int, limits: Limits, interrup
     recording = handle.result()[0]
     if interrupt.is_set():
         raise InterruptedRunError("interrupted")
-    return judged.measured(_limited_by(recording))
+    return judged.measured(recording)
 
 
 def _fill(backend: TwinBackend, trial: Trial, seed: int, interrupt: Event) -> None:
@@ -222,6 +224,7 @@ def _after_prior(
         steady=True,
         grounds="as on the bench",
         limited_by=_limited_by(recording),
+        bench_limits=_bench_limits(recording),
         depths=depths,
     )
 
@@ -261,6 +264,7 @@ def _until_known(
         steady=True,
         grounds=grounds,
         limited_by=_limited_by(recording),
+        bench_limits=_bench_limits(recording),
         rates=tuple(_rate(interval) for interval in intervals),
         added_us=sum(map(mul, added, counts)) / sum(counts) if sum(counts) else 0.0,
     )
@@ -337,7 +341,7 @@ class _Judged:
     def _window(self) -> Sequence[_core.Interval]:
         return self._rounds[-self._verdict.judged_rounds :] if self._verdict else ()
 
-    def measured(self, limited_by: str | None) -> Measured:
+    def measured(self, recording: _core.Recording) -> Measured:
         """Returns the figures of the window."""
         window = self._window()
         steady = bool(self._verdict and self._verdict.steady)
@@ -350,13 +354,19 @@ class _Judged:
             interval_pct=self._interval_pct if steady else None,
             steady=steady,
             grounds=self._criterion.conclude().reason if self._verdict else "no round finished",
-            limited_by=limited_by,
+            limited_by=_limited_by(recording),
+            bench_limits=_bench_limits(recording),
         )
 
 
 def _limited_by(recording: _core.Recording) -> str | None:
     limit = limit_of(recording)
     return limit.words if limit else None
+
+
+def _bench_limits(recording: _core.Recording) -> bool:
+    limit = limit_of(recording)
+    return bool(limit and limit.resource and limit.resource.name == _core.HOST_CPU)
 
 
 def _rate(interval: _core.Interval) -> float:

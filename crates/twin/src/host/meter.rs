@@ -5,6 +5,9 @@ use recording::{Counters, Interval, Residence, Share, Utilisation};
 use crate::device::{Account, Device};
 use crate::host::precision::Medium;
 
+/// Name of the resource that is the host's processors, and no part of the device.
+pub const HOST_CPU: &str = "host CPU";
+
 /// Totals at the start of the interval.
 pub struct Meter {
     before: Account,
@@ -90,7 +93,7 @@ impl Meter {
         }
         interval
             .utilisation
-            .push(group("host CPU", core_shares, for_core));
+            .push(group(HOST_CPU, core_shares, for_core));
         interval.utilisation.append(&mut used);
         let completed: u64 = interval.ops.values().map(|op| op.service.count()).sum();
         for (now, before) in now.residence.iter().zip(&before.residence) {

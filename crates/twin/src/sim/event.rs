@@ -20,6 +20,8 @@ pub enum Event {
     Die = 6,
     /// The driver asked for it (tag).
     Wake = 7,
+    /// The controller has moved pages that cleaning read (cleaning read).
+    Moved = 8,
 }
 
 /// Bits of the index; the kind lies above.
@@ -44,7 +46,8 @@ impl Event {
             4 => Event::Sensed,
             5 => Event::Channel,
             6 => Event::Die,
-            _ => Event::Wake,
+            7 => Event::Wake,
+            _ => Event::Moved,
         };
         (event, payload & ((1 << INDEX_BITS) - 1))
     }

@@ -100,6 +100,9 @@ impl Ssd {
             let busy_ns = governor.busy_ns(joules);
             add("power cap", &mut std::iter::once(busy_ns), 0);
         }
+        if self.cleaner.takes_time() {
+            add("cleaning", &mut self.cleaner.mover.busy_ns(now_ns), 0);
+        }
         if self.params.programming_dies_max < self.params.dies() {
             add(
                 "program power budget",

@@ -11,6 +11,7 @@ use crate::ssd::geometry::{Cursor, Geometry};
 use super::idle::IdleCleaning;
 use super::translation::RESERVED_SUPERBLOCKS;
 use super::{IDLE, Ssd};
+use crate::sim::server::Fifo;
 use crate::sim::slab::Slab;
 use crate::ssd::params::{SsdParams, UNIT_BYTES};
 
@@ -49,6 +50,7 @@ struct CleaningRead {
     victim: u32,
     units: [u32; Self::UNITS_MAX],
     count: usize,
+    pages: u32,
 }
 
 impl CleaningRead {
@@ -111,6 +113,9 @@ pub(super) struct Cleaner {
     pub(super) idle: Option<IdleCleaning>,
     ahead_pages: i64,
     prefetched_units: u32,
+    /// The part of the controller that moves pages, and what one takes it.
+    pub(super) mover: Fifo,
+    page_ps: u64,
 }
 
 impl Cleaner {
@@ -121,7 +126,14 @@ impl Cleaner {
             idle: IdleCleaning::new(params, geometry),
             ahead_pages: params.gc_ahead_bytes.div_ceil(u64::from(UNIT_BYTES)) as i64,
             prefetched_units: PREFETCHED_PAGES.div_ceil(geometry.unit_pages),
+            mover: Fifo::new(1),
+            page_ps: (params.gc_page_ns * 1000.0).round() as u64,
         }
+    }
+
+    /// Returns whether moving pages takes the controller time.
+    pub(super) const fn takes_time(&self) -> bool {
+        self.page_ps > 0
     }
 }
 
@@ -305,6 +317,7 @@ impl Ssd {
             victim: superblock,
             units: [0; CleaningRead::UNITS_MAX],
             count: 0,
+            pages: 0,
         };
         let (mut senses, mut moved) = (0, 0);
         for stripe in self.geometry.stripes(victim.next) {
@@ -317,6 +330,7 @@ impl Ssd {
         self.buffer.group.cleaning_pages += moved;
         if moved > 0 {
             self.translation.superblocks[superblock as usize].draining += 1;
+            read.pages = moved;
             let die = victim.next.die;
             let id = self.cleaner.reads.add(read);
             self.flash
@@ -392,7 +406,18 @@ impl Ssd {
         }
     }
 
+    /// Pages that cleaning reads are in the controller. It moves one after the other.
     pub(super) fn cleaning_arrived(&mut self, id: u32) {
+        if self.cleaner.page_ps == 0 {
+            return self.cleaning_moved(id);
+        }
+        let service_ps = u64::from(self.cleaner.reads[id].pages) * self.cleaner.page_ps;
+        let at_ns = self.cleaner.mover.finish_ns(self.now_ns, service_ps);
+        self.calendar.push(at_ns, Event::Moved.with(id));
+    }
+
+    /// Pages that cleaning read lie in the units that they go to.
+    pub(super) fn cleaning_moved(&mut self, id: u32) {
         let read = self.cleaner.reads[id];
         self.cleaner.reads.release(id);
         if self.groups.table.is_some() {

@@ -25,6 +25,7 @@ impl Ssd {
             self.requests[slot].request = request;
         }
         match request.op {
+            Op::Read if self.read_ahead.is_some() => self.read_with_ahead(slot, first, count),
             Op::Read => self.read(slot, first, count),
             Op::Write if request.handle() >= self.groups.plain_handles => self.write_to_group(slot),
             Op::Write => self.write(slot),

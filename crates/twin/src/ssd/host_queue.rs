@@ -70,6 +70,11 @@ impl HostQueue {
         }
     }
 
+    /// Returns how many commands the drive has.
+    pub(super) const fn taken(&self) -> u32 {
+        self.taken
+    }
+
     /// Returns whether the drive has no command.
     pub(super) const fn is_idle(&self) -> bool {
         self.taken == 0

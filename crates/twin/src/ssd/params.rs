@@ -101,6 +101,16 @@ pub struct SsdParams {
     /// Time to answer a read from DRAM (write buffer, or a block that was never written).
     pub dram_read_us: f64,
 
+    /// Bytes that the controller reads ahead of a sequential stream of reads. 0: none.
+    #[serde(default)]
+    pub read_ahead_bytes: u64,
+    /// Streams that it follows at once; the one used longest ago is given up.
+    #[serde(default = "default_read_ahead_streams")]
+    pub read_ahead_streams: u32,
+    /// Commands in the drive above which it reads nothing ahead.
+    #[serde(default = "default_read_ahead_commands")]
+    pub read_ahead_commands_max: u32,
+
     /// Power-loss-protected write buffer.
     pub write_buffer_bytes: u64,
     /// From the last data byte in the buffer to the acknowledgement.
@@ -158,6 +168,10 @@ pub struct SsdParams {
     /// caught up. 0: it waits only when no free superblock is left.
     #[serde(default)]
     pub gc_ahead_bytes: u64,
+    /// Time that moving a page takes the controller besides its read and its program. It finds the owner, checks that
+    /// the page is still valid, and changes the map and its journal: one page after the other. 0: none.
+    #[serde(default)]
+    pub gc_page_ns: f64,
     /// Choice of the superblock to clean.
     #[serde(default)]
     pub gc_policy: VictimPolicy,
@@ -327,6 +341,16 @@ const fn default_slots() -> u32 {
 /// An entry read and written in DRAM, and the valid count of its superblock lowered, by firmware.
 pub(crate) const fn default_trim_entry_ns() -> f64 {
     10.0
+}
+
+/// As many as threads of a usual sequential test.
+const fn default_read_ahead_streams() -> u32 {
+    8
+}
+
+/// A shallow queue.
+const fn default_read_ahead_commands() -> u32 {
+    4
 }
 
 const fn default_indirection_unit() -> u32 {

@@ -491,6 +491,8 @@ fn what_belongs_to_a_page_map_is_refused_on_a_zoned_drive() {
             p.indirection_unit_bytes = 16_384;
         }),
         ("gc_idle_free_share", |p| p.gc_idle_free_share = 0.5),
+        ("gc_page_ns", |p| p.gc_page_ns = 500.0),
+        ("read_ahead_bytes", |p| p.read_ahead_bytes = 1 << 20),
         ("namespaces", |p| p.namespaces = "2".into()),
     ] {
         assert_eq!(refused(change), Err(name));

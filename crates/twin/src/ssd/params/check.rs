@@ -323,6 +323,8 @@ impl SsdParams {
                 self.indirection_unit_bytes > UNIT_BYTES,
             ),
             ("gc_idle_free_share", self.gc_idle_free_share > 0.0),
+            ("gc_page_ns", self.gc_page_ns > 0.0),
+            ("read_ahead_bytes", self.read_ahead_bytes > 0),
             ("namespaces", self.namespaces != "1"),
         ];
         match mapped.into_iter().find(|(_, given)| *given) {

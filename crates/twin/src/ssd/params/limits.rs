@@ -20,13 +20,21 @@ impl SsdParams {
     }
 
     /// Returns the name, value, least and most.
-    fn counts(&self) -> [(&'static str, u64, u64, u64); 27] {
+    fn counts(&self) -> [(&'static str, u64, u64, u64); 30] {
         let n = u64::from;
         [
             ("capacity_bytes", self.capacity_bytes, 1 << 22, 1 << 50),
             ("slice_denominator", n(self.slice_denominator), 1, 65_536),
             ("command_slots", n(self.command_slots), 1, 65_535),
             ("gc_ahead_bytes", self.gc_ahead_bytes, 0, 1 << 40),
+            ("read_ahead_bytes", self.read_ahead_bytes, 0, 1 << 30),
+            ("read_ahead_streams", n(self.read_ahead_streams), 1, 1024),
+            (
+                "read_ahead_commands_max",
+                n(self.read_ahead_commands_max),
+                1,
+                65_535,
+            ),
             ("map_flush_bytes", self.map_flush_bytes, 0, 1 << 50),
             (
                 "indirection_unit_bytes",
@@ -69,7 +77,7 @@ impl SsdParams {
     }
 
     /// Returns the name, value and most; the least is 0.
-    fn quantities(&self) -> [(&'static str, f64, f64); 50] {
+    fn quantities(&self) -> [(&'static str, f64, f64); 51] {
         let host = &self.host;
         [
             ("command_ns", self.command_ns, 1e6),
@@ -90,6 +98,7 @@ impl SsdParams {
             ("suspend_us", self.suspend_us, 1e5),
             ("program_min_run_us", self.program_min_run_us, 1e6),
             ("program_max_wait_us", self.program_max_wait_us, 1e6),
+            ("gc_page_ns", self.gc_page_ns, 1e6),
             ("over_provisioning", self.over_provisioning, 4.0),
             ("settled_share", self.settled_share, 1.0),
             ("sata_gbps", self.sata_gbps, 100.0),
