@@ -8,6 +8,7 @@ from rich.console import Console
 
 from fathom.cli.progress import LiveObserver
 from fathom.method.method import load_method
+from fathom.output.sparkline import sparkline
 from fathom.session.stepper import Progress
 from fathom.targets.parse import parse_target
 
@@ -29,3 +30,31 @@ def test_a_drive_that_erases_itself_shows_how_far_it_has_come_and_what_is_left(
     line = next(line for line in written.getvalue().splitlines() if "erases itself" in line)
     assert "1/4 purge" in line
     assert ("3 min" in line) == tells
+
+
+def test_a_sparkline_is_as_high_as_the_share_of_the_greatest_value() -> None:
+    assert sparkline([1, 2, 4, 8]) == "▂▃▅█"
+    assert sparkline([5, 5]) == "██"
+    assert sparkline([0, 8]) == "▁█"
+    assert sparkline([]) == sparkline([0, 0]) == ""
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_the_table_shows_the_last_seconds_of_the_rate_at_80_columns_and_of_latency_where_there_is_room(
+    width: int,
+) -> None:
+    target = parse_target("null:", size_bytes=1 << 30)
+    step = next(step for step in load_method("four-corners").steps if step.kind != "purge")
+    written = io.StringIO()
+    console = Console(file=written, force_terminal=True, width=width)
+    with LiveObserver(console, [target]) as observer:
+        observer.step_started(target, 1, 4, step)
+        for second in (1, 2, 4, 8):
+            observer.progressed(
+                target, Progress(float(second), 0, 1000.0 * second, 1.0, 100.0 / second, 0, "running")
+            )
+        deadline = time.monotonic() + 30
+        while "▂▃▅█" not in written.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.05)
+    assert "▂▃▅█" in written.getvalue()
+    assert ("█▅▃▂" in written.getvalue()) == (width == 160)

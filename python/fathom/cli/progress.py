@@ -1,7 +1,8 @@
 """Shows a running session on stderr: a live table on a terminal, one line per step elsewhere."""
 
+from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 from time import monotonic
 
@@ -13,12 +14,16 @@ from rich.text import Text
 
 from fathom._core import LARGE_BLOCK_BYTES
 from fathom.method.method import Step
+from fathom.output.sparkline import sparkline
 from fathom.output.terminal import Terminal
 from fathom.output.text import duration, iops_text, latency_text, mbps_text
 from fathom.runs.store import StepOutcome
 from fathom.session.remaining import Remaining, remaining_of
 from fathom.session.stepper import Progress
 from fathom.targets.target import Target
+
+SEEN = 8
+"""How many reports of progress the sparklines show."""
 
 
 @dataclass
@@ -31,6 +36,21 @@ class _Line:
     total: int = 0
     progress: Progress | None = None
     ended: str | None = None
+    rates: deque[float] = field(default_factory=lambda: deque[float](maxlen=SEEN))
+    latencies_us: deque[float] = field(default_factory=lambda: deque[float](maxlen=SEEN))
+
+    def begin(self, number: int, total: int, step: Step) -> None:
+        """Shows a step from its start on."""
+        self.step, self.number, self.total, self.progress = step, number, total, None
+        self.rates.clear()
+        self.latencies_us.clear()
+
+    def add(self, progress: Progress) -> None:
+        """Shows how far the step is. Nothing is drawn twice: a poll may find nothing new."""
+        if self.progress is None or progress.elapsed_s > self.progress.elapsed_s:
+            self.rates.append(progress.iops)
+            self.latencies_us.append(progress.mean_us or 0.0)
+        self.progress = progress
 
 
 class ProgressConsole(Terminal):
@@ -70,13 +90,12 @@ class LiveObserver:
     def step_started(self, target: Target, number: int, total: int, step: Step) -> None:
         """Shows the step that begins."""
         with self._lock:
-            line = self._lines[target.name]
-            line.step, line.number, line.total, line.progress = step, number, total, None
+            self._lines[target.name].begin(number, total, step)
 
     def progressed(self, target: Target, progress: Progress) -> None:
         """Updates the table."""
         with self._lock:
-            self._lines[target.name].progress = progress
+            self._lines[target.name].add(progress)
 
     def step_ended(self, target: Target, step: Step, outcome: StepOutcome) -> None:
         """Prints the step's line, if not on a terminal."""
@@ -105,7 +124,7 @@ class LiveObserver:
         shown = _columns_within(self._console.width)
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", expand="state" in shown)
         for name in shown:
-            header = f"target ({elapsed})" if name == "target" else "" if name == "bar" else name
+            header = f"target ({elapsed})" if name == "target" else "" if name in UNNAMED else name
             width = None if name == "state" else WIDTHS[name]
             table.add_column(
                 header, width=width, ratio=1 if width is None else None, no_wrap=True, overflow="ellipsis"
@@ -118,8 +137,19 @@ class LiveObserver:
 
 
 #: Columns and their widths; on a narrow terminal the first of `DISPENSABLE` go first.
-WIDTHS = {"target": 22, "step": 24, "bar": 8, "rate": 11, "latency": 8, "left": 14, "state": 20}
-DISPENSABLE = ("state", "bar", "latency")
+WIDTHS = {
+    "target": 18,
+    "step": 20,
+    "bar": 8,
+    "rate": 11,
+    "rates": SEEN,
+    "latency": 8,
+    "latencies": SEEN,
+    "left": 14,
+    "state": 20,
+}
+DISPENSABLE = ("state", "bar", "latencies", "latency")
+UNNAMED = ("bar", "rates", "latencies")
 
 
 def _columns_within(width: int) -> list[str]:
@@ -144,7 +174,9 @@ def _cells(line: _Line) -> dict[str, Text | str | ProgressBar]:
     return cells | {
         "bar": ProgressBar(total=1, completed=remaining.share, width=WIDTHS["bar"]),
         "rate": "" if step.kind == "purge" else _rate(step, progress),
+        "rates": "" if step.kind == "purge" else sparkline(line.rates),
         "latency": latency_text(progress.mean_us),
+        "latencies": sparkline(line.latencies_us),
         "left": _left(line.target, remaining),
         "state": Text(progress.state, style="dim"),
     }
