@@ -71,7 +71,7 @@ impl Share {
         all.map(returned_ns).max().unwrap_or_default()
     }
 
-    /// Goes on behind the I/O of that number, and returns its mark.
+    /// Goes on behind the I/O of that number.
     #[inline(always)]
     pub(super) fn pass(&mut self, row: usize) {
         self.next_hold += usize::from(self.waits(row));
