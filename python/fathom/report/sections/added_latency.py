@@ -134,10 +134,11 @@ def _real_key_figure(columns: Sequence[Measured], pairs: "Sequence[_Added]") -> 
 
 
 def _adds(system: Measured, worst: "_Added") -> str:
+    name = f"{system.column.short}," if "," in system.column.short else system.column.short
     if worst.added_us <= 0:
-        return f"{system.column.short} adds no latency to any load that its drive had alone."
+        return f"{name} adds no latency to any load that its drive had alone."
     return (
-        f"{system.column.short} adds {worst.added_us:.0f} us to {worst.label}, which takes the drive alone "
+        f"{name} adds {worst.added_us:.0f} us to {worst.label}, which takes the drive alone "
         f"{worst.direct_us:.0f} us."
     )
 
