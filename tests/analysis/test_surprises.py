@@ -144,7 +144,7 @@ def test_a_twin_s_ceilings_are_those_of_its_parameters():
     ceilings = physics_of(twin("samsung-pm9a3-7.68tb", "PM9A3"))
     assert ceilings.link_mbps == pytest.approx(7877, abs=1)
     assert ceilings.link == "its PCIe 4.0 x4"
-    assert ceilings.program_mbps == pytest.approx(125 * 2 * 16384 * 3 / 3000)
+    assert ceilings.program_mbps == pytest.approx(49 * 2 * 16384 * 3 / 1200)
     assert ceilings.senses_per_s == pytest.approx(128 / 45e-6)
 
 
