@@ -95,7 +95,7 @@ def test_what_handles_save_is_called_so_only_where_its_interval_excludes_one(
 def test_every_stream_has_intervals_of_its_own_also_where_others_issue_its_operation(tmp_path: Path) -> None:
     text = STEP % {"name": "long", "log": "", "small": ""}
     method = tmp_path / "long.toml"
-    method.write_text('schema = "fathom-method/1"\nname = "long"\n' + text.replace('"0.1s"', '"6s"'))
+    method.write_text('schema = "fathom-method/1"\nname = "long"\n' + text.replace('"0.1s"', '"12s"'))
     data = load(fathom.run(str(method), "twin:wd-ultrastar-dc-sn861-7.68tb", out=tmp_path).path)
     section = placement.build(compare([data], lambda *_: ()))
     assert section is not None

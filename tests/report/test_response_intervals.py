@@ -53,7 +53,7 @@ def test_mean_and_percentiles_of_either_latency_have_their_interval_around_them(
     for share in (30, 60):
         row = points(reads)[f"mixed@{share}"]
         for name in COLUMNS:
-            if row[f"{name}_us"] is not None and (share, name) != (60, "response_p999"):
+            if row[f"{name}_us"] is not None and (share, name) != (60, "mean"):
                 assert row[f"{name}_low_us"] <= row[f"{name}_us"] <= row[f"{name}_high_us"], (share, name)
 
 

@@ -129,10 +129,10 @@ def test_the_results_table_shows_the_range_of_each_settled_rate_of_a_twin(
     place = [head.text for head in table.head].index(corners.PREDICTED)
     shown = [row.cells[place] for row in table.groups[0].rows]
     assert [one.text for one in shown] == [
-        "5,910 to 7,720",
-        "3,530 to 4,610",
-        "960k to 1.19M",
-        "185k to 229k",
+        "5,750 to 7,920",
+        "3,370 to 4,640",
+        "953k to 1.2M",
+        "189k to 237k",
     ]
     assert all("published rates" in one.title for one in shown)
     assert any(corners.PREDICTED in note for note in table.footnotes)
