@@ -18,7 +18,7 @@ from fathom.catalog.sheet import DATA_SHEET as BENCH
 from fathom.validation.cases import Case, stated_case
 
 RATED_MARGIN = 0.05
-"""Share by which a maximum on another machine than the maker's may stay below its rating."""
+"""Share by which a maximum on another machine than the maker's may stay below its rating; an assumption."""
 PRECISION = 0.01
 """Half the 95 % interval of a trial's rate, over it."""
 

@@ -114,44 +114,45 @@ struct FromDram {
 impl Ssd {
     /// A read of a drive that reads ahead.
     pub(super) fn read_with_ahead(&mut self, slot: u32, first: u32, count: u32) {
-        let Some(ahead) = &mut self.read_ahead else {
+        let Some(mut ahead) = self.read_ahead.take() else {
             return;
         };
         let goes_on = ahead.follow(first, first + count);
-        let dram = self.take_from_parts(slot, first, first + count);
+        let dram = self.take_from_parts(&mut ahead, slot, first, first + count);
         self.answer_from_dram(slot, dram.pages, dram.unmapped);
-        if goes_on {
-            self.read_on();
+        if goes_on && self.queue.taken() <= ahead.commands_max {
+            self.read_on(&mut ahead);
         }
-        if let Some(ahead) = &mut self.read_ahead {
-            ahead.give_up_behind();
-        }
+        ahead.give_up_behind();
+        self.read_ahead = Some(ahead);
     }
 
     /// Takes what was read ahead, and asks the dies for the rest.
-    fn take_from_parts(&mut self, slot: u32, first: u32, end: u32) -> FromDram {
+    fn take_from_parts(
+        &mut self,
+        ahead: &mut ReadAhead,
+        slot: u32,
+        first: u32,
+        end: u32,
+    ) -> FromDram {
         let mut dram = FromDram::default();
         let mut at = first;
         while at < end {
-            let next = self.part_from(at, end);
+            let next = self.part_from(ahead, at, end);
             let until = next.map_or(end, |(_, start, _)| start);
             if at < until {
                 let (pages, unmapped) = self.sense(slot, at, until - at);
                 dram.pages += pages;
                 dram.unmapped |= unmapped;
             }
-            at = until;
-            let Some((number, _, stop)) = next else {
-                break;
-            };
-            let Some(ahead) = &mut self.read_ahead else {
+            let Some((number, start, stop)) = next else {
                 break;
             };
             let part = &mut ahead.parts[number];
             if part.has_come {
-                dram.pages += stop - at;
+                dram.pages += stop - start;
             } else {
-                part.waiting.push((slot, stop - at));
+                part.waiting.push((slot, stop - start));
                 self.requests[slot].parts += 1;
             }
             at = stop;
@@ -161,10 +162,8 @@ impl Ssd {
 
     /// Returns the next part of the stream in front that holds pages of `from..end` as they are now. Gives its number,
     /// and where these pages begin and end.
-    fn part_from(&self, from: u32, end: u32) -> Option<(u32, u32, u32)> {
-        let ahead = self.read_ahead.as_ref()?;
-        let stream = ahead.streams.front()?;
-        stream.parts.iter().find_map(|&number| {
+    fn part_from(&self, ahead: &ReadAhead, from: u32, end: u32) -> Option<(u32, u32, u32)> {
+        ahead.streams.front()?.parts.iter().find_map(|&number| {
             let part = &ahead.parts[number];
             let start = from.max(part.first);
             let stop = end.min(part.first + part.count);
@@ -175,61 +174,34 @@ impl Ssd {
     }
 
     /// Reads ahead of the stream in front.
-    fn read_on(&mut self) {
-        let Some(ahead) = &self.read_ahead else {
-            return;
-        };
-        if self.queue.taken() > ahead.commands_max {
-            return;
-        }
-        let Some(stream) = ahead.streams.front() else {
+    fn read_on(&mut self, ahead: &mut ReadAhead) {
+        let Some(stream) = ahead.streams.front_mut() else {
             return;
         };
         let end = (stream.next + ahead.pages).min(self.geometry.logical_pages);
-        let mut at = stream.ahead;
-        while at < end {
-            let page = self.translation.ftl.lookup(at);
-            if page == NONE || self.buffer.holds.get(self.geometry.place(page).unit) {
-                at += 1;
+        while stream.ahead < end {
+            let first = stream.ahead;
+            let page = self.translation.ftl.lookup(first);
+            let place = (page != NONE).then(|| self.geometry.place(page));
+            let Some(place) = place.filter(|place| !self.buffer.holds.get(place.unit)) else {
+                stream.ahead += 1;
                 continue;
-            }
-            let place = self.geometry.place(page);
-            let room = (end - at).min(self.translation.left_in_read(page));
-            let mut run = 1;
-            while run < room && self.translation.ftl.lookup(at + run) == page + run {
-                run += 1;
-            }
-            let Some(ahead) = &mut self.read_ahead else {
-                return;
             };
+            let count = self.run_from(first, end, page);
             let number = ahead.parts.add(Part {
-                first: at,
-                count: run,
+                first,
+                count,
                 page,
                 has_come: false,
                 given_up: false,
                 waiting: Vec::new(),
             });
-            if let Some(stream) = ahead.streams.front_mut() {
-                stream.parts.push_back(number);
-            }
+            stream.parts.push_back(number);
+            stream.ahead += count;
             // It is no part of an I/O, so none waits for it here.
-            self.flash.read(
-                self.now_ns,
-                &mut self.calendar,
-                AHEAD | number,
-                place,
-                run,
-                0,
-            );
-            at += run;
-        }
-        if let Some(stream) = self
-            .read_ahead
-            .as_mut()
-            .and_then(|ahead| ahead.streams.front_mut())
-        {
-            stream.ahead = stream.ahead.max(end);
+            let (now_ns, request) = (self.now_ns, AHEAD | number);
+            self.flash
+                .read(now_ns, &mut self.calendar, request, place, count, 0);
         }
     }
 

@@ -38,11 +38,7 @@ impl Ssd {
                 logical += 1;
                 continue;
             }
-            let room = (end - logical).min(self.translation.left_in_read(page));
-            let mut run = 1;
-            while run < room && self.translation.ftl.lookup(logical + run) == page + run {
-                run += 1;
-            }
+            let run = self.run_from(logical, end, page);
             self.requests[slot].parts += 1;
             let share = Waits::share(run, count);
             self.flash
@@ -50,6 +46,18 @@ impl Ssd {
             logical += run;
         }
         (dram_pages, unmapped)
+    }
+
+    /// Returns how many pages from `logical` to before `end` one read of a die brings: those that lie one behind the
+    /// other from `page` on.
+    #[inline]
+    pub(super) fn run_from(&self, logical: u32, end: u32, page: u32) -> u32 {
+        let room = (end - logical).min(self.translation.left_in_read(page));
+        let mut run = 1;
+        while run < room && self.translation.ftl.lookup(logical + run) == page + run {
+            run += 1;
+        }
+        run
     }
 
     /// The part of a read that no die is asked for.
