@@ -58,6 +58,36 @@ def commands(page: Path) -> list[Command]:
     return found
 
 
+@dataclass(frozen=True)
+class Output:
+    """What a page shows as the output of a program: under a prompt, or as a block of its own."""
+
+    page: Path
+    line: int
+    command: str
+    """The prompt's command; empty for a block of its own."""
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+
+def outputs(page: Path) -> list[Output]:
+    """Returns the outputs that the page shows, in order."""
+    text = page.read_text()
+    found = []
+    for fence in FENCE.finditer(text):
+        line = text.count("\n", 0, fence.start("body")) + 1
+        if fence["kind"] == "text":
+            found.append(Output(page, line, "", fence["body"]))
+        elif fence["kind"] in SHELL and "$ " in fence["body"]:
+            body = fence["body"].replace("\\\n", "  ")
+            for prompted in re.finditer(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", body, flags=re.MULTILINE):
+                if prompted[2].strip():
+                    found.append(Output(page, line, prompted[1], prompted[2]))
+    return found
+
+
 def block(page: str, kind: str) -> str:
     """Returns the page's first block of a kind, such as `toml`."""
     text = (ROOT / page).read_text()
