@@ -151,6 +151,10 @@ class Job:
     align_bytes: int | None
     compressible: float
     dedup: float
+    write_pattern: str | None
+    """Bytes that every block written repeats, such as `0xdeadbeef`; None: random ones."""
+    priority: tuple[Literal["realtime", "best-effort", "idle"], int] | None
+    """Class and level of the kernel's I/O priority; None: as the process has it."""
     verifies: bool
     placement: list[int]
     direct: bool

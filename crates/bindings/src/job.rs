@@ -226,6 +226,17 @@ impl Job {
     }
 
     #[getter]
+    fn write_pattern(&self) -> Option<String> {
+        self.job.content.pattern.map(String::from)
+    }
+
+    #[getter]
+    fn priority(&self) -> Option<(&'static str, u8)> {
+        let priority = self.job.priority?;
+        Some((priority.class.name(), priority.level))
+    }
+
+    #[getter]
     fn verifies(&self) -> bool {
         self.job.content.verify.is_some()
     }

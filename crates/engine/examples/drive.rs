@@ -145,6 +145,7 @@ fn job(settings: &HashMap<&str, &str>) -> Result<Job, Box<dyn Error>> {
         content: Content::default(),
         placement: Vec::new(),
         direct: number(settings, "direct", 1.0)? != 0.0,
+        priority: None,
         sync: workload::Sync::None,
         sqpoll: false,
         huge_pages: false,

@@ -4,7 +4,7 @@
 //! never becomes data written. Write buffers are filled once with random bytes of the asked-for compressibility. Per
 //! I/O only a number is stamped into each 4 KiB, at the cost of one store. So no two blocks ever written are equal, and
 //! a drive that deduplicates gains nothing. Where a job asks for duplicates, that share of the 4 KiB units is copied
-//! from a small pool instead.
+//! from a small pool instead. Where it asks for a pattern, blocks hold that alone, and all are equal.
 
 use std::{fs, io, ops::Range, ptr, ptr::NonNull, slice};
 
@@ -12,7 +12,7 @@ use rand_xoshiro::{
     Xoshiro256PlusPlus,
     rand_core::{RngCore, SeedableRng},
 };
-use workload::{Content, Job, Op};
+use workload::{BytePattern, Content, Job, Op};
 
 use crate::{EngineError, watermark};
 
@@ -54,6 +54,8 @@ pub(crate) struct Buffers {
     write_at_bytes: usize,
     pub(crate) pages: Pages,
     stamp: u64,
+    /// Bytes that blocks repeat instead, as they lie there from the start.
+    pattern: Option<BytePattern>,
     duplicates: Option<Duplicates>,
 }
 
@@ -120,12 +122,16 @@ impl Buffers {
             write_at_bytes,
             pages,
             stamp: seed << STAMP_SHIFT,
+            pattern: job.content.pattern,
             duplicates: Duplicates::new(&job.content),
         };
         for slot in 0..slots as usize {
             let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ (slot as u64) << 32);
             let data = buffers.data_to_write(slot, write_bytes as u32);
-            fill(data, job.content.compressible, &mut random);
+            match job.content.pattern {
+                Some(pattern) => repeat(data, pattern.bytes()),
+                None => fill(data, job.content.compressible, &mut random),
+            }
         }
         Ok(buffers)
     }
@@ -180,6 +186,9 @@ impl Buffers {
     pub(crate) fn write_from(&mut self, slot: usize, size_bytes: u32) -> *const u8 {
         // SAFETY: as in `read_at`; the write part of a slot follows its read part.
         let data = unsafe { self.read_at(slot).add(self.write_at_bytes) };
+        if self.pattern.is_some() {
+            return data;
+        }
         for at in (0..size_bytes as usize).step_by(PAGE_BYTES) {
             self.stamp = self.stamp.wrapping_add(1);
             if let Some(unit) = self
@@ -212,6 +221,13 @@ impl Buffers {
             let data = self.read_at(slot).add(self.write_at_bytes);
             slice::from_raw_parts_mut(data, size_bytes as usize)
         }
+    }
+}
+
+/// The bytes again and again, from the start of the buffer.
+fn repeat(data: &mut [u8], bytes: &[u8]) {
+    for (byte, next) in data.iter_mut().zip(bytes.iter().cycle()) {
+        *byte = *next;
     }
 }
 

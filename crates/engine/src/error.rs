@@ -38,6 +38,18 @@ pub enum EngineError {
         /// What to do, with its separator, or empty.
         hint: &'static str,
     },
+    /// The kernel gives no such I/O priority.
+    #[error(
+        "{path}: the I/O priority {class} is not given: {source}: run as root, or take best-effort or idle"
+    )]
+    Priority {
+        /// The target.
+        path: PathBuf,
+        /// The class asked for.
+        class: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// The file system cannot bypass the page cache.
     #[error(
         "{path}: this file system has no direct I/O (O_DIRECT): put the file on another one (ext4, xfs, btrfs), or set direct = false to measure through the page cache"
@@ -204,6 +216,7 @@ impl EngineError {
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::Open { path, .. }
+            | Self::Priority { path, .. }
             | Self::NoDirect { path }
             | Self::Replaced { path }
             | Self::WrongKind { path, .. }

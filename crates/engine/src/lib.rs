@@ -23,6 +23,7 @@ mod nvme;
 mod opened;
 mod options;
 mod page_cache;
+mod priority;
 mod protocol;
 mod queue_attributes;
 mod queue_pair;

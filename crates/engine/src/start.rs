@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use workload::{Job, Limits, RequestStream};
+use workload::{Job, Limits, Priority, RequestStream};
 
 use crate::{
     Backend, EngineError, Options, Run, SetupReport, TargetKind, TargetSetup, TargetSpec,
@@ -21,7 +21,7 @@ use crate::{
     clock::Clock,
     driver::ThreadSpec,
     load_thread::{Message, Shared, ThreadContext},
-    null, ring,
+    null, priority, ring,
     run::{LoadThread, Timeouts, Timing},
     target::Target,
     threads::{self, Source, Worker},
@@ -227,7 +227,8 @@ impl<'o> Starter<'o> {
                 TargetKind::FileSet if names => calls::run,
                 _ => uring::run,
             };
-            self.spawn(target, &of, move || body(spec))?;
+            let priority = spec.job.priority;
+            self.spawn(target, &of, priority, move || body(spec))?;
         }
         Ok(())
     }
@@ -257,7 +258,8 @@ impl<'o> Starter<'o> {
                     context: self.context(index, member, part.stream.clone()),
                 };
                 let of = worker.context.clone();
-                self.spawn(target, &of, move || threads::run(worker))?;
+                let priority = part.job.priority;
+                self.spawn(target, &of, priority, move || threads::run(worker))?;
             }
         }
         Ok(())
@@ -295,8 +297,21 @@ impl<'o> Starter<'o> {
         &mut self,
         opened: &Target,
         context: &ThreadContext,
+        priority: Option<Priority>,
         body: impl FnOnce() + Send + 'static,
     ) -> Result<(), EngineError> {
+        if let Some(asked) = priority {
+            priority::check(asked).map_err(|source| EngineError::Priority {
+                path: opened.spec.path.clone(),
+                class: asked.class.name(),
+                source,
+            })?;
+        }
+        let body = move || {
+            // What was checked above is given: a thread has the rights of the one that started it.
+            let _given = priority.map(priority::take);
+            body();
+        };
         let handle = thread::Builder::new()
             .name(format!("io-{}.{}", context.target, context.member))
             .spawn(body)
@@ -463,7 +478,7 @@ mod tests {
             for member in 0..job.load.iodepth() as usize {
                 assert!(stamps.insert(starter.content_seed() << STAMP_SHIFT));
                 let context = starter.context(index, member, None);
-                starter.spawn(&target, &context, || ()).unwrap();
+                starter.spawn(&target, &context, None, || ()).unwrap();
             }
         }
     }

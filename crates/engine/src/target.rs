@@ -230,6 +230,13 @@ impl Target {
                 reason: "passthrough has no flags of an open file: use the block device, /dev/nvmeXnY",
             });
         }
+        if job.has_priority() {
+            return Err(EngineError::Unsupported {
+                path: spec.path.clone(),
+                op: "I/O with a priority",
+                reason: "passthrough goes by no I/O scheduler: use the block device, /dev/nvmeXnY",
+            });
+        }
         let (file, _) = open_held(spec, writes, Opened::default())?;
         let namespace = Namespace::identify(&file, &spec.path)?;
         self.geometry = geometry(spec, namespace.block_bytes);

@@ -134,6 +134,9 @@ impl<'a, D: Device> Driver<'a, D> {
         if !job.sync.is_none() && job.ops().any(workload::Op::writes) {
             return Err(TwinError::Sync);
         }
+        if job.has_priority() {
+            return Err(TwinError::Priority);
+        }
         let geometry = Geometry {
             capacity_bytes: device.capacity_bytes(),
             block_bytes: device.block_bytes(),

@@ -13,7 +13,7 @@ pub use self::{
     mix::{Block, BlockShare, Mix},
     pattern::{HotBand, Offsets, Pattern},
 };
-use crate::{FileSet, Position, Stream, Sync};
+use crate::{FileSet, Position, Priority, Stream, Sync};
 
 /// One step's I/O. Written in TOML or JSON; see `docs/reference/job.md`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,6 +41,9 @@ pub struct Job {
     pub content: Content,
     /// Placement handles (FDP) used by writes: thread `i` uses entry `i % len`. Empty: no directive.
     pub placement: Vec<u16>,
+    /// What the kernel's I/O scheduler serves first. Real targets only; `None`: as the process has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
     /// Bypass the page cache (`O_DIRECT`).
     pub direct: bool,
     /// What each write waits for. Real targets only.

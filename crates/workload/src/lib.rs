@@ -5,6 +5,7 @@
 //! draw their requests from [`RequestStream`], so both see the same I/O. The stream is a pure function of (job,
 //! geometry, seed, thread).
 
+mod byte_pattern;
 mod changed;
 mod error;
 mod files;
@@ -13,6 +14,7 @@ mod job;
 mod method;
 mod parse;
 mod position;
+mod priority;
 mod region;
 mod request;
 mod split;
@@ -22,6 +24,7 @@ mod sync;
 mod units;
 mod zones;
 
+pub use byte_pattern::BytePattern;
 pub use error::ParseError;
 pub use files::{FileSet, FileShare, FileThreads, Select, Visit};
 pub use geometry::Geometry;
@@ -34,6 +37,7 @@ pub use method::{
     Step, StepKind,
 };
 pub use position::{OperationPositions, Position, ThreadPositions};
+pub use priority::{Priority, PriorityClass};
 pub use region::{Limits, Span};
 pub use request::{Op, Request};
 pub use split::{Split, SplitError};

@@ -53,6 +53,7 @@ impl Job {
             placement: jobs()
                 .flat_map(|job| job.placement.iter().copied())
                 .collect(),
+            priority: None,
             direct,
             sync: Sync::None,
             sqpoll: false,

@@ -343,6 +343,8 @@ class FioOptions:
         if job.compressible:
             percent = whole_percent(job.compressible, "compressible data")
             options += [f"buffer_compress_percentage={percent}", "buffer_compress_chunk=4k"]
+        if job.write_pattern:
+            options.append(f"buffer_pattern={job.write_pattern}")
         if dedup := job.dedup:
             options.append(f"dedupe_percentage={whole_percent(dedup, 'copies')}")
         return options
@@ -351,6 +353,10 @@ class FioOptions:
         options = [] if self._whole.direct else ["direct=0"]
         if sync := self._whole.sync:
             options.append(f"sync={'dsync' if sync == 'data' else 'sync'}")
+        if self._job.priority:
+            kind, level = self._job.priority
+            options.append(f"prioclass={('realtime', 'best-effort', 'idle').index(kind) + 1}")
+            options += [f"prio={level}"] if level else []
         if self._whole.sqpoll:
             options.append("sqthread_poll=1")
         if self._whole.huge_pages:

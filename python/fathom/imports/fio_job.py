@@ -1,12 +1,14 @@
 """One job of fio in a method's words. Meanings and defaults are those of fio's HOWTO and source, version 3.33."""
 
 import math
+from collections.abc import Mapping
 
 from fathom.imports.draft import Draft
 from fathom.imports.fio_blocks import Blocks
 from fathom.imports.fio_file import FioJob
 from fathom.imports.fio_files import DO_NOTHING
 from fathom.imports.fio_given import GivenOptions
+from fathom.imports.fio_pattern import repeated_bytes
 from fathom.imports.fio_place import Place
 from fathom.imports.fio_sets import FileSet
 from fathom.method.toml_text import Value, duration_text, size_text
@@ -27,8 +29,15 @@ _SOURCES: dict[str, tuple[str, ...]] = {
     "region": ("offset_increment", "offset", "size", "filesize"),
     "files": ("file_service_type", "openfiles", "filesize", "nrfiles"),
     "align": ("ba", "rw"),
-    "content": ("verify", "buffer_compress_percentage", "dedupe_percentage", "zero_buffers"),
+    "content": (
+        "verify",
+        "buffer_compress_percentage",
+        "dedupe_percentage",
+        "zero_buffers",
+        "buffer_pattern",
+    ),
     "placement": ("fdp_pli",),
+    "priority": ("prioclass", "prio"),
     "load": ("rate_iops", "rate", "thinktime", "numjobs", "iodepth"),
     "until": ("number_ios", "io_size", "runtime", "loops", "size"),
     "streams": ("offset_increment", "numjobs"),
@@ -68,6 +77,7 @@ class Conversion:
             **self._flushes(),
             **self._content(),
             **self._placement(),
+            **self._priority(),
         }
         self._load = self._load_of()
         self.buffered = self._is_buffered()
@@ -228,6 +238,8 @@ class Conversion:
             content["compressible"] = f"{share:g}%"
         if share := given.number("dedupe_percentage", 0):
             content["dedup"] = f"{share:g}%"
+        if given.has("buffer_pattern"):
+            content |= self._repeated(content)
         if self._is_verified:
             if set(self._weights) != {"write"}:
                 raise given.error(
@@ -241,6 +253,40 @@ class Conversion:
                 "verify", f"{kind}: blocks carry place, generation, seed and a checksum of Fathom's own"
             )
         return {"content": content} if content else {}
+
+    def _repeated(self, beside: Mapping[str, Value]) -> dict[str, Value]:
+        """Returns the bytes that every block repeats. Raises UsageError for what fio makes of other options beside."""
+        given = self._given
+        if beside or self._is_verified:
+            raise given.error(
+                "buffer_pattern",
+                "fills a part of a block, or is replaced by verify",
+                "leave one of the two out",
+            )
+        if "write" not in self._weights:
+            given.idle("buffer_pattern", "has no effect without writes")
+            return {}
+        return {"pattern": repeated_bytes(given.text("buffer_pattern", ""), given)}
+
+    def _priority(self) -> dict[str, Value]:
+        """Returns the priority of fio's thread. Either option alone sets both: best effort, level 0."""
+        given = self._given
+        if not (given.has("prio") or given.has("prioclass")):
+            return {}
+        number, level = given.whole("prioclass", 0), given.whole("prio", 0)
+        if number > 3 or level > 7:
+            raise given.error(
+                "prioclass" if number > 3 else "prio",
+                "has no such value",
+                "write a class from 0 to 3, a level from 0 to 7",
+            )
+        kind = ("best-effort", "realtime", "best-effort", "idle")[number]
+        if self._engine == "io_uring_cmd" or self._engine in DO_NOTHING:
+            given.idle("prio" if given.has("prio") else "prioclass", "goes by no I/O scheduler")
+            return {}
+        if kind == "idle":
+            return {"priority": kind}
+        return {"priority": {"class": kind, "level": level}}
 
     @property
     def _is_verified(self) -> bool:

@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use engine::Options;
-use workload::{Extent, Geometry, Load, Mix, Op, Pattern, RequestStream, ThreadPositions, Until};
+use workload::{
+    BytePattern, Extent, Geometry, Load, Mix, Op, Pattern, RequestStream, ThreadPositions, Until,
+};
 
 use crate::support::*;
 
@@ -110,6 +112,24 @@ fn compressible_content_holds_the_asked_for_share_of_zeroes() {
                 "{zeroes} for {compressible}"
             );
         }
+    }
+}
+
+#[test]
+fn a_pattern_is_repeated_from_the_start_of_every_block_and_nothing_else_is_written() {
+    let mut job = job(Op::Write);
+    job.mix = Mix {
+        ops: vec![block(Op::Write, 4096, 1.0)],
+    };
+    job.pattern = Pattern::Sequential;
+    job.until = fill_once();
+    job.content.pattern = Some(BytePattern::parse("0x0a0b0c").unwrap());
+    let file = Scratch::filled(MIB, 1);
+    run(&job, &file.spec(MIB), &Options::default());
+    for unit in file.read().chunks(4096) {
+        assert_eq!(unit[..4], [0x0a, 0x0b, 0x0c, 0x0a]);
+        let expected = [0x0a, 0x0b, 0x0c].iter().cycle();
+        assert!(unit.iter().zip(expected).all(|(found, byte)| found == byte));
     }
 }
 

@@ -153,6 +153,7 @@ pub fn job(op: Op) -> Job {
         content: Content::default(),
         placement: Vec::new(),
         direct: false,
+        priority: None,
         sync: workload::Sync::None,
         sqpoll: false,
         huge_pages: false,

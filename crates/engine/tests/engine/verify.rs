@@ -20,6 +20,7 @@ fn pass(op: Op, generation: u32, seed: u64) -> Job {
     job.content = Content {
         compressible: 0.5,
         dedup: 0.0,
+        pattern: None,
         verify: Some(Verify { generation, seed }),
     };
     job

@@ -18,6 +18,9 @@ pub enum TwinError {
         "sync makes each write wait until it is safe, and twins do not know how long their drives take for that: leave it out, or put flushes behind writes by flush_every = 1"
     )]
     Sync,
+    /// No twin has the kernel's I/O scheduler.
+    #[error("priority is for the kernel's I/O scheduler, which twins do not have: leave it out")]
+    Priority,
     /// Nothing keeps write pointers here.
     #[error(
         "the pattern zones needs a host-managed zoned device, which this twin is not: use sequential or uniform"

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::BytePattern;
+
 /// What writes carry. Data is prepared before the run; see `docs/explanation/engine.md`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -11,6 +13,9 @@ pub struct Content {
     /// Share of the 4 KiB units written that are copies of others, 0..=1. 0: no two are equal.
     #[serde(default)]
     pub dedup: f64,
+    /// Bytes that every block repeats from its start. `None`: random ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<BytePattern>,
     /// Writes describe themselves and reads are checked. `None`: neither.
     #[serde(default)]
     pub verify: Option<Verify>,

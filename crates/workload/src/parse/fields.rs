@@ -15,7 +15,7 @@ pub(super) struct Fields<'a> {
 }
 
 /// Words that users of other tools try, and the key of the job that does it here.
-const FOREIGN: [(&str, &str); 87] = [
+const FOREIGN: [(&str, &str); 90] = [
     ("rw", "mix"),
     ("readwrite", "mix"),
     ("rwmixread", "mix"),
@@ -62,6 +62,9 @@ const FOREIGN: [(&str, &str); 87] = [
     ("openflags", "direct"),
     ("o_sync", "sync"),
     ("o_dsync", "sync"),
+    ("prio", "priority.level"),
+    ("prioclass", "priority.class"),
+    ("buffer_pattern", "content.pattern"),
     ("sqthread_poll", "sqpoll"),
     ("iomem", "huge_pages"),
     ("cuda_io", "gpu"),

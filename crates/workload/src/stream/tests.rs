@@ -45,6 +45,7 @@ fn job(pattern: Pattern, ops: Vec<Block>, threads: u32) -> Job {
         content: Content::default(),
         placement: Vec::new(),
         direct: true,
+        priority: None,
         sync: crate::Sync::None,
         sqpoll: false,
         huge_pages: false,

@@ -47,6 +47,11 @@ def compressible(view: RunView) -> Iterable[Note]:
     }
     for name, job in view.jobs.items():
         shares = {"compressible": job.compressible, "dedup": job.dedup}
+        if job.write_pattern and job.writes:
+            text = f"all blocks written repeat {job.write_pattern}: a device that compresses writes next to nothing"
+            yield Note(
+                "compressible-data", "info", None, name, text, "compare only with runs of the same data"
+            )
         for key, (rule, effect) in kinds.items():
             share = shares[key]
             if share and job.writes:

@@ -4,7 +4,7 @@ use super::files::{files, one_layout};
 use super::load::{load, pace};
 use super::pattern::{pattern, places, position, replay};
 use super::rules::{ALIGN_BYTES_MAX, Checked, ensure, name, percent, weight};
-use crate::{Block, Extent, Job, Op, Pattern, Stream, Until, Verify};
+use crate::{Block, Extent, Job, Op, Pattern, Priority, PriorityClass, Stream, Until, Verify};
 
 const BLOCK_BYTES_MAX: u32 = 1 << 30;
 const SIZES_MAX: usize = 64;
@@ -49,7 +49,9 @@ pub fn job(job: &Job) -> Checked {
         "content.dedup",
         || "verify makes every sector differ from every other: leave out dedup".to_owned(),
     )?;
+    repeats(job)?;
     verify(job)?;
+    priority(job)?;
     journal(job)?;
     load(&job.load)?;
     pace(job)?;
@@ -57,6 +59,37 @@ pub fn job(job: &Job) -> Checked {
         "stuck is 0, expected the longest time that an I/O may take".to_owned()
     })?;
     until(job)
+}
+
+/// A pattern is all that a block holds.
+fn repeats(job: &Job) -> Checked {
+    let content = &job.content;
+    let alone = content.compressible == 0.0 && content.dedup == 0.0 && content.verify.is_none();
+    ensure(
+        content.pattern.is_none() || alone,
+        "content.pattern",
+        || {
+            "a pattern is all that a block holds: leave out compressible, dedup and verify"
+                .to_owned()
+        },
+    )
+}
+
+fn priority(job: &Job) -> Checked {
+    let Some(Priority { class, level }) = job.priority else {
+        return Ok(());
+    };
+    ensure(level <= Priority::LEVEL_MAX, "priority.level", || {
+        format!(
+            "level is {level}, expected 0, which goes first, to {}",
+            Priority::LEVEL_MAX
+        )
+    })?;
+    ensure(
+        level == 0 || class != PriorityClass::Idle,
+        "priority.level",
+        || "the class idle has no levels: leave it out".to_owned(),
+    )
 }
 
 /// A flush is for the writes before it, and has one rule.

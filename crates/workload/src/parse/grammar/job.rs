@@ -10,11 +10,11 @@ use crate::parse::refusal::Result;
 use crate::parse::tree::{Node, Value};
 use crate::units::{parse_duration_ns, parse_multiple, parse_percent, parse_size_bytes};
 use crate::{
-    Content, Errors, Extent, Job, Mix, Op, Pattern, Position, Region, Request, Stream, Sync, Until,
-    Verify,
+    BytePattern, Content, Errors, Extent, Job, Mix, Op, Pattern, Position, Priority, PriorityClass,
+    Region, Request, Stream, Sync, Until, Verify,
 };
 
-const JOB_KEYS: [&str; 20] = [
+const JOB_KEYS: [&str; 21] = [
     "mix",
     "block",
     "flush_every",
@@ -25,6 +25,7 @@ const JOB_KEYS: [&str; 20] = [
     "align",
     "content",
     "placement",
+    "priority",
     "direct",
     "sync",
     "sqpoll",
@@ -37,7 +38,7 @@ const JOB_KEYS: [&str; 20] = [
     "streams",
 ];
 /// Keys of one of several workloads; the job says when all end, a stream when it ends sooner.
-const STREAM_KEYS: [&str; 14] = [
+const STREAM_KEYS: [&str; 15] = [
     "name",
     "mix",
     "block",
@@ -49,6 +50,7 @@ const STREAM_KEYS: [&str; 14] = [
     "align",
     "content",
     "placement",
+    "priority",
     "load",
     "until",
     "targets",
@@ -161,6 +163,7 @@ fn workload(fields: &Fields<'_>, shared: &Shared) -> Result<Job> {
             .get("content")
             .map_or(Ok(Content::default()), content)?,
         placement: fields.get("placement").map_or(Ok(Vec::new()), placement)?,
+        priority: fields.get("priority").map(priority).transpose()?,
         direct: shared.direct,
         sync: shared.sync,
         sqpoll: shared.sqpoll,
@@ -213,11 +216,16 @@ fn length(text: &str) -> std::result::Result<Extent, String> {
 }
 
 fn content(node: &Node) -> Result<Content> {
-    let fields = Fields::new(node, "content", &["compressible", "dedup", "verify"])?;
+    let fields = Fields::new(
+        node,
+        "content",
+        &["compressible", "dedup", "pattern", "verify"],
+    )?;
     let share = |key| Ok(fields.parsed(key, parse_percent)?.unwrap_or(0.0));
     Ok(Content {
         compressible: share("compressible")?,
         dedup: share("dedup")?,
+        pattern: fields.parsed("pattern", BytePattern::parse)?,
         verify: fields.get("verify").map(verify).transpose()?,
     })
 }
@@ -235,6 +243,22 @@ fn verify(node: &Node) -> Result<Verify> {
     Ok(Verify {
         generation: fields.integer_or("generation", 1)?,
         seed: fields.integer_or("seed", 0)?,
+    })
+}
+
+/// A class, or a table that names the level too.
+fn priority(node: &Node) -> Result<Priority> {
+    let class = |node: &Node| node.word("priority", &PriorityClass::WORDS, &[]);
+    if !matches!(node.value, Value::Table(_)) {
+        return Ok(Priority {
+            class: class(node)?,
+            level: 0,
+        });
+    }
+    let fields = Fields::new(node, "priority", &["class", "level"])?;
+    Ok(Priority {
+        class: class(fields.need("class")?)?,
+        level: fields.integer_or("level", 0)?,
     })
 }
 

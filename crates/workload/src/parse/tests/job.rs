@@ -29,6 +29,7 @@ fn a_short_job_gets_the_documented_defaults() {
         placement: vec![],
         direct: true,
         sync: crate::Sync::None,
+        priority: None,
         sqpoll: false,
         huge_pages: false,
         gpu: false,
@@ -66,11 +67,13 @@ content = { compressible = "50%" }
 placement = [1, 2]
 direct = false
 sync = "all"
+priority = { class = "best-effort", level = 3 }
 sqpoll = true
 load = { rate = "400k/s", arrival = "uniform", threads = 4, iodepth = 256 }
 until = { time = "1h30min", bytes = "10GiB", count = 1000000 }
 "#);
     assert_eq!(job.sync, crate::Sync::All);
+    assert_eq!(job.priority.map(crate::Priority::value), Some(2 << 13 | 3));
     let ops: Vec<Op> = job.mix.ops.iter().map(|block| block.op).collect();
     assert_eq!(ops, [Op::Read, Op::Write, Op::Flush]);
     assert_eq!(job.mix.ops[0].sizes[1].size_bytes, 32 << 10);

@@ -78,6 +78,7 @@ fn any_job() -> impl Strategy<Value = Job> {
             content: Content {
                 compressible: 0.25,
                 dedup: 0.0,
+                pattern: None,
                 verify: Some(Verify {
                     generation: 2,
                     seed: 9,
@@ -87,6 +88,10 @@ fn any_job() -> impl Strategy<Value = Job> {
             direct: true,
             sqpoll: true,
             sync: crate::Sync::Data,
+            priority: Some(crate::Priority {
+                class: crate::PriorityClass::BestEffort,
+                level: 5,
+            }),
             huge_pages: true,
             gpu: true,
             streams: Vec::new(),

@@ -292,6 +292,30 @@ fn every_refusal_names_what_was_found_and_what_was_expected() {
         ),
         (
             "until",
+            "content = { pattern = \"0xabc\" }\nuntil",
+            5,
+            "expected 0x and 1 to 64 bytes",
+        ),
+        (
+            "until",
+            "content = { pattern = \"0xab\", dedup = \"10%\" }\nuntil",
+            5,
+            "a pattern is all that a block holds",
+        ),
+        (
+            "until",
+            "priority = { class = \"best-effort\", level = 8 }\nuntil",
+            5,
+            "level is 8, expected 0, which goes first, to 7",
+        ),
+        (
+            "until",
+            "priority = { class = \"idle\", level = 1 }\nuntil",
+            5,
+            "the class idle has no levels",
+        ),
+        (
+            "until",
             "align = 0\nuntil",
             5,
             "align is 0, expected up to 1TiB",
