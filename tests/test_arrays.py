@@ -13,11 +13,12 @@ from fathom import _core
 from fathom._core import Job, TwinDevice, start_twins
 from fathom.catalog import load_device, load_system
 from fathom.errors import FathomError, UsageError
-from fathom.load.array import ArrayBackend
-from fathom.load.resolve import resolve_targets
+from fathom.load.array import ArrayBackend, Drive
+from fathom.load.resolve import at_once, resolve_targets
 from fathom.method.method import load_method, parse_method
 from fathom.plan.expect import expect
 from fathom.plan.fit import check_fits
+from fathom.plan.power_states import named_in_state
 from fathom.report import write_html
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run, start_run
@@ -274,7 +275,7 @@ def test_an_adapter_that_all_drives_share_limits_their_total() -> None:
     parameters = json.loads(load_device(PM9A3.removeprefix("twin:")).twin_params_json())
     for drives in (1, 4):
         parameters["host"]["adapter_mbps"] = 2000.0 / drives
-        backend = ArrayBackend(json.dumps(parameters), [str(k) for k in range(drives)], 1)
+        backend = ArrayBackend([Drive(str(k), json.dumps(parameters)) for k in range(drives)], 1)
         handle = backend.start(job, 1)
         while not handle.done():
             handle.poll()
@@ -291,7 +292,7 @@ def precise(drives: int) -> list[_core.Recording]:
         "job.json",
     )
     parameters = load_device("wd-ultrastar-dc-hc560-20tb").twin_params_json(sharing=drives)
-    backend = ArrayBackend(parameters, [str(k) for k in range(drives)], 1)
+    backend = ArrayBackend([Drive(str(k), parameters) for k in range(drives)], 1)
     handle = backend.start(job, 1, precision=_core.Precision(0.01, 1000, 0, 1 << 60))
     while not handle.done():
         handle.poll()
@@ -350,3 +351,33 @@ def test_a_file_system_lies_over_every_drive_and_lasts_from_step_to_step(tmp_pat
     telemetry = run.telemetry.to_pylist()
     reads = [row for row in telemetry if row["name"] == "media_read_bytes" and row["step"] == "read"]
     assert sum(row["value"] for row in reads) > 0, "the file is on the drives"
+
+
+def test_unlike_twins_get_the_whole_job_each_and_none_is_called_a_straggler(tmp_path: Path) -> None:
+    members = [PM9A3, "twin:wd-ultrastar-dc-hc560-20tb"]
+    name = f"array:{','.join(members)}"
+    run = fathom.run(SHORT, targets=name, out=tmp_path)
+    rows = {(row["target"], row["step"], row["op"]): row for row in run.points.to_pylist()}
+    measured = {step for target, step, _ in rows if target == name}
+    assert measured
+    for (target, step, op), row in rows.items():
+        if target == name:
+            own = [rows[member, step, op]["n"] for member in members]
+            assert min(own) > 0
+            assert row["n"] <= sum(own)
+    assert "straggler" not in {note.rule for note in run.document.notes}
+    page = write_html([run.path], tmp_path / "report.html").read_text()
+    assert all(member in page for member in members)
+
+
+def test_a_power_state_of_unlike_twins_is_that_of_each() -> None:
+    whole = "array:twin:samsung-pm9a3-7.68tb,twin:kioxia-cm7-r-7.68tb?op=0.1"
+    assert (
+        named_in_state(f"a={whole}", 1)
+        == "a=array:twin:samsung-pm9a3-7.68tb?power_state=1,twin:kioxia-cm7-r-7.68tb?op=0.1,power_state=1"
+    )
+
+
+def test_equal_twins_with_settings_and_a_file_system_become_one_target() -> None:
+    assert at_once([f"{PM9A3}?op=0.2/xfs"] * 2) == f"{PM9A3}?op=0.2*2/xfs"
+    assert at_once([f"{PM9A3}/xfs", PM9A3, f"{PM9A3}/xfs"]) == f"array:{PM9A3}#1/xfs,{PM9A3},{PM9A3}#2/xfs"

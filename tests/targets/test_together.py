@@ -116,7 +116,9 @@ def test_an_array_is_resumed_as_it_began(
     [
         (["array:file:/tmp/a"], "two members or more"),
         (["array:file:/tmp/a,null:"], "null: cannot be a member"),
-        (["array:file:/tmp/a,twin:samsung-pm9a3-7.68tb"], "cannot be a member"),
+        (["array:file:/tmp/a,twin:samsung-pm9a3-7.68tb"], "twins run in virtual time"),
+        (["array:twin:samsung-pm9a3-7.68tb*2,twin:kioxia-cm7-r-7.68tb"], "is an array itself"),
+        (["array:twin:samsung-pm9a3-7.68tb,twin:samsung-pm9a3-7.68tb"], "are the same target"),
         (["array:file:/tmp/a,file:/tmp/a"], "are the same target"),
         (["array:file:/tmp/a,file:/tmp/b", "file:/tmp/b"], "are the same target"),
     ],
@@ -130,6 +132,10 @@ def test_together_makes_an_array_of_the_real_targets_and_leaves_twins_alone() ->
     assert together(["file:/a", "twin:x", "/dev/b", "array:/dev/c,/dev/d"]) == [
         "array:file:/a,/dev/b,/dev/c,/dev/d",
         "twin:x",
+    ]
+    assert together(["file:/a", "array:twin:x,twin:y", "/dev/b"]) == [
+        "array:file:/a,/dev/b",
+        "array:twin:x,twin:y",
     ]
     with pytest.raises(UsageError, match="fewer than two real targets"):
         together(["file:/a", "twin:x"])

@@ -1,6 +1,7 @@
 """A replay issues what the trace recorded, at its times or as fast as possible, and never beyond its target."""
 
 from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -10,14 +11,19 @@ import fathom as package
 from fathom.errors import UsageError
 from fathom.method.method import Method
 from fathom.plan.replay import Replay, replay_method
+from fathom.report import write_html
 from fathom.report.blocks import Figure
 from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.sections import replayed
 from fathom.report.style import grouped
 from fathom.runs.reader import Run
+from fathom.session import Options, resume_run
 
 TWIN = "twin:samsung-pm9a3-7.68tb"
+DISK = "twin:wd-ultrastar-dc-hc560-20tb"
+SLOW = (240, 20_000_000)
+"""I/Os of a trace and the gap between them in ns, with which a disk keeps up."""
 ROWS = [
     (500 * number, "RWRW"[number % 4] if number % 50 else "F", 8192 * (number * 7919 % 4096), 8192)
     for number in range(1, 2001)
@@ -100,9 +106,9 @@ def test_a_target_smaller_than_the_trace_needs_offsets_that_fit(trace: Path, tmp
         assert (tmp_path / "small").stat().st_size == (8 << 20) + 4096
 
 
-def two_devices(path: Path) -> dict[str, Counter[str]]:
+def two_devices(path: Path, ios: int = 2400, gap_ns: int = 50_000) -> dict[str, Counter[str]]:
     """Writes a trace of two devices, and returns the I/Os of each by operation."""
-    rows = [(n * 50_000, "RWWF"[n % 4], 4096 * (n % 512), ("sdb", "SDA")[n % 3 > 0]) for n in range(2400)]
+    rows = [(n * gap_ns, "RWWF"[n % 4], 4096 * (n % 512), ("sdb", "SDA")[n % 3 > 0]) for n in range(ios)]
     text = "".join(f"{time},{op},{offset},4096,{device}\n" for time, op, offset, device in rows)
     path.write_text("issue_ns,op,offset,size,device\n" + text)
     ops = {"R": "read", "W": "write", "F": "flush"}
@@ -164,11 +170,69 @@ def test_targets_that_do_not_meet_the_devices_are_one_line(targets: list[str], t
         package.plan_run("replay", targets, replay=Replay(path))
 
 
-def test_unlike_twins_are_not_loaded_at_once(tmp_path: Path):
+def mean_us(found: Run, target: str) -> dict[str, float]:
+    rows = [row for row in found.table("points").to_pylist() if row["step"] == "replay"]
+    return {row["op"]: row["mean_us"] for row in rows if row["target"] == target}
+
+
+def test_devices_of_a_trace_go_to_unlike_twins_each_as_if_alone(tmp_path: Path):
+    expected = two_devices(tmp_path / "two.csv", *SLOW)
+    replay = Replay(tmp_path / "two.csv")
+    found = package.run("replay", [f"sdb={TWIN}", f"sda={DISK}"], out=tmp_path / "runs", replay=replay)
+    parts = counts_of_parts(found)
+    assert parts[TWIN] == expected["sdb"]
+    assert parts[DISK] == expected["SDA"]
+    total = Counter(expected["sdb"]) + Counter(expected["SDA"])
+    assert parts[f"array:{TWIN},{DISK}"] == total
+    for target, device in ((TWIN, "sdb"), (DISK, "SDA")):
+        alone = package.run(
+            "replay", [target], out=tmp_path / "runs", replay=Replay(tmp_path / "two.csv", device=device)
+        )
+        own = mean_us(found, target)
+        assert own == pytest.approx(mean_us(alone, target), rel=0.05)
+    assert mean_us(found, DISK)["read"] > 10 * mean_us(found, TWIN)["read"]
+
+
+def test_records_and_pages_of_unlike_twins_name_each(tmp_path: Path):
+    two_devices(tmp_path / "two.csv", *SLOW)
+    found = package.run("replay", [TWIN, DISK], out=tmp_path / "runs", replay=Replay(tmp_path / "two.csv"))
+    total, *members = found.document.targets
+    assert (total.kind, total.catalog) == ("twin", None)
+    assert [one.catalog for one in members] == [name.removeprefix("twin:") for name in (TWIN, DISK)]
+    assert members[0].scale != members[1].scale
+    page = write_html([found.path], tmp_path / "report.html").read_text()
+    assert "Samsung PM9A3" in page
+    assert "HC560" in page
+
+
+def test_a_replay_on_unlike_twins_goes_on_where_it_was_interrupted(
+    interrupted: Callable[[Path, Iterable[str]], Path], tmp_path: Path
+):
+    two_devices(tmp_path / "two.csv", *SLOW)
+    found = package.run("replay", [TWIN, DISK], out=tmp_path / "runs", replay=Replay(tmp_path / "two.csv"))
+    last = max(folder.name for folder in (found.path / "steps").iterdir())
+    resumed = resume_run(interrupted(found.path, [last]), Options())
+    assert counts_of_parts(resumed) == counts_of_parts(found)
+    assert mean_us(resumed, DISK) == mean_us(found, DISK)
+
+
+def test_equal_twins_beside_another_are_told_apart(tmp_path: Path):
+    path = tmp_path / "three.csv"
+    path.write_text("time_s,op,offset,size,device\n0,R,0,4096,a\n0,R,0,4096,b\n0.01,W,0,4096,c\n")
+    found = package.run("replay", [TWIN, DISK, TWIN], out=tmp_path / "runs", replay=Replay(path))
+    parts = counts_of_parts(found)
+    assert [parts[name] for name in (f"{TWIN}#1", DISK, f"{TWIN}#2")] == [
+        {"read": 1},
+        {"read": 1},
+        {"write": 1},
+    ]
+
+
+def test_a_twin_beside_a_real_target_is_refused_with_the_reason(tmp_path: Path):
     path = tmp_path / "two.csv"
     path.write_text("time_s,op,offset,size,device\n0,R,0,4096,a\n0.01,W,0,4096,b\n")
-    with pytest.raises(UsageError, match="cannot be loaded at once"):
-        package.plan_run("replay", [TWIN, "null:"], replay=Replay(path))
+    with pytest.raises(UsageError, match="twins run in virtual time, the other members in real time"):
+        package.plan_run("replay", [TWIN, "file:b"], replay=Replay(path), size_bytes=1 << 20)
 
 
 def test_one_device_of_several_is_replayed_by_its_name(trace: Path):

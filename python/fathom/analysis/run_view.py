@@ -163,8 +163,8 @@ class RunView:
 
     @cached_property
     def members(self) -> set[str]:
-        """Names of the real targets that are loaded at once, as an array."""
-        arrays = {one.name: one for one in self.document.targets if one.kind == "array"}
+        """Names of the targets that are loaded at once as members of an array."""
+        arrays = {one.name: one for one in self.document.targets if one.has_members}
         parts = [(one, arrays.get(one.part_of or "")) for one in self.document.targets]
         return {part.name for part, array in parts if array and part.is_drive_of(array)}
 

@@ -1,11 +1,12 @@
-"""Drives of one host loaded at once as one target: equal twins, or real targets of any kind.
+"""Drives of one host loaded at once as one target: twins, or real targets of any kind.
 
 Each twin has its own state, requests and virtual time, and they run on as many threads as there are drives. They share
 the cores of the bench and the link of its host bus adapter. These are dealt out evenly beforehand
-(`fathom.catalog.models.System.share`), because drives and load are equal. Real targets share what they really share.
+(`fathom.catalog.models.System.share`). So are the benches of unlike twins. Real targets share what they really share.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from fathom import _core
 from fathom.load.backend import EngineBackend, make_twin, ready_twins, start_twins
@@ -14,21 +15,34 @@ from fathom.load.seeds import part_seed
 from fathom.targets.claim import Claimed
 
 
+class Drive(NamedTuple):
+    """One twin of several. `parameters_json` has its share of the bench."""
+
+    name: str
+    parameters_json: str
+    file_system: str | None = None
+
+
 class ArrayBackend:
-    """Twins whose sum is the target. `parameters_json` is of one of them, with its share of the bench."""
+    """Twins whose sum is the target."""
 
     real_time = False
     settled = False
     of_hosts = False
 
-    def __init__(
-        self, parameters_json: str, parts: Sequence[str], seed: int, file_system: str | None = None
-    ) -> None:
-        self.parts = tuple(parts)
-        self.devices = [make_twin(parameters_json, own, file_system) for own in self._seeds(seed)]
-        self._layered = file_system is not None
+    def __init__(self, drives: Sequence[Drive], seed: int) -> None:
+        self.parts = tuple(drive.name for drive in drives)
+        self.devices = [
+            make_twin(drive.parameters_json, own, drive.file_system)
+            for drive, own in zip(drives, self._seeds(seed), strict=True)
+        ]
+        layered = [drive.file_system is not None for drive in drives]
+        self._layered = [device for device, has in zip(self.devices, layered, strict=True) if has]
         self.capacity_bytes = sum(device.capacity_bytes for device in self.devices)
-        self.scale = self.devices[0].scale
+        self.scales = {name: device.scale for name, device in zip(self.parts, self.devices, strict=True)}
+        alike = len(set(self.scales.values())) == 1
+        real_bytes = sum(one.capacity_bytes / one.scale for one in self.devices)
+        self.scale = self.devices[0].scale if alike else self.capacity_bytes / real_bytes
 
     def start(
         self,
@@ -41,7 +55,7 @@ class ArrayBackend:
         together.
         """
         if self._layered:
-            ready_twins(job, self.devices)
+            ready_twins(job, self._layered)
         seeds = self._seeds(seed)
         return ArrayLoad(start_twins(job, self.devices, seeds, hold_every_s, precision), len(self.parts))
 

@@ -6,7 +6,7 @@ time however fast the reader is; real devices never wait. Given a precision, a t
 as its figures are known that well. A real device takes the time it was given.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -227,6 +227,7 @@ class TwinBackend:
         self._hosts = hosts
         self.capacity_bytes = self.device.capacity_bytes
         self.scale = self.device.scale
+        self.scales: Mapping[str, float] = {}
 
     def start(
         self,
@@ -264,10 +265,13 @@ def ready_twins(job: Job, devices: Sequence[_core.TwinDevice]) -> None:
     The job itself runs until the drive sets the pace, with other requests; in order, at the end of its region.
     """
     sync_twins(devices)
-    first = devices[0]
-    ramp = job.ramp(first.capacity_bytes, first.dirty_limit_bytes, RAMP_BLOCK_BYTES, RAMP_OVERWRITES)
-    if ramp is not None:
-        _run_out(start_twins(ramp, devices, [number << 32 for number, _ in enumerate(devices, 1)], None))
+    alike: dict[tuple[int, int], dict[int, _core.TwinDevice]] = {}
+    for number, device in enumerate(devices, 1):
+        alike.setdefault((device.capacity_bytes, device.dirty_limit_bytes), {})[number] = device
+    for (capacity_bytes, limit_bytes), own in alike.items():
+        ramp = job.ramp(capacity_bytes, limit_bytes, RAMP_BLOCK_BYTES, RAMP_OVERWRITES)
+        if ramp is not None:
+            _run_out(start_twins(ramp, list(own.values()), [number << 32 for number in own], None))
 
 
 def _run_out(handle: _core.Handle) -> None:

@@ -3,8 +3,10 @@ with.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import count
 
 from fathom.catalog import load_device
 from fathom.catalog.settings import split
@@ -16,6 +18,7 @@ from fathom.targets.array import PREFIX, array_text, member_texts
 from fathom.targets.parse import TwinFacts, parse_targets
 from fathom.targets.safety import ensure_same
 from fathom.targets.target import FILE_KINDS, Identity, Target
+from fathom.targets.twin_names import TWIN
 
 _NUMBER = re.compile(r"\*\d+")
 #: Blocks of twins whose parameters state none: the unit of their mapping.
@@ -44,7 +47,7 @@ def targets_of_run(
     for record in document.targets:
         if record.part_of is not None:
             continue
-        parts = document.parts_of(record) if record.kind == "array" else []
+        parts = document.parts_of(record) if record.has_members else []
         members = [one for one in parts if one.is_drive_of(record)]
         files = document.drives_of(record) or [record]
         sizes = [one.capacity_bytes for one in files if one.kind in (*FILE_KINDS, "files")]
@@ -73,14 +76,14 @@ def _made(target: Target, began: Sequence[Identity]) -> Target:
 
 
 def together(texts: Sequence[str]) -> list[str]:
-    """Returns the real targets among them as one array, in the place of the first; twins remain targets of
-    their own.
+    """Returns the real targets among them as one array, in the place of the first. Twins, and arrays of them, remain
+    targets of their own.
     """
     if named := [text for text in texts if without_name(text) != text]:
         raise UsageError(
             f"--together: {named[0]} has a name of its own", "bind a name to array:TARGET,TARGET"
         )
-    real = [text for text in texts if not text.startswith("twin:")]
+    real = [text for text in texts if not text.startswith(("twin:", f"{PREFIX}twin:"))]
     if len(real) < 2:
         raise UsageError("--together: fewer than two real targets", "name them all, or leave --together out")
     whole = array_text(
@@ -95,16 +98,22 @@ def has_parts(text: str) -> bool:
 
 
 def at_once(texts: Sequence[str]) -> str:
-    """Returns targets as one that loads them at once. Raises UsageError for twins beside anything but their equals."""
-    twins = {text for text in texts if text.startswith("twin:")}
-    if not twins:
-        return array_text(texts)
-    if len(set(texts)) > 1:
-        raise UsageError(
-            f"{', '.join(sorted(set(texts)))}: these cannot be loaded at once",
-            "name devices and files, or the same twin for every device",
-        )
-    return f"{twins.pop()}*{len(texts)}"
+    """Returns targets as one that loads them at once: equal twins as `twin:NAME*2`, any others as an array of them."""
+    if len(texts) > 1 and len(set(texts)) == 1 and texts[0].startswith("twin:"):
+        return _marked(texts[0], f"*{len(texts)}")
+    counts = Counter(text for text in texts if text.startswith("twin:"))
+    numbers = {text: count(1) for text, times in counts.items() if times > 1}
+    return array_text(
+        [_marked(text, f"#{next(numbers[text])}") if text in numbers else text for text in texts]
+    )
+
+
+def _marked(twin: str, mark: str) -> str:
+    """Returns a twin's text with a mark behind its name; one that has a mark keeps it."""
+    form = TWIN.fullmatch(twin.removeprefix("twin:"))
+    if form is None or form["mark"]:
+        return twin
+    return f"twin:{form['name']}{mark}{twin.removeprefix('twin:').removeprefix(form['name'])}"
 
 
 def ensure_simulable(target: Target) -> None:
@@ -112,6 +121,8 @@ def ensure_simulable(target: Target) -> None:
 
     Raises UsageError with the parameter and what it may be.
     """
+    for member in target.members:
+        ensure_simulable(member)
     if target.catalog is None or not split(target.catalog)[1]:
         return
     try:

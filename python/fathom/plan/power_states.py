@@ -11,6 +11,7 @@ from fathom.catalog.settings import with_settings
 from fathom.errors import RefusedError, UsageError
 from fathom.load.binding import split_name
 from fathom.load.resolve import ensure_simulable
+from fathom.targets.array import PREFIX, array_text, member_texts
 from fathom.targets.nvme_admin import Admin, admin_of
 from fathom.targets.power_states import check_power_state, states_by_drive
 from fathom.targets.target import Target
@@ -63,11 +64,13 @@ def states_of(
 def named_in_state(text: str, state: int | None) -> str:
     """Returns a target's text in a state: that of a twin with the parameter set, any other as it is."""
     name, target = split_name(text)
-    if state is None or not target.startswith("twin:"):
+    if state is None:
         return text
-    return (
-        f"{name}={with_settings(target, _setting(state))}" if name else with_settings(target, _setting(state))
-    )
+    if target.startswith(PREFIX):
+        target = array_text([named_in_state(one, state) for one in member_texts(target)])
+    elif target.startswith("twin:"):
+        target = with_settings(target, _setting(state))
+    return f"{name}={target}" if name else target
 
 
 def _setting(state: int) -> str:
@@ -85,7 +88,7 @@ def _of_all(targets: Sequence[Target], admin: Callable[[Path], Admin]) -> tuple[
 def _operational(target: Target, admin: Callable[[Path], Admin]) -> set[int]:
     """Returns the states in which a target can do I/O."""
     if target.kind == "twin":
-        return _of_twin(target)
+        return set[int].intersection(*map(_of_twin, target.members or (target,)))
     found = states_by_drive(target, admin).values()
     return set[int].intersection(*({one.number for one in states if one.operational} for states in found))
 

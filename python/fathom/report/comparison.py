@@ -330,7 +330,7 @@ class Comparison:
 
 def part_name(part: TargetRecord, total: TargetRecord) -> str:
     """Returns what a part is called among those of its total: `drive 7`, a host, a member's name."""
-    if total.kind == "array" and part.is_drive_of(total):
+    if total.has_members and part.is_drive_of(total):
         return plain(part.name)
     if part.is_drive_of(total):
         return f"drive {plain(part.name.removeprefix(f'{total.name}#'))}"

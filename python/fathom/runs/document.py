@@ -15,6 +15,7 @@ from fathom.runs.layout import RUN, step_folders
 from fathom.runs.manifest import Manifest
 from fathom.runs.steps import load_record
 from fathom.runs.writer import is_written
+from fathom.targets.array import PREFIX as ARRAY
 from fathom.targets.target import Kind
 
 Status = Literal["running", "killed", "complete", "partial", "interrupted", "failed"]
@@ -64,13 +65,18 @@ class TargetRecord(_Model):
         default=None, description="the target whose total this one is a part of: a host's or a drive's share"
     )
 
+    @property
+    def has_members(self) -> bool:
+        """Whether it is an array of named targets, rather than a number of equal twins."""
+        return self.kind == "array" or (self.kind == "twin" and self.name.startswith(ARRAY))
+
     def is_drive_of(self, total: "TargetRecord") -> bool:
         """Returns whether this part of a total is a drive; else it is a host.
 
-        Drives are numbered behind the name of an array of twins, or are the members of one of real targets. Hosts stand
-        in front of the target's name.
+        Drives are numbered behind the name of equal twins, or are the members of an array. Hosts stand in front of the
+        target's name.
         """
-        is_member = total.kind == "array" and self.kind != "array"
+        is_member = total.has_members and self.kind != "array"
         return is_member or self.name.startswith(f"{total.name}#")
 
     @property

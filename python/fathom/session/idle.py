@@ -18,7 +18,12 @@ def idle_notes(method: Method, targets: Sequence[TargetRecord]) -> list[NoteReco
     """Returns a note on each virtual SSD, where the method pauses."""
     if all(step.kind != "idle" for step in method.steps):
         return []
-    twins = [one for one in targets if one.kind == "twin" and one.part_of is None]
+    members = {one.name for one in targets if one.kind == "twin" and one.has_members}
+    twins = [
+        one
+        for one in targets
+        if one.kind == "twin" and not one.has_members and (one.part_of is None or one.part_of in members)
+    ]
     return [note for one in twins if (note := _note(one)) is not None]
 
 

@@ -10,8 +10,9 @@ from dataclasses import replace
 
 from fathom import _core
 from fathom.catalog import load_device
+from fathom.catalog.models import Device
 from fathom.errors import FathomError, RefusedError, naming
-from fathom.load.array import ArrayBackend
+from fathom.load.array import ArrayBackend, Drive
 from fathom.load.backend import Backend, TwinBackend, loads_at_once
 from fathom.load.initiator import Sampler
 from fathom.load.seeds import part_seed, step_seed
@@ -76,13 +77,12 @@ class TargetRun:
 
     @property
     def _keeps_state(self) -> bool:
-        """Whether the target is the twin of a single SSD, whose figures depend on earlier writes."""
-        device = load_device(self.target.catalog or self.target.name)
-        return bool(device.twin and device.twin.kind == "ssd" and not self.target.identity.file_system)
+        """Whether twins of single SSDs are in the target, whose figures depend on earlier writes."""
+        return any(map(_keeps_state, self.target.members or (self.target,)))
 
     def _needed(self, keys: Sequence[StepKey]) -> list[StepKey]:
         """Returns the steps to run: without preparation where a twin starts in its steady state."""
-        if not load_device(self.target.catalog or self.target.name).starts_settled:
+        if not all(_device(one).starts_settled for one in self.target.members or (self.target,)):
             return list(keys)
         preparing = self.schedule.preparing(keys)
         for key in preparing:
@@ -90,24 +90,32 @@ class TargetRun:
         return [key for key in keys if key not in preparing]
 
     def _twin(self, bench: str | None) -> Backend:
-        target = self.target
-        device = load_device(target.catalog or target.name)
-        parameters = device.twin_params_json(
-            bench, sharing=max(1, len(target.parts)), slice_bytes=self.method.slice_bytes
-        )
-        seed, file_system = self.options.seed, target.identity.file_system
+        target, seed = self.target, self.options.seed
         if target.parts:
-            backend = ArrayBackend(parameters, target.parts, seed, file_system)
+            drives = target.members or (target,) * len(target.parts)
+            own = zip(target.parts, drives, strict=True)
+            backend = ArrayBackend([self._drive_of_array(name, one, bench) for name, one in own], seed)
         else:
+            device = _device(target)
             own_seed = part_seed(seed, target.number) if target.number else seed
             backend = TwinBackend(
-                parameters, own_seed, file_system, hosts=device.hosts, settled=device.starts_settled
+                device.twin_params_json(bench, slice_bytes=self.method.slice_bytes),
+                own_seed,
+                target.identity.file_system,
+                hosts=device.hosts,
+                settled=device.starts_settled,
             )
         for record in self.store.document.targets:
             if target.name in (record.name, record.part_of):
-                record.scale = backend.scale
+                record.scale = backend.scales.get(record.name, backend.scale)
         self.store.save()
         return backend
+
+    def _drive_of_array(self, name: str, twin: Target, bench: str | None) -> Drive:
+        parameters = _device(twin).twin_params_json(
+            bench, sharing=len(self.target.parts), slice_bytes=self.method.slice_bytes
+        )
+        return Drive(name, parameters, twin.identity.file_system)
 
     def _run_steps(self, keys: Sequence[StepKey], backend: Backend, sampler: Sampler | None) -> None:
         steady: dict[str, bool | None] = {}
@@ -320,6 +328,16 @@ class TargetRun:
             for part, job in zip(backend.parts, jobs, strict=True)
         ]
         return StepRows(self.target.name, step, parts, scratch=scratch)
+
+
+def _device(twin: Target) -> Device:
+    return load_device(twin.catalog or twin.name)
+
+
+def _keeps_state(twin: Target) -> bool:
+    """Returns whether it is the twin of a single SSD, without a file system."""
+    device = _device(twin)
+    return bool(device.twin and device.twin.kind == "ssd" and not twin.identity.file_system)
 
 
 def _keep_in_memory(interval: _core.Interval) -> None:

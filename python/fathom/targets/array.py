@@ -1,6 +1,7 @@
-"""Several real targets that are loaded at once as one target, `array:/dev/nvme0n1,/dev/nvme1n1`. Opens nothing.
+"""Several targets that are loaded at once as one target, `array:/dev/nvme0n1,/dev/nvme1n1`. Opens nothing.
 
-Twins have arrays of their own, `twin:NAME*8`, whose drives are equal and share nothing but a bench.
+Members are all real or all twins, because twins have a time of their own. Equal twins have a shorter name:
+`twin:NAME*8`.
 """
 
 import re
@@ -35,22 +36,19 @@ def array_text(texts: Sequence[str]) -> str:
 def array_of(members: Sequence[Target]) -> Target:
     """Returns the members as one target, whose parts they are. It has the properties that all of them share.
 
-    Raises UsageError for fewer than two, and for what is no device, file or directory.
+    An array of twins is a twin itself. Raises UsageError for fewer than two, for twins beside real targets, and for
+    what can be no member.
     """
     name = array_text([member.name for member in members])
     if len(members) < 2:
         raise UsageError(f"{name}: an array needs two members or more", "write array:TARGET,TARGET")
-    if odd := next((member for member in members if member.kind not in REAL_KINDS), None):
-        raise UsageError(
-            f"{name}: {odd.name} cannot be a member",
-            "name devices, files and directories; for twins, write twin:NAME*8",
-        )
+    _ensure_alike(name, members)
     handles = [member.placement_handles for member in members]
     known = [count for count in handles if count is not None]
     aligns = [member.direct_align_bytes for member in members]
     return Target(
         name=name,
-        kind="array",
+        kind="twin" if members[0].kind == "twin" else "array",
         path=None,
         capacity_bytes=sum(member.capacity_bytes for member in members),
         logical_block_bytes=max(member.logical_block_bytes for member in members),
@@ -62,6 +60,24 @@ def array_of(members: Sequence[Target]) -> Target:
         placement_handles=min(known) if len(known) == len(handles) else None,
         makes=members[0].makes if len({member.makes for member in members}) == 1 else None,
     )
+
+
+def _ensure_alike(name: str, members: Sequence[Target]) -> None:
+    """Passes when the members can be loaded on one clock. Raises UsageError."""
+    twins = [member for member in members if member.kind == "twin"]
+    if twins and len(twins) < len(members):
+        raise UsageError(
+            f"{name}: twins run in virtual time, the other members in real time",
+            "name twins alone, or devices, files and directories alone",
+        )
+    if odd := next((member for member in members if member.kind not in (*REAL_KINDS, "twin")), None):
+        raise UsageError(
+            f"{name}: {odd.name} cannot be a member", "name devices, files and directories, or twins"
+        )
+    if whole := next((member for member in twins if member.parts), None):
+        raise UsageError(
+            f"{name}: {whole.name} is an array itself", "name each of its drives, such as twin:NAME#1"
+        )
 
 
 def _common(members: Sequence[Target]) -> Identity:

@@ -118,19 +118,20 @@ class FileId(NamedTuple):
 class Target:
     """One thing that I/O can go to.
 
-    `name` is unique within a run and parses back to the same target. `path` is what the engine opens (None
-    for twins, `null:` and `nop:`). `capacity_bytes` is the size of the device or file, or the size that the file
-    shall get. `logical_block_bytes` is the smallest I/O; `direct_align_bytes` the alignment that O_DIRECT
-    needs of offset and length, 0 where O_DIRECT is not possible. `catalog` names the twin's catalogue
-    entry. `notes` are what the user must know about the target before reading its figures. `parts` names the drives of
-    an array. Each drive gets every job whole; `capacity_bytes` is then their sum. `number` distinguishes equal twins:
-    it picks the seed. `placement_handles` is how many writes can choose from, 1 without placement, None where only the
-    drive knows. `passthrough` is the NVMe generic device that I/O goes to instead of `path`, which remains what is
-    checked and held. `makes` names the file system that a device is to get, with a file of `capacity_bytes` on it.
-    `made` says that an earlier session of the run has made it, or the file that the target is. `members` are the real
-    targets of an array of them, in the order of `parts`, which has their names. `held` is what a claim found the name
-    to be, so that the engine opens nothing else that has taken it. `bound` is the name by which a method's steps know
-    the target, None where they name none. `files` are those of a set, which the directory `path` holds.
+    `name` is unique within a run and parses back to the same target. `path` is what the engine opens (None for twins,
+    `null:` and `nop:`). `capacity_bytes` is the size of the device or file, or the size that the file shall get.
+    `logical_block_bytes` is the smallest I/O; `direct_align_bytes` the alignment that O_DIRECT needs of offset and
+    length, 0 where O_DIRECT is not possible. `catalog` names the twin's catalogue entry. `notes` are what the user
+    must know about the target before reading its figures. `parts` names the drives of an array. Each drive gets
+    every job whole; `capacity_bytes` is then their sum. `number` distinguishes equal twins: it picks the seed.
+    `placement_handles` is how many writes can choose from, 1 without placement, None where only the drive knows.
+    `passthrough` is the NVMe generic device that I/O goes to instead of `path`, which remains what is checked and
+    held. `makes` names the file system that a device is to get, with a file of `capacity_bytes` on it. `made` says
+    that an earlier session of the run has made it, or the file that the target is. `members` are the targets of an
+    array of them, in the order of `parts`, which has their names; equal twins, `twin:NAME*8`, have none. `held` is
+    what a claim found the name to be, so that the engine opens nothing else that has taken it. `bound` is the name
+    by which a method's steps know the target, None where they name none. `files` are those of a set, which the
+    directory `path` holds.
     """
 
     name: str

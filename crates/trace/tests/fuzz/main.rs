@@ -1,8 +1,9 @@
 //! No trace breaks its parser, whoever wrote it: changed samples of each format are read or refused, each refusal in one
 //! line. None panics, hangs or takes much memory, and what comes out keeps the promises of `Batch`.
 //!
-//! Each format gets `LEAST_INPUTS` inputs at least, and `FATHOM_FUZZ_SECONDS`, 10 without it: a minute for each format
-//! would add six minutes to `make test` on two cores; `make test-full` gives ten. `FATHOM_FUZZ_SEED` looks elsewhere.
+//! Each format gets `FATHOM_FUZZ_INPUTS` inputs at least, `LEAST_INPUTS` without it, and `FATHOM_FUZZ_SECONDS`, 10
+//! without it: a minute for each format would add six minutes to `make test` on two cores; `make test-full` gives ten.
+//! `FATHOM_FUZZ_SEED` looks elsewhere.
 //! An input is known by seed and number, and one that breaks a parser is kept in `target/trace-fuzz`.
 //! Once that is mended, it belongs into `tests/fuzz/corpus/trace-FORMAT`, from which the samples come.
 
@@ -84,6 +85,7 @@ fn fuzz(name: &'static str, feed: fn(&[Vec<u8>], &mut Chance)) {
     }
     let seed = number_of("FATHOM_FUZZ_SEED", 1);
     let end = Instant::now() + Duration::from_secs(number_of("FATHOM_FUZZ_SECONDS", 10));
+    let least = number_of("FATHOM_FUZZ_INPUTS", LEAST_INPUTS);
     let next = Arc::new(AtomicU64::new(0));
     let at_work = Arc::clone(&next);
     let (tell, told) = mpsc::channel();
@@ -91,7 +93,7 @@ fn fuzz(name: &'static str, feed: fn(&[Vec<u8>], &mut Chance)) {
         let own = fs::read_link("/proc/thread-self").expect("procfs");
         tell.send(Path::new("/proc").join(own)).expect("a watcher");
         let mut number = 0;
-        while number < LEAST_INPUTS || Instant::now() < end {
+        while number < least || Instant::now() < end {
             at_work.store(number, Ordering::Relaxed);
             let mut chance = Chance::new(seed, number);
             feed(&input(&kept, &mut chance), &mut chance);

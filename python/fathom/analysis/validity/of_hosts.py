@@ -106,12 +106,15 @@ def client_limits(view: RunView) -> Iterable[Note]:
 def stragglers(view: RunView) -> Iterable[Note]:
     """Yields a note on a host or a drive far behind the others: Jain's index says that there is one, not which.
 
-    A load that is split in shares, or of streams on some targets only, is meant to be uneven, and not judged.
+    A load that is split in shares, or of streams on some targets only, is meant to be uneven, and not judged. Unlike
+    twins are not judged either.
     """
+    unlike = {one.name for one in view.document.targets if one.kind == "twin" and one.has_members}
     by_step: dict[tuple[str, str], dict[str, StepFigures]] = {}
     for (part, step), figures in view.part_steps.items():
         whole = view.jobs.get(step)
-        if any(job.uneven for job in view.workloads(step)) or (whole and whole.stream_targets):
+        uneven = any(job.uneven for job in view.workloads(step)) or (whole and whole.stream_targets)
+        if uneven or view.totals[part] in unlike:
             continue
         by_step.setdefault((view.totals[part], step), {})[part] = figures
     for (total, step), parts in by_step.items():

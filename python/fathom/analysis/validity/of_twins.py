@@ -29,8 +29,10 @@ def simulated_slice(view: RunView) -> Iterable[Note]:
 
 def data_sheet_alone(view: RunView) -> Iterable[Note]:
     """Yields a note where nothing but a data sheet is known of a twin's drive."""
+    arrays = {target.name for target in view.document.targets if target.has_members}
     for target in view.document.targets:
-        device = known_device(target.catalog) if target.kind == "twin" and not target.part_of else None
+        own = target.kind == "twin" and (target.part_of is None or target.part_of in arrays)
+        device = known_device(target.catalog) if own else None
         if device and device.twin and device.twin.bench == DATA_SHEET:
             yield Note(
                 "data-sheet-alone",
