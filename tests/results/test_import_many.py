@@ -2,15 +2,21 @@
 
 import json
 import shutil
+from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from others import Fathom
 
 from fathom.errors import FathomError, UsageError
+from fathom.load.workers import Workers, local_workers
 from fathom.results.formats import Format
-from fathom.results.import_files import import_results
+from fathom.results.import_files import FEW, import_results
 from fathom.runs.reader import Run
+
+T = TypeVar("T")
 
 SAMPLES = Path(__file__).parents[1] / "data/results"
 
@@ -156,6 +162,44 @@ def test_hundreds_of_files_are_counted_and_those_known_are_found_without_opening
     second = import_results([tmp_path / "in"])
     assert (len(second.runs), len(second.duplicates), len(second.bad)) == (0, 300, 1)
     assert looked == []
+
+
+class Counting:
+    """Passes calls on and counts them."""
+
+    def __init__(self, workers: Workers) -> None:
+        self.calls = 0
+        self._workers = workers
+
+    def submit(self, function: Callable[..., T], /, *arguments: object) -> "Future[T]":
+        self.calls += 1
+        return self._workers.submit(function, *arguments)
+
+
+def test_workers_import_many_files_as_one_process_does_and_leave_few_to_it(folder: Path, tmp_path: Path):
+    for number in range(FEW):
+        text = fio_result(200.0 + number)
+        (folder / f"many{number:03}.json").write_text(text if number % 50 else text[:-40])
+        if number % 100 == 0:
+            # A good file comes twice in a row, and so does a bad one, while the first is still being read.
+            (folder / f"many{number:03}-again.json").write_text(text if number else text[:-40])
+    alone = import_results([folder], out=tmp_path / "alone")
+    with local_workers(2) as processes:
+        workers = Counting(processes)
+        together = import_results([folder], out=tmp_path / "together", workers=workers)
+        # Each content goes to a worker once; a binary file and what is like one before it do not.
+        assert workers.calls == len(together.runs) + len(together.bad) - 2
+        workers.calls = 0
+        few = import_results([folder / "deep"], out=tmp_path / "few", workers=workers)
+        assert (len(few.runs), workers.calls) == (20, 0)
+    assert [run.name for run in together.runs] == [run.name for run in alone.runs]
+    assert [one.file for one in together.bad] == [one.file for one in alone.bad]
+    assert together.duplicates == alone.duplicates
+    assert {"many000-again.json", "many000.json"} <= {one.file.name for one in together.bad}
+    for run in together.runs:
+        mine, theirs = Run(run).points, Run(tmp_path / "alone" / run.name).points
+        assert mine.equals(theirs)
+    assert [one for one in (tmp_path / "together").iterdir() if one.name.endswith(".new")] == []
 
 
 def test_a_run_that_was_removed_is_imported_again_and_one_from_elsewhere_is_known(

@@ -37,11 +37,14 @@ def import_results(
 ) -> None:
     """Make runs from the results of other load generators."""
     from fathom.errors import FathomError
+    from fathom.load.workers import local_workers
     from fathom.results.formats import format_named, unit_named
+    from fathom.results.import_files import MOST_WORKERS
     from fathom.results.import_files import import_results as import_all
 
     chosen = format_named(format) if format else None
-    outcome = import_all(files, chosen, unit_named(unit), out, _progress)
+    with local_workers(most=MOST_WORKERS) as workers:
+        outcome = import_all(files, chosen, unit_named(unit), out, _progress, workers)
     _print_outcome(outcome, as_json=as_json)
     if outcome.bad:
         count = len(outcome.bad)

@@ -1,7 +1,6 @@
-"""Where simulations run: in processes of this machine. `fathom.fleet.workers` has the same for hosts.
+"""Where simulations and other long calls run: in processes of this machine. `fathom.fleet.workers` has hosts.
 
-A worker takes a function of a module and plain arguments. Simulations are functions of their arguments and change
-nothing outside, so any worker can have any of them.
+A worker takes a function of a module and plain arguments. No call depends on another, so any worker can have any.
 """
 
 import multiprocessing
@@ -26,14 +25,24 @@ class Workers(Protocol):
         ...
 
 
-@contextmanager
-def local_workers(cores: int | None = None) -> Iterator[Workers]:
-    """Yields that many processes, or one for each core that this one may use.
+class InProcess:
+    """Makes each call at once in this process: for few calls, which end sooner than a process starts."""
 
-    When the `with` ends by an error they are ended too.
+    def submit(self, function: Callable[..., T], /, *arguments: object) -> "Future[T]":
+        """Calls the function. Raises what it raises."""
+        future: Future[T] = Future()
+        future.set_result(function(*arguments))
+        return future
+
+
+@contextmanager
+def local_workers(cores: int | None = None, most: int = 1 << 10) -> Iterator[Workers]:
+    """Yields that many processes, or one for each core that this one may use, but at most `most`.
+
+    When the `with` ends by an error they are ended too, and write nothing any more.
     """
     context = multiprocessing.get_context("spawn")
-    cores = cores or len(os.sched_getaffinity(0))
+    cores = min(most, cores or len(os.sched_getaffinity(0)))
     with ProcessPoolExecutor(cores, mp_context=context, initializer=_leave_interrupts) as pool:
         try:
             yield pool
@@ -41,6 +50,7 @@ def local_workers(cores: int | None = None) -> Iterator[Workers]:
             pool.shutdown(wait=False, cancel_futures=True)
             for process in multiprocessing.active_children():
                 process.terminate()
+                process.join()
             raise
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from fathom.columns.schema import TABLES
-from fathom.errors import UsageError
 from fathom.results.reading import name_of
 from fathom.results.records import Bin, Load, OpRecord, Results, Second
 from fathom.runs.document import (
@@ -20,7 +19,7 @@ from fathom.runs.document import (
     RunDocument,
     TargetRecord,
 )
-from fathom.runs.whole import WholeRuns
+from fathom.runs.whole import write
 from fathom.statistics.failed import failed_share
 from fathom.statistics.percentiles import QUANTILES, Histogram, bounds_of
 from fathom.statistics.uncertainty import mean_interval, percentile_allowed
@@ -49,18 +48,11 @@ class Source:
         return "+".join(file.sha256 for file in self.files)
 
 
-def add_run(results: Results, source: Source, home: Path, runs: WholeRuns) -> Path:
-    """Adds a run directory in `home` to `runs` and returns its path. Raises FathomError if it cannot be written, and
-    UsageError if a run of that name exists.
-    """
+def write_run(results: Results, source: Source, building: Path) -> str:
+    """Writes a run into the folder `building` and returns the run's id. Raises FathomError if it cannot be written."""
     document = _document(results, source)
-    path = home / document.id
-    if runs.has(path):
-        raise UsageError(
-            f"{path}: a run of this name is there already", "`fathom check` says whether it is whole"
-        )
-    runs.add(path, document, tables(results, document.method.name))
-    return path
+    write(building, document, tables(results, document.method.name))
+    return document.id
 
 
 def tables(results: Results, method: str) -> Mapping[str, Sequence[Row]]:

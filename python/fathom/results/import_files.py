@@ -1,15 +1,22 @@
-"""Imports files of results, few or thousands. Each becomes a run, duplicates one, or is listed with its error."""
+"""Imports files of results, few or thousands. Each becomes a run, duplicates one, or is listed with its error.
+
+Workers read the files and write the runs. What depends on the order of the files happens here: which file is a
+duplicate, which run takes a name, and what is listed first.
+"""
 
 import hashlib
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from fathom.errors import UsageError
+from fathom.load.workers import InProcess, Workers
 from fathom.results import fio_logs
-from fathom.results.as_run import Source, add_run
+from fathom.results.as_run import Source, write_run
 from fathom.results.formats import READERS, Format, TextFile, format_of
-from fathom.results.known import Known
+from fathom.results.known import Digests, Known
 from fathom.results.reading import Unit
 from fathom.runs.document import OriginFile
 from fathom.runs.home import runs_home
@@ -20,6 +27,12 @@ MOST_BYTES = 1 << 28
 
 AT_ONCE = 64
 """Runs that wait for the disk together."""
+
+FEW = 256
+"""Up to as many measurements are imported sooner than workers would have started."""
+
+MOST_WORKERS = 8
+"""More wait for the disk, not for the processor."""
 
 Progress = Callable[[int, int], None]
 """Called with the number of measurements done, and of all."""
@@ -64,28 +77,29 @@ def import_results(
     unit: Unit = Unit.NS,
     out: Path | None = None,
     progress: Progress = lambda done, count: None,
+    workers: Workers | None = None,
 ) -> Outcome:
     """Imports files, and all files in folders, into `out` (default: the home of all runs).
 
-    A given format applies to all of them; else each is recognised by its contents. Raises UsageError where there is no
-    file, and FathomError where runs cannot be written.
+    A given format applies to all of them; else each is recognised by its contents. `workers` take more than a few
+    files. Raises UsageError where there is no file, and FathomError where runs cannot be written.
     """
     home = out or runs_home()
     groups = _measurements(_files(paths))
     if not groups:
         raise UsageError("no file to import", "name files of results, or a folder of them")
     known = Known.of(home)
-    outcome = Outcome()
     with WholeRuns() as runs:
+        queue = _Queue(ReadOptions(format, unit), _Place(home, runs, known), Outcome())
+        busy = workers if workers and len(groups) > FEW else InProcess()
         for done, group in enumerate(groups):
             progress(done, len(groups))
-            _take(group, ReadOptions(format, unit), _Place(home, runs, known), outcome)
-            if len(runs) >= AT_ONCE:
-                runs.publish()
-    if outcome.runs:
+            queue.put(group, busy)
+        queue.finish()
+    if queue.outcome.runs:
         known.save()
     progress(len(groups), len(groups))
-    return outcome
+    return queue.outcome
 
 
 @dataclass(frozen=True)
@@ -97,22 +111,90 @@ class _Place:
     known: Known
 
 
-def _take(group: Sequence[Path], chosen: ReadOptions, place: _Place, outcome: Outcome) -> None:
+@dataclass(frozen=True)
+class _Waiting:
+    """A measurement in the queue: the digests of its files, and the run that becomes of it, or why there is none."""
+
+    group: Sequence[Path]
+    key: Digests
+    building: Path
+    result: "Future[str | FailedFile] | None"
+    """None where files alike are before it in the queue."""
+
+
+class _Queue:
+    """Measurements that workers have, in the order of their files."""
+
+    def __init__(self, chosen: ReadOptions, place: _Place, outcome: Outcome) -> None:
+        self._chosen = chosen
+        self._place = place
+        self.outcome = outcome
+        self._waiting: deque[_Waiting] = deque()
+        self._busy: set[Digests] = set()
+
+    def put(self, group: Sequence[Path], workers: Workers) -> None:
+        """Hands a measurement to a worker unless it is known; takes results when enough wait."""
+        try:
+            key = frozenset(_read(path)[1].sha256 for path in group)
+        except UsageError as error:
+            failed: Future[str | FailedFile] = Future()
+            failed.set_result(FailedFile(group[0], str(error)))
+            self._waiting.append(_Waiting(group, frozenset(), Path(), failed))
+            return
+        name = hashlib.sha256("".join(sorted(key)).encode()).hexdigest()
+        building = self._place.home / f".{name}.new"
+        result = None
+        if key not in self._busy and not self._place.known.run_of(key):
+            self._busy.add(key)
+            self._place.runs.begin(building)
+            result = workers.submit(_written, group, self._chosen, building)
+        self._waiting.append(_Waiting(group, key, building, result))
+        while len(self._waiting) > 2 * AT_ONCE:
+            self._take()
+
+    def finish(self) -> None:
+        """Takes all results that are left."""
+        while self._waiting:
+            self._take()
+
+    def _take(self) -> None:
+        """Takes the result of the first, once it has one."""
+        first = self._waiting.popleft()
+        place, outcome = self._place, self.outcome
+        if there := place.known.run_of(first.key):
+            outcome.duplicates.append(Duplicate(first.group[0], there))
+            return
+        # Without a result of its own, the files alike before it were bad: this error is to name these.
+        future = first.result or InProcess().submit(_written, first.group, self._chosen, first.building)
+        result = future.result()
+        self._busy.discard(first.key)
+        if isinstance(result, FailedFile):
+            outcome.bad.append(result)
+            return
+        path = place.home / result
+        if place.runs.has(path):
+            why = UsageError(
+                f"{path}: a run of this name is there already", "`fathom check` says whether it is whole"
+            )
+            outcome.bad.append(FailedFile(first.group[0], str(why)))
+            return
+        place.runs.complete(path, first.building)
+        place.known.add(first.key, result)
+        outcome.runs.append(path)
+        if len(place.runs) >= AT_ONCE:
+            place.runs.publish()
+
+
+def _written(group: Sequence[Path], chosen: ReadOptions, building: Path) -> str | FailedFile:
+    """Writes the run of a measurement into the folder `building`: returns its id, or why it could not be read."""
     try:
         read = [_read(path) for path in group]
-        key = frozenset(origin.sha256 for _, origin in read)
-        if there := place.known.run_of(key):
-            outcome.duplicates.append(Duplicate(group[0], there))
-            return
         texts = [text for text, _ in read]
         name = chosen.format or format_of(texts[0])
         results = READERS[name].parse(texts, chosen.unit)
-        run = add_run(results, Source(name, [origin for _, origin in read]), place.home, place.runs)
     except UsageError as error:
-        outcome.bad.append(FailedFile(group[0], str(error)))
-        return
-    place.known.add(key, run.name)
-    outcome.runs.append(run)
+        return FailedFile(group[0], str(error))
+    return write_run(results, Source(name, [origin for _, origin in read]), building)
 
 
 def _files(paths: Iterable[Path]) -> list[Path]:

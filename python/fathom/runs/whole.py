@@ -26,59 +26,68 @@ Rows = Mapping[str, Sequence[Row]]
 class WholeRuns:
     """Run directories that are written now and take their names together, so that many wait for the disk once.
 
-    A context: at its end all have their names; after an error what has no name yet is removed.
+    A context: at its end all that are complete have their names; after an error what has no name yet is removed.
     """
 
     def __init__(self) -> None:
-        self._building: dict[Path, Path] = {}
+        self._unnamed: set[Path] = set()
+        self._complete: dict[Path, Path] = {}
 
     def __len__(self) -> int:
-        """Returns how many do not have their names yet."""
-        return len(self._building)
+        """Returns how many are complete and do not have their names yet."""
+        return len(self._complete)
 
     def __enter__(self) -> Self:
         """Begins with no run."""
         return self
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        """Publishes what is left, or removes it."""
+        """Publishes what is complete, and removes the rest."""
         try:
             if error is None:
                 self.publish()
         finally:
-            for building in self._building.values():
+            for building in self._unnamed:
                 with suppress(OSError):
                     shutil.rmtree(building)
 
     def has(self, path: Path) -> bool:
         """Returns whether a run of that path is there, or will be."""
-        return path in self._building or path.exists()
+        return path in self._complete or path.exists()
 
-    def add(self, path: Path, document: RunDocument, rows: Rows) -> None:
-        """Writes a run from rows by table, under a name that does not count. Raises FathomError if it cannot be."""
-        building = path.with_name(f".{path.name}.new")
-        self._building[path] = building
-        with write_errors_named(path):
-            shutil.rmtree(building, ignore_errors=True)
-            building.mkdir(parents=True)
-            _fill(building, document, rows)
+    def begin(self, building: Path) -> None:
+        """Names the folder that `write` is to fill, perhaps in another process. It is removed unless completed."""
+        self._unnamed.add(building)
+
+    def complete(self, path: Path, building: Path) -> None:
+        """Takes a folder that `write` filled: it is to be the run `path`."""
+        self._complete[path] = building
 
     def publish(self) -> None:
-        """Gives all their names, once they are on the disk. A crash leaves each whole or without a name.
+        """Gives all that are complete their names, once they are on the disk. A crash leaves each whole or without one.
 
         Raises FathomError where one cannot be, or its name is taken.
         """
         # One wait for all: nothing in here counts before it has its name.
-        made = list(self._building.values())
+        made = list(self._complete.values())
         with write_errors_named(made[0].parent if made else Path()):
             sync_files([file for folder in made for file in (*folder.iterdir(), folder)])
-        for path, building in list(self._building.items()):
+        for path, building in list(self._complete.items()):
             with write_errors_named(path):
                 os.rename(building, path)  # noqa: PTH104 (`replace` would take the place of a run)
-            del self._building[path]
+            del self._complete[path]
+            self._unnamed.remove(building)
         for parent in {folder.parent for folder in made}:
             with write_errors_named(parent):
                 sync_directory(parent)
+
+
+def write(building: Path, document: RunDocument, rows: Rows) -> None:
+    """Writes a run from rows by table into a folder that is none yet. Raises FathomError if it cannot be written."""
+    with write_errors_named(building.parent / document.id):
+        shutil.rmtree(building, ignore_errors=True)
+        building.mkdir(parents=True)
+        _fill(building, document, rows)
 
 
 def write_whole(path: Path, document: RunDocument, rows: Rows) -> None:
@@ -86,8 +95,11 @@ def write_whole(path: Path, document: RunDocument, rows: Rows) -> None:
 
     Raises FathomError where the directory cannot be written or is already there.
     """
+    building = path.with_name(f".{path.name}.new")
     with WholeRuns() as runs:
-        runs.add(path, document, rows)
+        runs.begin(building)
+        write(building, document, rows)
+        runs.complete(path, building)
 
 
 @cache
