@@ -10,14 +10,18 @@ from threading import Event
 import pytest
 
 import fathom
-from fathom.errors import InterruptedRunError, UsageError
+from fathom.errors import FathomError, InterruptedRunError, UsageError
 from fathom.load.backend import EngineBackend
+from fathom.load.initiator import ThisMachine
 from fathom.method.compose import compose
-from fathom.method.method import Step, load_method, parse_method
+from fathom.method.method import Method, Step, load_method, parse_method
 from fathom.plan.fit import check_fits
+from fathom.runs.document import RunDocument
 from fathom.runs.reader import Run
-from fathom.runs.store import StepOutcome
+from fathom.runs.store import RunStore, StepOutcome
 from fathom.session import Options, SilentObserver, resume_run, start_run
+from fathom.session.schedule import Schedule
+from fathom.session.target_run import TargetRun
 from fathom.targets import sysfs
 from fathom.targets.claim import claim
 from fathom.targets.parse import parse_targets
@@ -323,3 +327,94 @@ def test_steps_of_drives_wait_for_the_disk_those_of_twins_do_not_and_the_tables_
         str(one) for one in own
     }
     assert ".manifest.json.new" in {str(one) for one in own}
+
+
+CURVES = """
+schema = "fathom-method/1"
+name = "parts"
+title = "Parts"
+summary = "Three workloads, each on a twin of its own; the last at half the rate of the second."
+slice = "1GiB"
+
+{steps}
+"""
+PART = """
+[[steps]]
+name = "{name}"
+fill = "1x"
+afresh = true
+{offered}
+[steps.job]
+mix = {{ read = 70, write = 30 }}
+block = "{block}"
+pattern = "uniform"
+load = {{ threads = 1, iodepth = 8 }}
+until = {{ time = "50ms" }}
+"""
+
+
+@pytest.fixture(scope="module")
+def three_parts() -> Method:
+    half = 'offered = { of = "b", share = "50%" }'
+    parts = [("a", "4KiB", ""), ("b", "8KiB", ""), ("c", "8KiB", half)]
+    steps = "".join(PART.format(name=name, block=block, offered=offered) for name, block, offered in parts)
+    return parse_method(CURVES.format(steps=steps), "parts.toml")
+
+
+class Sequence(SilentObserver):
+    """Keeps the steps seen. Fails where one begins before another has ended."""
+
+    def __init__(self) -> None:
+        self.running: str | None = None
+        self.ended: list[str] = []
+        self.targets = 0
+
+    def step_started(self, target: Target, number: int, total: int, step: Step) -> None:
+        assert self.running is None or self.running == step.name
+        self.running = step.name
+
+    def step_ended(self, target: Target, step: Step, outcome: StepOutcome) -> None:
+        assert self.running == step.name
+        self.running = None
+        self.ended.append(step.name)
+
+    def target_ended(self, target: Target, error: str | None) -> None:
+        assert error is None
+        self.targets += 1
+
+
+def test_parts_of_a_twin_that_begin_fresh_have_the_same_bits_at_once_as_one_after_another(
+    three_parts: Method, tmp_path: Path
+) -> None:
+    targets = ThisMachine().resolve([PM9A3])
+    serial = start_run(three_parts, targets, Options(out=tmp_path / "serial", at_once=1))
+    seen = Sequence()
+    at_once = start_run(three_parts, targets, Options(out=tmp_path / "at-once", at_once=3, observer=seen))
+    for name in ("points", "intervals", "latency", "telemetry"):
+        assert serial.table(name).equals(at_once.table(name)), name
+    assert sorted(seen.ended) == ["a", "b", "c", "fill-a", "fill-b", "fill-c"]
+    assert seen.targets == 1
+
+
+def test_parts_that_need_a_result_of_each_other_are_in_one_chain(three_parts: Method, tmp_path: Path) -> None:
+    [target] = ThisMachine().resolve([PM9A3])
+    run = start_run(three_parts, [target], Options(out=tmp_path))
+    schedule = Schedule(RunStore(run.path, RunDocument.load(run.path)), three_parts, target, 0)
+    chains = schedule.chains(schedule.fresh_parts(afresh=True))
+    names = [[key.name for _, keys in chain for key in keys] for chain in chains]
+    assert names == [["fill-a", "a"], ["fill-b", "b", "fill-c", "c"]]
+
+
+def test_a_failed_part_ends_its_target_once_and_keeps_the_other_parts(
+    three_parts: Method, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(run: TargetRun, chain: object) -> None:
+        raise FathomError("the disk is full")
+
+    monkeypatch.setattr(TargetRun, "run_chain", fails)
+    targets = ThisMachine().resolve([PM9A3])
+    with pytest.raises(FathomError, match="the disk is full"):
+        start_run(three_parts, targets, Options(out=tmp_path, at_once=1))
+    [journal] = tmp_path.glob("*/journal.jsonl")
+    events = [json.loads(line)["event"] for line in journal.read_text().splitlines()]
+    assert events.count("target-failed") == 1

@@ -258,6 +258,8 @@ class OpResult:
     response_censored_us: float | None
     censored_service_bins: list[tuple[int, int, int]]
     censored_response_bins: list[tuple[int, int, int]]
+    def service_columns(self) -> list[bytes]: ...
+    def response_columns(self) -> list[bytes]: ...
 
 @final
 class PartBins:

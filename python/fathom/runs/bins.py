@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from fathom._core import OpResult
 from fathom.runs.spool import Row, Spool
 
@@ -22,8 +24,10 @@ def add_censored(spool: Spool, common: Row, index: int | None, ops: Sequence[OpR
 def add_latency(spool: Spool, common: Row, index: int | None, ops: Iterable[OpResult]) -> None:
     """Adds the histograms of a second, or those of the whole step (`index` None)."""
     for op in ops:
-        for of_bins, bins in latency_of(common, index, op):
-            spool.add_rows(of_bins, bins, BIN_COLUMNS)
+        for kind, columns in (("service", op.service_columns()), ("response", op.response_columns())):
+            bins = [np.frombuffer(column, dtype=np.int64) for column in columns]
+            of_bins = common | {"op": op.op, "latency": kind, "index": index}
+            spool.add_arrays(of_bins, dict(zip(BIN_COLUMNS, bins, strict=True)))
 
 
 def latency_of(

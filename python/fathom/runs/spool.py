@@ -8,10 +8,12 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, NamedTuple, Self
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from fathom.runs.files import write_errors_named
 
@@ -20,6 +22,16 @@ ROWS_IN_MEMORY = 1 << 14
 """About 2 MB as columns. Two dozen targets with three tables each stay far below 256 MiB."""
 ROWS_AT_ONCE = 1 << 8
 """Rows per table: making a table costs about the same for one row."""
+ARRAY_ROWS_AT_ONCE = 1 << 12
+"""Rows per table of those that come as arrays, which are small."""
+
+
+class _Portion(NamedTuple):
+    """Rows that share `common` and differ in `columns`."""
+
+    common: Mapping[str, object]
+    columns: Mapping[str, NDArray[np.int64]]
+    rows: int
 
 
 class Writer(pq.ParquetWriter):
@@ -46,6 +58,7 @@ class Spool:
         self.schema = schema
         self._directory = directory
         self._columns: dict[str, list[object]] = {name: [] for name in schema.names}
+        self._portions: list[_Portion] = []
         self._open_rows = 0
         self._waiting: list[pa.Table] = []
         self._waiting_rows = 0
@@ -55,6 +68,7 @@ class Spool:
     def __iadd__(self, rows: Iterable[Mapping[str, object]]) -> Self:
         """Appends rows."""
         together = list(rows)
+        self._end_portions()
         for name, column in self._columns.items():
             column.extend([row.get(name) for row in together])
         self._added(len(together))
@@ -63,6 +77,7 @@ class Spool:
     def add_columns(self, common: Mapping[str, object], columns: Mapping[str, Sequence[object]]) -> None:
         """Appends rows that share the values in `common`. There is at least one column, and all are equally long."""
         count = len(next(iter(columns.values())))
+        self._end_portions()
         for name, column in self._columns.items():
             column.extend(columns[name] if name in columns else [common.get(name)] * count)
         self._added(count)
@@ -73,6 +88,16 @@ class Spool:
         """Appends rows that share the values in `common` and differ in the columns named."""
         if rows:
             self.add_columns(common, dict(zip(names, zip(*rows, strict=True), strict=True)))
+
+    def add_arrays(self, common: Mapping[str, object], columns: Mapping[str, NDArray[np.int64]]) -> None:
+        """Appends rows that share the values in `common`, and differ in columns that are arrays already."""
+        count = len(next(iter(columns.values())))
+        if not count:
+            return
+        if self._open_rows and not self._portions:
+            self._make_table()
+        self._portions.append(_Portion(common, columns, count))
+        self._added(count, ARRAY_ROWS_AT_ONCE)
 
     def tables(self) -> Iterator[pa.Table]:
         """Yields everything, a part at a time; nothing can be added afterwards."""
@@ -90,15 +115,24 @@ class Spool:
         for table in other.tables():
             self._add(table)
 
-    def _added(self, count: int) -> None:
+    def _added(self, count: int, at_once: int = ROWS_AT_ONCE) -> None:
         self._open_rows += count
-        if self._open_rows >= min(ROWS_AT_ONCE, ROWS_IN_MEMORY - self._waiting_rows):
+        if self._open_rows >= min(at_once, ROWS_IN_MEMORY - self._waiting_rows):
+            self._make_table()
+
+    def _end_portions(self) -> None:
+        """Keeps the order where rows follow portions of arrays."""
+        if self._portions:
             self._make_table()
 
     def _make_table(self) -> None:
         if self._open_rows:
-            self._add(pa.Table.from_pydict(self._columns, schema=self.schema))
-            self._columns = {name: [] for name in self.schema.names}
+            if self._portions:
+                self._add(_table_of(self._portions, self.schema))
+                self._portions = []
+            else:
+                self._add(pa.Table.from_pydict(self._columns, schema=self.schema))
+                self._columns = {name: [] for name in self.schema.names}
             self._open_rows = 0
 
     def _add(self, table: pa.Table) -> None:
@@ -112,3 +146,17 @@ class Spool:
                 self._writer = Writer(self._file, self.schema, compression="zstd")
             self._writer.write_table(pa.concat_tables(self._waiting))
         self._waiting, self._waiting_rows = [], 0
+
+
+def _table_of(portions: Sequence[_Portion], schema: pa.Schema) -> pa.Table:
+    """Returns portions as one table. What the rows of a portion share is converted once and repeated."""
+    place = pa.array(np.repeat(np.arange(len(portions)), [one.rows for one in portions]))
+    return pa.table(
+        [
+            pa.array(np.concatenate([one.columns[field.name] for one in portions]), type=field.type)
+            if field.name in portions[0].columns
+            else pa.array([one.common.get(field.name) for one in portions], type=field.type).take(place)
+            for field in schema
+        ],
+        schema=schema,
+    )

@@ -69,6 +69,8 @@ class Options:
     """NVMe power state of all drives during the run; None leaves them as they are."""
     power_before: Mapping[str, int] = field(default_factory=dict)
     """What to put back after a run that goes on, by drive; else what the drives have at its start."""
+    at_once: int | None = None
+    """Simulations at once; None is as many as there are cores for this process. The figures are the same."""
 
     def __post_init__(self) -> None:
         """Checks what the engines take as unsigned 64 bits."""

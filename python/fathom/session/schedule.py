@@ -14,6 +14,9 @@ from fathom.runs.spool import Row
 from fathom.runs.store import RunStore, StepKey
 from fathom.targets.target import Target
 
+Part = tuple[str | None, list[StepKey]]
+"""A bench, and steps that a twin with that bench begins fresh."""
+
 
 class Schedule:
     """A method's steps on one target; `index` is its place among the targets of the run."""
@@ -21,7 +24,7 @@ class Schedule:
     def __init__(self, store: RunStore, method: Method, target: Target, index: int) -> None:
         self._store = store
         self._steps = method.steps
-        self._target = target
+        self.target = target
         self.keys = [StepKey(index, number, step.name) for number, step in method.steps_on(target)]
         # What finished steps came to: each point of a curve asks for all before it.
         self._read: dict[StepKey, list[Row]] = {}
@@ -48,19 +51,35 @@ class Schedule:
         outcomes = ((key.name, self._store.outcome(key)) for key in self.keys)
         return [name for name, outcome in outcomes if outcome is not None and outcome.status == "partial"]
 
-    def fresh_parts(self, *, afresh: bool) -> list[tuple[str | None, list[StepKey]]]:
+    def fresh_parts(self, *, afresh: bool) -> list[Part]:
         """Returns the steps in parts that a twin begins fresh, with their bench: where it changes, and where a fill
         says so.
 
         Without `afresh` only the bench counts: the twin has no state that a fresh one would lack.
         """
-        parts: list[tuple[str | None, list[StepKey]]] = []
+        parts: list[Part] = []
         for key in self.keys:
             step = self.step(key)
             if not parts or parts[-1][0] != step.bench or (afresh and step.afresh):
                 parts.append((step.bench, []))
             parts[-1][1].append(key)
         return parts
+
+    def chains(self, parts: Sequence[Part]) -> list[list[Part]]:
+        """Returns the parts in chains that need nothing of each other.
+
+        A step that looks back to one of an earlier part is in that one's chain.
+        """
+        place_of = {key.name: place for place, (_, keys) in enumerate(parts) for key in keys}
+        chain_of = list(range(len(parts)))
+        for place, (_, keys) in enumerate(parts):
+            for name in {name for key in keys for name in _looks_back_to(self.step(key))}:
+                joined = {chain_of[place], chain_of[place_of.get(name, place)]}
+                chain_of = [min(joined) if chain in joined else chain for chain in chain_of]
+        return [
+            [part for part, own in zip(parts, chain_of, strict=True) if own == chain]
+            for chain in sorted(set(chain_of))
+        ]
 
     def preparing(self, keys: Sequence[StepKey]) -> list[StepKey]:
         """Returns the steps that only bring a drive to its steady state."""
@@ -73,7 +92,7 @@ class Schedule:
             for key in self.keys
             if self.step(key).kind == "precondition"
         ]
-        return {(self._target.name, workload): outcome.reason for workload, outcome in ended if outcome}
+        return {(self.target.name, workload): outcome.reason for workload, outcome in ended if outcome}
 
     def aimed(self, key: StepKey, step: Step, loads: int) -> Step | None:
         """Returns the step with its rate, where that follows from earlier steps; otherwise as it is. None where the
@@ -120,7 +139,7 @@ class Schedule:
     def _points(self, key: StepKey) -> list[Row]:
         """Returns the rows of `points` of a finished step, without those of parts."""
         if key not in self._read:
-            self._read[key] = [row for row in self._store.points(key) if row["target"] == self._target.name]
+            self._read[key] = [row for row in self._store.points(key) if row["target"] == self.target.name]
         return self._read[key]
 
     def _iops(self, name: str) -> float:
@@ -143,3 +162,13 @@ class Schedule:
         names = {place.name(number, step) for number in range(before - place.window + 1, before + 1)}
         found = [figure(self._points(key), place.metric) for key in self.keys if key.name in names]
         return [value for value in found if value is not None]
+
+
+def _looks_back_to(step: Step) -> list[str]:
+    """Returns the names of earlier steps whose results the step needs, and of the rounds that it is one of."""
+    of_offered = [step.offered.of] if step.offered else []
+    of_curve = [step.place.curve] if step.place else []
+    of_rounds = (
+        [step.round.name(1, one) for one in (step.round.step, *step.round.track)] if step.round else []
+    )
+    return [*of_offered, *of_curve, *of_rounds]

@@ -1,18 +1,19 @@
 """All targets of a run, and its end: tables, notes, status.
 
-Real targets run one after another, alone on the machine; twins run afterwards, several at a time, since each lives in
-its own virtual time.
+Real targets run one after another, alone on the machine. Twins run afterwards, and so do parts of one twin that
+begin fresh. As many run at once as there are cores, since each lives in its own virtual time.
 """
 
 import os
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from shlex import quote
 
 from fathom import _core
 from fathom.analysis import validity
-from fathom.analysis.run_view import RunView
+from fathom.analysis.run_view import Remark, RunView
 from fathom.errors import NEW_RUN, FathomError, InterruptedRunError, RefusedError
 from fathom.method.method import Method
 from fathom.output.text import in_others
@@ -23,10 +24,11 @@ from fathom.runs.home import runs_home
 from fathom.runs.reader import Run
 from fathom.runs.store import RunStore
 from fathom.session.idle import idle_notes
-from fathom.session.options import Options
+from fathom.session.in_turn import InTurn, Voice
+from fathom.session.options import Observer, Options
 from fathom.session.record import now
 from fathom.session.remark_log import RemarkLog
-from fathom.session.schedule import Schedule
+from fathom.session.schedule import Part, Schedule
 from fathom.session.target_run import TargetRun
 from fathom.targets.target import Target
 
@@ -58,27 +60,68 @@ class Session:
         with self.meter or nullcontext():
             for index in real:
                 self._run_target(index)
-        with ThreadPoolExecutor(max_workers=max(1, len(os.sched_getaffinity(0)))) as pool:
-            list(pool.map(self._run_target, twins))
+        self._run_twins(twins)
         return self._finish()
 
     def _run_target(self, index: int) -> None:
-        """Runs one target; an error there does not stop the others."""
-        target, schedule = self.targets[index], self.schedules[index]
+        """Runs one real target; an error there does not stop the others."""
+        schedule = self.schedules[index]
         if self.options.interrupt.is_set() or schedule.all_finished:
             return
-        error = None
-        try:
-            TargetRun(
-                self.store, self.method, target, schedule, self.options, self.meter, self.remark_log
-            ).run()
+        with self._kept(index):
+            self._target_run(index, self.options.observer).run()
             self._check_whole(schedule)
+        self._say_end(index)
+
+    def _run_twins(self, twins: Sequence[int]) -> None:
+        """Runs the chains of all twins, as many at once as `Options.at_once` says."""
+        at_once = self.options.at_once or len(os.sched_getaffinity(0))
+        with ThreadPoolExecutor(max_workers=at_once) as pool:
+            running: list[Future[None]] = []
+            for index in twins:
+                if self.schedules[index].all_finished:
+                    continue
+                with self._kept(index):
+                    chains = self._target_run(index, self.options.observer).chains()
+                    in_turn = InTurn(self.options.observer, self.targets[index], len(chains))
+                    running += [
+                        pool.submit(self._run_chain, index, chain, voice)
+                        for chain, voice in zip(chains, in_turn.voices, strict=True)
+                    ]
+            for future in running:
+                future.result()
+
+    def _run_chain(self, index: int, chain: Sequence[Part], voice: Voice) -> None:
+        """Runs a chain of a twin, unless another of the target has failed; the last to end ends the target."""
+        if not (self.options.interrupt.is_set() or index in self.errors):
+            with self._kept(index):
+                self._target_run(index, voice).run_chain(chain)
+        if voice.end():
+            with self._kept(index):
+                self._check_whole(self.schedules[index])
+            self._say_end(index)
+
+    def _target_run(self, index: int, observer: Observer) -> TargetRun:
+        options = replace(self.options, observer=observer)
+        schedule = self.schedules[index]
+        return TargetRun(
+            self.store, self.method, self.targets[index], schedule, options, self.meter, self.remark_log
+        )
+
+    @contextmanager
+    def _kept(self, index: int) -> Iterator[None]:
+        """Keeps the first error of a target, so that it stops no other."""
+        target = self.targets[index]
+        try:
+            yield
         except (FathomError, _core.BackendError, OSError) as failure:
-            self.errors[index] = _as_error(failure, target)
-            error = str(self.errors[index])
-            rules = failure.rules if isinstance(failure, RefusedError) else ()
-            self.store.log_event("target-failed", target=target.name, error=error, rules=list(rules))
-        self.options.observer.target_ended(target, error)
+            if self.errors.setdefault(index, error := _as_error(failure, target)) is error:
+                rules = failure.rules if isinstance(failure, RefusedError) else ()
+                self.store.log_event("target-failed", target=target.name, error=str(error), rules=list(rules))
+
+    def _say_end(self, index: int) -> None:
+        error = self.errors.get(index)
+        self.options.observer.target_ended(self.targets[index], None if error is None else str(error))
 
     def _check_whole(self, schedule: Schedule) -> None:
         """Raises FathomError where a step ended early without an interrupt. A lost host shortens steps too, which a
@@ -154,7 +197,7 @@ class Session:
         ]
         verdicts = {key: text for schedule in self.schedules for key, text in schedule.verdicts().items()}
         run = Run(self.store.path, just_written=True)
-        view = RunView.of(run, self.remark_log.remarks, verdicts, self.remark_log.not_measured)
+        view = RunView.of(run, self._remarks(), verdicts, self.remark_log.not_measured)
         return [
             *about_targets,
             *self.options.initiator.notes(),
@@ -162,6 +205,17 @@ class Session:
             *idle_notes(self.method, self.store.document.targets),
             *(note.record() for note in validity.notes(view)),
         ]
+
+    def _remarks(self) -> list[Remark]:
+        """Returns the remarks by target and step: twins that run at once make theirs in any order."""
+        places = {
+            (schedule.target.name, key.name): (key.target, key.number)
+            for schedule in self.schedules
+            for key in schedule.keys
+        }
+        return sorted(
+            self.remark_log.remarks, key=lambda one: places.get((one.target, one.step), (len(places), 0))
+        )
 
 
 def names_target(error: FathomError | _core.BackendError, target: Target) -> bool:

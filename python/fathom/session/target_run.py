@@ -30,7 +30,7 @@ from fathom.session.failures import mostly_failed, not_returned, nothing_done
 from fathom.session.filled import FILL, FILLED_TURNOVER
 from fathom.session.options import Options
 from fathom.session.remark_log import RemarkLog
-from fathom.session.schedule import Schedule
+from fathom.session.schedule import Part, Schedule
 from fathom.session.steady_rounds import SteadyRounds, Written
 from fathom.session.stepper import Progress, on_this_machine, run_step
 from fathom.targets.not_measured import NotMeasured, Quantity
@@ -60,16 +60,27 @@ class TargetRun:
         self.remark_log = remark_log
 
     def run(self) -> None:
-        """Runs the remaining steps. Raises FathomError or `_core.BackendError`; everything measured is saved."""
-        if self.target.kind == "twin":
-            for bench, keys in self.schedule.fresh_parts(afresh=self._keeps_state):
-                if not all(map(self.schedule.finished, keys)):
-                    self._run_steps(self._needed(keys), self._twin(bench), None)
-        else:
-            backend, sampling = self.options.initiator.start(self.target)
-            with sampling as sampler:
-                self.remark_log.log_not_measured(self.target.name, self._not_measured(sampler))
-                self._run_steps(self.schedule.keys, backend, sampler)
+        """Runs the remaining steps of a real target. Raises FathomError or `_core.BackendError`; everything measured is
+        saved.
+        """
+        backend, sampling = self.options.initiator.start(self.target)
+        with sampling as sampler:
+            self.remark_log.log_not_measured(self.target.name, self._not_measured(sampler))
+            self._run_steps(self.schedule.keys, backend, sampler)
+
+    def chains(self) -> list[list[Part]]:
+        """Returns the parts of a twin in chains. At once they have the bits that they have one by one. Each part
+        begins with a twin of its own, and no chain needs a result of another. Drives of an array share one chain:
+        they run at once already.
+        """
+        parts = self.schedule.fresh_parts(afresh=self._keeps_state)
+        return [parts] if self.target.parts else self.schedule.chains(parts)
+
+    def run_chain(self, chain: Sequence[Part]) -> None:
+        """Runs the remaining steps of parts one after another. Raises as `run`."""
+        for bench, keys in chain:
+            if not all(map(self.schedule.finished, keys)):
+                self._run_steps(self._needed(keys), self._twin(bench), None)
 
     def _not_measured(self, sampler: Sampler) -> list[NotMeasured]:
         """Returns what the sampler lacks, except energy where a power meter measures it."""

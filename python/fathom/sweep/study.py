@@ -89,7 +89,7 @@ def simulate(method_text: str, quick: bool, targets: Sequence[str], seed: int) -
     with tempfile.TemporaryDirectory(prefix="fathom-sweep-") as folder:
         chosen = prepare(method, targets, ThisMachine())
         try:
-            run = start_run(method, chosen, Options(seed=seed, out=Path(folder)))
+            run = start_run(method, chosen, Options(seed=seed, out=Path(folder), at_once=1))
         except FathomError as error:
             raise _without_run(error, Path(folder)) from error
         leave_out_steps(run.path, run.id)

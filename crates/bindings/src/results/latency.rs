@@ -5,7 +5,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use pyo3::prelude::*;
+use pyo3::{prelude::*, types::PyBytes};
 use recording::{
     Censored, CensoredOps, OpStats, SparseHistogram, Streams, bin_bounds_ns, bin_index,
     with_censored,
@@ -111,6 +111,33 @@ impl OpResult {
             censored_response_bins: late.map(|h| bins(h.bins())).unwrap_or_default(),
         }
     }
+}
+
+#[pymethods]
+impl OpResult {
+    /// The lower and upper edges in ns of the occupied bins of service latency, and their counts. A bin has one 64-bit
+    /// integer in each, in the machine's byte order.
+    fn service_columns<'py>(&self, py: Python<'py>) -> [Bound<'py, PyBytes>; 3] {
+        columns(py, &self.service_bins)
+    }
+
+    /// Likewise of response latency; empty under closed load.
+    fn response_columns<'py>(&self, py: Python<'py>) -> [Bound<'py, PyBytes>; 3] {
+        columns(py, &self.response_bins)
+    }
+}
+
+/// Returns bins as columns: as Python objects, a second's bins would cost more than its simulation.
+fn columns<'py>(py: Python<'py>, bins: &[(u64, u64, u64)]) -> [Bound<'py, PyBytes>; 3] {
+    let column = |of: fn(&(u64, u64, u64)) -> u64| {
+        let values: Vec<u8> = bins.iter().flat_map(|bin| of(bin).to_ne_bytes()).collect();
+        PyBytes::new(py, &values)
+    };
+    [
+        column(|&(low_ns, ..)| low_ns),
+        column(|&(_, high_ns, _)| high_ns),
+        column(|&(.., count)| count),
+    ]
 }
 
 /// The occupied bins of one latency in equally long parts of a window, in order of time. Each column has one 64-bit
