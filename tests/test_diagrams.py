@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Visit
 from documented import PAGES, ROOT
+from synthetic import Visit
 
 TOOL = runpy.run_path(str(ROOT / "tools" / "diagrams.py"))
 NAMES = list(TOOL["PICTURES"])

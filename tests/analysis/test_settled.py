@@ -1,7 +1,7 @@
 """The gate before a sentence claims a figure."""
 
 import pytest
-from judged_runs import DEVICE, Measured, device, run_view
+from judged_runs import DEVICE, Measured, device, run_view, twin
 
 from fathom.analysis.findings import findings
 from fathom.analysis.settled import Unsettled, unsettled
@@ -39,3 +39,21 @@ def test_a_disk_or_what_is_not_known_as_an_ssd_is_not_judged_by_what_was_written
 def test_a_step_that_never_became_steady_is_not_claimed() -> None:
     view = run_view([Measured(DEVICE, [1e5] * 60, point={"steady": False})], [device()])
     assert list(unsettled(view).values()) == [Unsettled.NOT_STEADY]
+
+
+PM9A3 = "samsung-pm9a3-7.68tb"
+
+
+@pytest.mark.parametrize(
+    ("begins", "why"),
+    [
+        ("", {Unsettled.NOT_FILLED}),
+        ("?settled_share=0.5", {Unsettled.NOT_FILLED}),
+        ("?settled_share=1", set[Unsettled]()),
+    ],
+)
+def test_a_twin_that_begins_settled_needs_no_writes_of_the_run(begins: str, why: set[Unsettled]) -> None:
+    name = f"{PM9A3}{begins}"
+    writes = Measured(f"twin:{name}", [1e5] * 3, step="4k-rand-write", op="write")
+    view = run_view([writes], [twin(name, "PM9A3")], job=WRITES)
+    assert set(unsettled(view).values()) == why

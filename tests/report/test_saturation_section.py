@@ -1,5 +1,6 @@
 """Write saturation in the report: SNIA's WSAT over what was written."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,23 @@ def test_rates_are_told_over_what_was_written_in_capacities(section: Section, ru
     seconds = [row["iops"] for row in run.intervals.to_pylist() if row["op"] == "write"]
     assert fresh == pytest.approx(seconds[0], rel=1e-3)
     assert worn < 0.7 * fresh
+
+
+def test_a_loss_is_claimed_only_of_a_drive_that_had_settled(tmp_path: Path, section: Section) -> None:
+    method = tmp_path / "short.toml"
+    short = METHOD.format(name="snia-wsat").replace('"2x"', '"0.3x"')
+    measured = short[short.index('[[steps]]\nname  = "saturation"') :].replace(
+        'name  = "saturation"\nkind  = "fill"', 'name  = "saturated"'
+    )
+    method.write_text(f"{short}\n{measured}")
+    run = fathom.run(str(method), "twin:samsung-pm9a3-7.68tb?slice_denominator=2048", seed=5, out=tmp_path)
+    built = saturation.build(compare([load(run.path)]))
+    assert built is not None
+    assert built.key_figure is not None
+    assert " had not settled after 0.6 capacities: it was at its first rate, " in built.key_figure.sentence
+    assert not built.key_figure.reasons
+    assert section.key_figure is not None
+    assert re.search(r" keeps \d+ % of its first rate: ", section.key_figure.sentence)
 
 
 def test_bytes_are_told_for_the_whole_drive_of_which_a_slice_was_simulated(section: Section) -> None:

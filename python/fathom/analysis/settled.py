@@ -52,9 +52,9 @@ def written_before(view: RunView) -> dict[Key, tuple[float, float]]:
     """Returns how often the region of each step had been written, and how often at random, by the time that it was
     measured.
 
-    Only of SSDs, whose figures depend on it. A twin begins fresh; what a real drive held before is not known, so it is
-    judged where the run writes to it. A write in order counts as part of the fill that it is judged by. A purge begins
-    again, and a fill afresh what is written at random.
+    Only of SSDs, whose figures depend on it. A twin begins fresh, or with its `settled_share` overwritten at random.
+    What a real drive held before is not known, so it is judged where the run writes to it. A write in order counts as
+    part of the fill that it is judged by. A purge begins again, and a fill afresh what is written at random.
     """
     written = view.written_bytes()
     found: dict[Key, tuple[float, float]] = {}
@@ -63,7 +63,9 @@ def written_before(view: RunView) -> dict[Key, tuple[float, float]]:
         if not known or not _keeps_state(target):
             continue
         capacity_bytes = target.known_bytes * (target.scale or 1)
-        total = at_random = 0.0
+        total = at_random = capacity_bytes * (
+            _settled_share(target.catalog) if target.kind == "twin" else 0.0
+        )
         for step, job in view.jobs.items():
             kind = view.named[step].get("kind")
             if kind == "purge":
@@ -90,6 +92,19 @@ def _keeps_state(target: TargetRecord) -> bool:
     if target.kind == "twin":
         return not target.identity.get("file_system") and _is_ssd((target.catalog or "").partition("?")[0])
     return target.kind == "device" and target.identity.get("rotational") is False
+
+
+@cache
+def _settled_share(device: str | None) -> float:
+    """Returns the share of an SSD's twin that begins as after random overwrites without end."""
+    from fathom.catalog import CatalogError, load_device
+
+    try:
+        twin = load_device(device).twin if device else None
+    except CatalogError:
+        return 0.0
+    share = twin.parameters.get("settled_share") if twin else None
+    return float(share.value) if share and not isinstance(share.value, str) else 0.0
 
 
 @cache

@@ -55,7 +55,7 @@ def grouped(value: float) -> str:
 def compact(value: float) -> str:
     """Returns a number for a sentence: `2.11M`, `473k`, `98.2`."""
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= limit:
+        if abs(value) >= 0.9995 * limit:
             return (
                 f"{value / limit:.3g}{unit}" if abs(value) < 999.5 * limit else f"{value / limit:.0f}{unit}"
             )

@@ -133,8 +133,10 @@ def _key_figure(
 def _key_sentence(label: str, kept: Sequence[Scaling]) -> str:
     rising = [one for one in kept if one.enough is one.steps[-1]]
     if rising:
-        names = joined([one.column.short for one in rising])
-        return f"{names} still gain{'s' if len(rising) == 1 else ''} in {label} at depth {rising[0].steps[-1].depth}."
+        names, last = joined([one.column.short for one in rising]), rising[0].steps[-1]
+        if len(rising) > 1:
+            return f"{names} still gain in {label} at depth {last.depth}."
+        return f"{names} still gains in {label} at depth {last.depth}: {compact(last.iops)} IOPS."
     depths = sorted({one.enough.depth for one in kept})
     first = IN_WORDS.get(depths[0], str(depths[0])).capitalize()
     per_host = " per host" if any(one.hosts > 1 for one in kept) else ""

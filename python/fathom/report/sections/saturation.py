@@ -3,19 +3,22 @@
 WSAT writes at random; Multi-WSAT issues the streams of a recorded workload, and its reads count in the rate too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from fathom.output.text import capacity
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Points, Row, Section, Table
 from fathom.report.charts import Axis, Line, line_chart
 from fathom.report.comparison import Column, Comparison
+from fathom.report.findings import gate
 from fathom.report.legend import legend_of
 from fathom.report.style import compact, grouped, slot
 
 ORDER = 34
 LOADS = {"snia-wsat": "random writes", "snia-rwsw-multi-wsat": "the workload"}
 """What saturates the drive, by method."""
+STEPS = "satura"
+"""How the names of the steps begin that write."""
 STEADY_SHARE = 0.95
 """A plateau above this share of the first rate is no loss."""
 MAX_DOTS = 240
@@ -75,20 +78,28 @@ def build(comparison: Comparison) -> Section | None:
     )
     figure = Figure([chart], caption, _table(found), legend_of([one.column for one in found]), columns=1)
     told = [_sentence(one) for one in found]
-    key = KeyFigure(_cliff(found), figure, [_fall(one) for one in found])
+    out = gate(comparison)
+    changing = {column for (column, step) in out if step.startswith(STEPS)}
+    key = KeyFigure(
+        _cliff(found, changing), figure, [_fall(one) for one in found if one.column.short not in changing]
+    )
     return Section(
         "saturation", "Write saturation", [Points(told)], short="Saturation", answer=told, key_figure=key
     )
 
 
-def _cliff(found: Sequence[Saturation]) -> str:
-    """Returns the share of its first rate that the best target keeps."""
+def _cliff(found: Sequence[Saturation], changing: Set[str]) -> str:
+    """Returns the share of its first rate that the best target keeps; `changing` are the labels of the unsettled."""
     best = max(found, key=lambda one: one.stretches[-1].iops)
     first, last = best.stretches[0].iops, best.stretches[-1].iops
+    name, rate, written = best.column.short, compact(last), f"{best.capacities:.2g} capacities"
+    share = f"{100 * last / first:.0f} %"
+    if name in changing:
+        left = "its first rate" if last > STEADY_SHARE * first else f"{share} of its first rate"
+        return f"{name} had not settled after {written}: it was at {left}, {rate} IOPS."
     if last > STEADY_SHARE * first:
-        kept = f"{compact(last)} IOPS after {best.capacities:.2g} capacities"
-        return f"{best.column.short} loses nothing to {best.load}: {kept}."
-    return f"{best.column.short} keeps {100 * last / first:.0f} % of its first rate: {compact(last)} IOPS."
+        return f"{name} loses nothing to {best.load}: {rate} IOPS after {written}."
+    return f"{name} keeps {share} of its first rate: {rate} IOPS."
 
 
 def _fall(one: Saturation) -> str:
@@ -115,8 +126,8 @@ def _saturation(column: Column) -> Saturation | None:
         "intervals",
         "select max(length_s) as length_s, sum(n)::bigint as n, "
         "coalesce(sum(bytes) filter (op = 'write'), 0)::double as written, min(ordinal) as place "
-        "from rows where target = $target[1] and step like 'satura%' group by step, start_s order by place",
-        {"target": [target.name]},
+        "from rows where target = $target[1] and starts_with(step, $steps[1]) group by step, start_s order by place",
+        {"target": [target.name], "steps": [STEPS]},
     ).to_pylist()
     capacity_bytes = round(target.capacity_bytes * (target.scale or 1))
     width = -(-len(rows) // MAX_DOTS) or 1

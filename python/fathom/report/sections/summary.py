@@ -112,8 +112,10 @@ def beside_published(cells: Sequence[Cell]) -> list[str]:
             f"{near} of {len(others)} published figures are met within ten percent{apart}: the ticks in the bars."
         )
     if fitted:
-        figures = "1 published figure was" if len(fitted) == 1 else f"{len(fitted)} published figures were"
-        found.append(f"{figures} used to fit the twins, so being near them predicts nothing.")
+        figures = "1 published figure is" if len(fitted) == 1 else f"{len(fitted)} published figures are"
+        found.append(
+            f"{figures} for calibration: twins may be fitted to them, so being near predicts nothing."
+        )
     return found
 
 
