@@ -13,6 +13,7 @@ import fathom
 from fathom.analysis.settled import Unsettled
 from fathom.report import print_table
 from fathom.report.blocks import Answer, Figure, Item, Points, Section, Table
+from fathom.report.charts import Line, from_zero
 from fathom.report.comparison import Comparison, compare
 from fathom.report.data import load
 from fathom.report.sections import build_all, depths, gpu_feed, mixes
@@ -80,17 +81,17 @@ def test_depths_are_drawn_for_each_mix_and_held_against_little_s_law(swept: Comp
     for group in figure.data.groups:
         assert [row.label.text for row in group.rows] == ["1", "4", "16", "64"]
         for row in group.rows:
-            rate, _, mean_us, _, in_flight, _ = row.cells
+            rate, _, _, mean_us, _, in_flight, _ = row.cells
             gap = number(rate) * number(mean_us) / 1e6 / float(row.label.text) - 1
             assert (in_flight.tone == "bad") == (abs(gap) > 0.05)
-    assert not any(row.cells[4].tone for row in figure.data.groups[0].rows), "reads at an even rate obey it"
+    assert not any(row.cells[5].tone for row in figure.data.groups[0].rows), "reads at an even rate obey it"
 
 
 def test_a_rate_that_does_not_fit_its_latency_is_marked(swept: Comparison) -> None:
     run = swept.columns[0].run
     wrong = replace(run, points=[replace(point, mean_us=1.3 * (point.mean_us or 0)) for point in run.points])
     figure = block(depths.build(compare([wrong], lambda *_: ())), Figure)
-    tones = [row.cells[4].tone for group in figure.data.groups for row in group.rows]
+    tones = [row.cells[5].tone for group in figure.data.groups for row in group.rows]
     assert tones
     assert set(tones) == {"bad"}
 
@@ -147,9 +148,9 @@ def test_mixes_are_drawn_for_each_depth_with_a_map_over_both(swept: Comparison) 
 
 def test_halves_of_a_mix_add_to_what_is_given_together(swept: Comparison) -> None:
     rows = [row for group in block(mixes.build(swept), Figure).data.groups for row in group.rows]
-    assert any("–" not in (cell.text for cell in row.cells[1:3]) for row in rows)
+    assert any("–" not in (cell.text for cell in row.cells[2:4]) for row in rows)
     for row in rows:
-        halves = [number(cell) for cell in row.cells[1:3] if cell.text != "–"]
+        halves = [number(cell) for cell in row.cells[2:4] if cell.text != "–"]
         assert sum(halves) == pytest.approx(number(row.cells[0]), abs=2)
 
 
@@ -243,3 +244,55 @@ def test_the_page_and_the_terminal_say_first_what_the_run_answers(swept: Compari
 def test_runs_of_other_methods_and_of_few_steps_have_no_such_section(tmp_path: Path) -> None:
     comparison = run_of(HEAD.format(name="few") + READS.format(name="read", pattern="uniform"), tmp_path)
     assert [section.build(comparison) for section in (depths, mixes, gpu_feed)] == [None, None, None]
+
+
+def test_settled_rates_of_twins_have_whiskers_and_the_range_that_measurements_lie_in(
+    swept: Comparison,
+) -> None:
+    spread = swept.columns[0].spread(4096)
+    assert spread is not None
+    for section in (depths.build(swept), mixes.build(swept)):
+        figure = found_figure(section)
+        options = {chart.key: json.loads(json.dumps(chart.option)) for chart in figure.charts}
+        drawn = {key: option for key, option in options.items() if "markLine" in json.dumps(option)}
+        assert {key.rpartition("-")[2] for key in drawn} == {"iops"}
+        for option in drawn.values():
+            [series] = option["series"]
+            rates = dict(series["data"])
+            whiskers = series["markLine"]["data"]
+            assert 0 < len(whiskers) <= len(rates)
+            for low, high in whiskers:
+                rate = rates[low["coord"][0]]
+                ends = (low["coord"][1], high["coord"][1])
+                assert ends == pytest.approx((rate / spread.factor, rate * spread.factor), 1e-4)
+                assert option["yAxis"]["max"] >= high["coord"][1]
+        assert "80 % of measurements" in figure.caption
+        assert "Measured, 80 % expected" in [head.text for head in figure.data.head]
+
+
+def test_what_was_measured_has_no_whiskers(swept: Comparison) -> None:
+    [column] = swept.columns
+    measured = replace(column, target=column.target.model_copy(update={"kind": "file"}))
+    section = depths.build(replace(swept, columns=[measured]))
+    assert "markLine" not in json.dumps([chart.option for chart in found_figure(section).charts])
+    assert "Measured, 80 % expected" not in [head.text for head in found_figure(section).data.head]
+
+
+def found_figure(section: Section | None) -> Figure:
+    """The figure of a section."""
+    assert section is not None
+    return next(block for block in section.blocks if isinstance(block, Figure))
+
+
+@pytest.mark.parametrize(
+    ("most", "high", "step"), [(2.34e6, 2.5e6, 5e5), (292_000, 300_000, 50_000), (1.0, 1.0, 0.2)]
+)
+def test_an_axis_from_zero_ends_at_a_round_figure_above_its_whiskers(
+    most: float, high: float, step: float
+) -> None:
+    axis = from_zero([Line("x", 0, [(1.0, most / 2)], whiskers=[(1.0, 0.0, most)])], "count")
+    assert (axis.low, axis.high, axis.step) == (0, pytest.approx(high), pytest.approx(step))
+
+
+def test_an_axis_of_nothing_ends_where_it_will() -> None:
+    assert from_zero([Line("x", 0, [(1.0, None)])], "count").high is None

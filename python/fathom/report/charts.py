@@ -12,6 +12,8 @@ from fathom.report.style import DASHES, SYMBOLS, with_micro
 
 Format = Literal["count", "us", "pct", "seconds", "minutes", "hours", "tail", "depth"]
 """How assets/charts.js writes values: `count` 2.1M, `us` 140 µs, `tail` 3 -> 99.9 %, `depth` 5 -> 32."""
+Whisker = tuple[float, float, float]
+"""A place on the x axis, and the ends of a range on the y axis."""
 Side = Literal["bottom", "middle", "top"]
 CROSS = "path://M2 0L5 3L8 0L10 2L7 5L10 8L8 10L5 7L2 10L0 8L3 5L0 2Z"
 LABEL_PX = 130
@@ -86,6 +88,7 @@ class Line:
     hollow: Sequence[bool] = ()
     labelled: bool = False
     pins: Sequence[tuple[float, float, str]] = ()
+    whiskers: Sequence[Whisker] = ()
     side: Side = "middle"
     """Which of its edges the label at the end has at the line's height."""
 
@@ -116,6 +119,8 @@ class Line:
             series |= {"endLabel": _end_label(colour, self.side), "labelLayout": {"moveOverlap": "shiftY"}}
         if self.pins:
             series["markPoint"] = _pins(self.pins, colour)
+        if self.whiskers:
+            series["markLine"] = _whiskers(self.whiskers, colour)
         if self.style == "outline":
             series |= {"step": "end", "areaStyle": {"color": colour, "opacity": 0.1, "origin": "start"}}
         return series
@@ -226,6 +231,31 @@ class Switch:
     def option(self) -> Option:
         """Returns what assets/charts.js needs to switch."""
         return {"switch": {"low": self.log_low, "high": self.log_high, "linear": self.linear_high}}
+
+
+def _whiskers(whiskers: Sequence[Whisker], colour: str) -> Option:
+    """Returns vertical lines with a bar at both ends, as an ECharts mark of a series."""
+    return {
+        "silent": True,
+        "animation": False,
+        "symbol": ["rect", "rect"],
+        "symbolSize": [7, 1],
+        "lineStyle": {"color": colour, "type": "solid", "width": 1, "opacity": 0.6},
+        "label": {"show": False},
+        "emphasis": {"disabled": True},
+        "data": [[{"coord": [x, low]}, {"coord": [x, high]}] for x, low, high in whiskers],
+    }
+
+
+def from_zero(lines: Sequence[Line], format: Format) -> Axis:
+    """Returns a vertical axis from zero with room for points and whiskers: at most six ticks at round figures."""
+    values = [y for line in lines for _, y in line.points if y is not None]
+    most = max([*values, *(high for line in lines for _, _, high in line.whiskers)], default=0.0)
+    if most <= 0:
+        return Axis("", format, low=0)
+    scale = 10 ** math.floor(math.log10(most))
+    step = next(step * scale for step in (0.2, 0.25, 0.5, 1.0, 2.0) if 6 * step * scale >= most)
+    return Axis("", format, low=0, high=step * math.ceil(most / step), step=step)
 
 
 def row_px(names: Sequence[str], least_px: int) -> int:

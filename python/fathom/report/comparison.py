@@ -81,6 +81,10 @@ class Column:
         """The catalogue's device of a twin; None of what was measured, or where this version does not know it."""
         return known_device(self.target.catalog) if self.is_twin else None
 
+    def spread(self, block_bytes: int | None) -> Spread | None:
+        """How far measurements may lie from a rate of a twin, of blocks of a size; None of what was measured."""
+        return spread_of(self.twin_device, block_bytes) if self.twin_device else None
+
 
 def margin_of(value: float | None, low: float | None, high: float | None) -> str:
     """Returns half an interval in percent of its value, `± 1.2 %` or `± 0.03 %`; empty where there is none."""
@@ -140,10 +144,7 @@ class Cell:
     @cached_property
     def spread(self) -> Spread | None:
         """How far a measurement may lie from the headline rate of a twin; None of what was measured."""
-        if self.value is None:
-            return None
-        device = self.column.twin_device
-        return spread_of(device, self.point.block_bytes) if device else None
+        return None if self.value is None else self.column.spread(self.point.block_bytes)
 
     def order_chance(self, behind: "Cell") -> float | None:
         """Returns how likely measurements show this cell's headline ahead of a lower one's, 0..1.

@@ -5,13 +5,14 @@ repeat that is pooled. Points of curves are left out: they have a section of the
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fathom.analysis.finding import joined
 from fathom.analysis.settled import Unsettled
 from fathom.columns.column import Rule, columns_of, combined
 from fathom.columns.schema import Point
 from fathom.output.text import size
+from fathom.prediction.interval import Spread
 from fathom.report.blocks import Item
 from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.data import RunData
@@ -51,6 +52,8 @@ class SweptStep:
     halves: Sequence[Point]
     whole: Point
     rounds: RepeatedRounds | None = None
+    spread: Spread | None = None
+    """How far measurements may lie from the rate of a twin that had settled; set by `expected`."""
 
     @property
     def waf(self) -> Item | None:
@@ -124,6 +127,14 @@ def rate_margin(point: Point) -> str:
 def swept(comparison: Comparison) -> list[SweptStep]:
     """Returns every closed-loop step of all columns that was measured; a mean over rounds counts as one."""
     return [one for column in comparison.columns for one in _of_column(column)]
+
+
+def expected(steps: Sequence[SweptStep], out: Mapping[tuple[str, str], Unsettled]) -> list[SweptStep]:
+    """Returns the steps, those of settled twins with their spread; `out` is the report's gate."""
+    return [
+        one if _unsettled(one, out) else replace(one, spread=one.column.spread(one.halves[0].block_bytes))
+        for one in steps
+    ]
 
 
 def claimed(

@@ -8,13 +8,13 @@ from fathom.catalog.models import UNEXPLAINED_PCT
 from fathom.columns.schema import Point
 from fathom.output.text import signed_pct
 from fathom.prediction.interval import COVERAGE
-from fathom.prediction.words import spread_words
 from fathom.report import power
 from fathom.report.blocks import Group, Item, Row, Section, Table
 from fathom.report.comparison import Cell, Column, Comparison, Corner
 from fathom.report.findings import gate, ranked_of
 from fathom.report.latencies import latency, percentile
 from fathom.report.power import power_item
+from fathom.report.predicted import PREDICTED, range_item
 from fathom.report.published import caveat, error_item
 from fathom.report.reference import reason
 from fathom.report.style import MIN_TAIL, compact, grouped, plain, seconds, slot
@@ -25,7 +25,6 @@ ORDER = 19
 SHOWN = 12
 WAF = "Write amplification"
 POWER = "Power, mean"
-PREDICTED = f"Measured, {100 * COVERAGE:.0f} % expected"
 PREDICTED_NOTE = (
     f"{PREDICTED}: the range around a twin's rate that holds {100 * COVERAGE:.0f} % of measurements of such drives. "
     "It is learnt from the published results of other devices, never from the drive's own."
@@ -230,13 +229,7 @@ def _predicted(cell: Cell) -> Item:
     """Returns the interval around a twin's rate that a measurement of the drive is expected in."""
     if cell.spread is None or cell.value is None:
         return NONE
-    low, high = cell.spread.around(cell.value)
-    return Item(f"{_about(low)} to {_about(high)}", title=spread_words(cell.spread))
-
-
-def _about(value: float) -> str:
-    """Returns a bound in three significant digits: `5,910`, `1.19M`."""
-    return compact(value) if value >= 1e5 else grouped(float(f"{value:.3g}"))
+    return range_item(cell.spread, cell.value)
 
 
 def _published(cell: Cell, sources: list[str]) -> Item:

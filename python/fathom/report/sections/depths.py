@@ -10,14 +10,23 @@ from fathom.analysis.settled import Unsettled
 from fathom.columns.schema import Point
 from fathom.output.text import percent, signed_pct
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Points, Row, Section, Table
-from fathom.report.charts import Axis, Line, around_1_2_5, line_chart
+from fathom.report.charts import Axis, Line, around_1_2_5, from_zero, line_chart
 from fathom.report.comparison import Column, Comparison
 from fathom.report.findings import gate
 from fathom.report.latencies import latency
 from fathom.report.legend import legend_of
+from fathom.report.predicted import PREDICTED, WHISKERS, range_item, whisker
 from fathom.report.reference import hosts_of
 from fathom.report.style import compact, grouped, plain, slot
-from fathom.report.sweeps import SweptStep, claimed, intervals_of, series, swept, window_of
+from fathom.report.sweeps import (
+    SweptStep,
+    claimed,
+    expected,
+    intervals_of,
+    series,
+    swept,
+    window_of,
+)
 from fathom.statistics.knee import knee
 
 ORDER = 31
@@ -69,7 +78,8 @@ class Scaling:
 
 def build(comparison: Comparison) -> Section | None:
     """Returns two panels per workload that was measured at four depths or more."""
-    found = series(swept(comparison), _workload, lambda one: one.depth, LEAST_DEPTHS)
+    out = gate(comparison)
+    found = series(expected(swept(comparison), out), _workload, lambda one: one.depth, LEAST_DEPTHS)
     if not found:
         return None
     groups = [[Scaling(steps[0].column, steps) for steps in of] for of in found]
@@ -85,9 +95,10 @@ def build(comparison: Comparison) -> Section | None:
     caption = (
         "All operations together over threads x iodepth asked for. Past the knee, a further I/O in flight only "
         f"waits. Hosts of a system have as many each. Service latency, mean; {window_of(steps)}.{more}"
+        + WHISKERS
+        * any(step.spread for step in steps)
     )
     figure = Figure(charts, caption, _table(labels, groups), legend_of(comparison.columns), group="depth")
-    out = gate(comparison)
     told = [
         text
         for label, group in zip(labels, groups, strict=True)
@@ -109,7 +120,8 @@ def _key_figure(
     kept = [Scaling(one.column, steps) for one, steps in left if steps]
     figure = Figure(
         _charts("key-depth", label, group, KEY_PX, kept),
-        "Ring: the least depth that gives nearly the greatest rate. Past it, a further I/O in flight only waits.",
+        "Ring: the least depth that gives nearly the greatest rate. Past it, a further I/O in flight only waits."
+        + WHISKERS * any(step.spread for one in group for step in one.steps),
         _table([label], [group]),
         legend_of([one.column for one in group]),
         group="key-depth",
@@ -143,7 +155,7 @@ def _key_sentence(label: str, kept: Sequence[Scaling]) -> str:
     if len(kept) == 1:
         rate = compact(kept[0].enough.iops)
         return f"{first} I/Os in flight{per_host} suffice for {rate} IOPS in {label}: more only add latency."
-    many = first if len(depths) == 1 else f"{first} to {depths[-1]}"
+    many = first if len(depths) == 1 else f"{first} to {IN_WORDS.get(depths[-1], depths[-1])}"
     each = "on every target" if len(depths) == 1 else "by target"
     return f"{many} I/Os in flight{per_host} suffice {each} in {label}: more only add latency."
 
@@ -196,7 +208,7 @@ def _charts(
     values = [y for line in means for _, y in line.points if y]
     low, high = around_1_2_5(min(values), max(values)) if values else (1.0, 10.0)
     panels = (
-        ("iops", "IOPS", Axis("", "count", low=0), rates),
+        ("iops", "IOPS", from_zero(rates, "count"), rates),
         ("latency", "mean latency, us", Axis("", "us", log=True, low=low, high=high), means),
     )
     return [
@@ -218,12 +230,20 @@ def _line(one: Scaling, what: str, ring: SweptStep | None = None) -> Line:
         value: float | None = getattr(step, what)
         points.append([log2(step.depth), None if value is None else float(f"{value:.5g}")])
     pins = [(log2(ring.depth), float(f"{ring.iops:.5g}"), "")] if ring else []
-    return Line(one.column.short, slot(one.column.index), points, marks=True, pins=pins)
+    whiskers = (
+        [whisker(log2(at.depth), at.spread, at.iops) for at in one.steps if at.spread]
+        if what == "iops"
+        else ()
+    )
+    return Line(one.column.short, slot(one.column.index), points, marks=True, pins=pins, whiskers=whiskers)
 
 
 def _table(labels: Sequence[str], groups: Sequence[Sequence[Scaling]]) -> Table:
+    steps = [step for group in groups for one in group for step in one.steps]
+    predicted = any(step.spread for step in steps)
     heads = [
         Item("Rate", "IOPS"),
+        *([Item(PREDICTED, "IOPS")] if predicted else []),
         Item("Share of the greatest", "%"),
         Item("Mean", "us"),
         Item("p99", "us"),
@@ -231,11 +251,10 @@ def _table(labels: Sequence[str], groups: Sequence[Sequence[Scaling]]) -> Table:
         Item("Limited by"),
     ]
     rows = [
-        Group(f"{label}: {one.column.label}", [_row(one, step) for step in one.steps])
+        Group(f"{label}: {one.column.label}", [_row(one, step, predicted) for step in one.steps])
         for label, group in zip(labels, groups, strict=True)
         for one in group
     ]
-    steps = [step for group in groups for one in group for step in one.steps]
     notes = [
         *intervals_of(steps),
         "p99 is that of the slower operation of a mix. IOPS x mean latency is the I/Os in flight, if both "
@@ -245,10 +264,12 @@ def _table(labels: Sequence[str], groups: Sequence[Sequence[Scaling]]) -> Table:
     return Table("Depth", heads, rows, notes)
 
 
-def _row(one: Scaling, step: SweptStep) -> Row:
+def _row(one: Scaling, step: SweptStep, predicted: bool) -> Row:
     threads, iodepth = step.load
+    range_of_twin = range_item(step.spread, step.iops) if step.spread else NONE
     cells = [
         Item(grouped(step.iops), step.margin, tone="strong"),
+        *([range_of_twin] if predicted else []),
         Item(f"{100 * step.iops / one.best.iops:.0f}", "knee" if step is one.knee else ""),
         latency(step.whole, "mean_us") or NONE,
         _p99(step.halves),

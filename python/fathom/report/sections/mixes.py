@@ -7,15 +7,17 @@ from math import log
 from fathom.analysis.settled import Unsettled
 from fathom.columns.schema import Point
 from fathom.report.blocks import Block, Chart, Figure, Group, Item, KeyFigure, Points, Row, Section, Table
-from fathom.report.charts import Axis, Line, around_1_2_5, line_chart
+from fathom.report.charts import Axis, Line, around_1_2_5, from_zero, line_chart
 from fathom.report.comparison import Column, Comparison
 from fathom.report.findings import gate
 from fathom.report.latencies import latency
 from fathom.report.legend import legend_of
+from fathom.report.predicted import PREDICTED, WHISKERS, range_item, whisker
 from fathom.report.style import compact, grouped, plain, slot
 from fathom.report.sweeps import (
     SweptStep,
     claimed,
+    expected,
     intervals_of,
     of_rounds,
     rate_margin,
@@ -40,9 +42,9 @@ def build(comparison: Comparison) -> Section | None:
     """Returns up to four panels per load that was measured at four or more shares of reads, each load on lines of its
     own. Several loads get maps.
     """
-    loads = series(
-        swept(comparison), lambda one: (one.shape.key, one.load), lambda one: one.read_pct, LEAST_SHARES
-    )
+    out = gate(comparison)
+    steps = expected(swept(comparison), out)
+    loads = series(steps, lambda one: (one.shape.key, one.load), lambda one: one.read_pct, LEAST_SHARES)
     foremost = sorted(loads, key=_is_tracked, reverse=True)[:MAX_LOADS]
     if not loads:
         return None
@@ -57,7 +59,7 @@ def build(comparison: Comparison) -> Section | None:
     )
     caption = (
         "IOPS of reads and writes together, and the service latency of each, over the share of reads; "
-        f"{window_of(steps)}.{more}"
+        f"{window_of(steps)}.{more}" + WHISKERS * any(one.spread for one in steps)
     )
     figure = Figure(
         list(chain.from_iterable(panels)),
@@ -67,7 +69,6 @@ def build(comparison: Comparison) -> Section | None:
         columns=3 if all(len(own) == 3 for own in panels) else 2,
         group="mixes",
     )
-    out = gate(comparison)
     told = [text for label, load in drawn for steps in load for text in _sentences(label, steps, out)]
     maps: list[Block] = (
         [_map(column, labels, loads) for column in comparison.columns] if len(loads) > 1 else []
@@ -87,7 +88,8 @@ def _key_figure(label: str, load: Load, out: Mapping[tuple[str, str], Unsettled]
     """Returns the range of the rate over the share of reads, and curves of rate and read latency."""
     figure = Figure(
         _charts(0, label, load, "key-mix")[:2],
-        "IOPS of reads and writes together, and the mean latency of reads, over the share of reads.",
+        "IOPS of reads and writes together, and the mean latency of reads, over the share of reads."
+        + WHISKERS * any(one.spread for steps in load for one in steps),
         _table([label], [load]),
         legend_of([steps[0].column for steps in load]),
         group="key-mix",
@@ -188,6 +190,9 @@ def _charts(number: int, label: str, load: Load, key: str = "mix") -> list[Chart
                 slot(steps[0].column.index),
                 [[one.read_pct, float(f"{y:.5g}")] for one in steps if (y := value(one)) is not None],
                 marks=True,
+                whiskers=[whisker(one.read_pct, one.spread, one.iops) for one in steps if one.spread]
+                if what == "iops"
+                else (),
             )
             for steps in load
         ]
@@ -195,7 +200,8 @@ def _charts(number: int, label: str, load: Load, key: str = "mix") -> list[Chart
         if not values:
             continue
         low, high = around_1_2_5(min(values), max(values))
-        axis = Axis("", "count", low=0) if what == "iops" else Axis("", "us", log=True, low=low, high=high)
+        latency = Axis("", "us", log=True, low=low, high=high)
+        axis = from_zero(lines, "count") if what == "iops" else latency
         option = line_chart(across, axis, lines)
         summary = f"{sub} of {label} over the share of reads; the table below has the figures."
         charts.append(
@@ -210,8 +216,11 @@ def _figure(one: SweptStep, op: str, name: str) -> float | None:
 
 
 def _table(labels: Sequence[str], loads: Sequence[Load]) -> Table:
+    steps = [one for load in loads for steps in load for one in steps]
+    predicted = any(one.spread for one in steps)
     heads = [
         Item("Together", "IOPS"),
+        *([Item(PREDICTED, "IOPS")] if predicted else []),
         Item("Reads", "IOPS"),
         Item("Writes", "IOPS"),
         *(Item(f"{op.capitalize()} {what}", "us") for op in ("read", "write") for what in ("mean", "p99")),
@@ -219,22 +228,22 @@ def _table(labels: Sequence[str], loads: Sequence[Load]) -> Table:
         Item("Limited by"),
     ]
     groups = [
-        Group(f"{label}: {steps[0].column.label}", [_row(one) for one in steps])
+        Group(f"{label}: {steps[0].column.label}", [_row(one, predicted) for one in steps])
         for label, load in zip(labels, loads, strict=True)
         for steps in load
     ]
-    steps = [one for load in loads for steps in load for one in steps]
     notes = intervals_of(steps)
     return Table("Reads", heads, groups, [*notes, NOTE] if any(one.waf for one in steps) else notes)
 
 
-def _row(one: SweptStep) -> Row:
+def _row(one: SweptStep, predicted: bool) -> Row:
     halves = [one.half(op) for op in ("read", "write")]
     rates = [NONE if half is None else _rate(half) for half in halves]
     latencies = [_latency(half, name) for half in halves for name in ("mean_us", "p99_us")]
     limit = Item(plain(one.limited_by)) if one.limited_by else NONE
     together = Item(grouped(one.iops), one.margin, tone="strong")
-    cells = [together, *rates, *latencies, one.waf or NONE, limit]
+    range_of_twin = range_item(one.spread, one.iops) if one.spread else NONE
+    cells = [together, *([range_of_twin] if predicted else []), *rates, *latencies, one.waf or NONE, limit]
     return Row(Item(f"{one.read_pct:g} %"), cells)
 
 
