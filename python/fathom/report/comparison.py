@@ -82,7 +82,7 @@ class Column:
         return known_device(self.target.catalog) if self.is_twin else None
 
     def spread(self, block_bytes: int | None) -> Spread | None:
-        """How far measurements may lie from a rate of a twin, of blocks of a size; None of what was measured."""
+        """Returns how far measurements may lie from a twin's rate of such blocks; None of what was measured."""
         return spread_of(self.twin_device, block_bytes) if self.twin_device else None
 
 
