@@ -12,8 +12,9 @@ from rich.console import Console
 import fathom
 from fathom.analysis.settled import Unsettled
 from fathom.report import print_table
+from fathom.report.axes import from_zero
 from fathom.report.blocks import Answer, Figure, Item, Points, Section, Table
-from fathom.report.charts import Line, from_zero
+from fathom.report.charts import Line
 from fathom.report.comparison import Comparison, compare
 from fathom.report.data import load
 from fathom.report.sections import build_all, depths, gpu_feed, mixes
@@ -287,12 +288,12 @@ def found_figure(section: Section | None) -> Figure:
 @pytest.mark.parametrize(
     ("most", "high", "step"), [(2.34e6, 2.5e6, 5e5), (292_000, 300_000, 50_000), (1.0, 1.0, 0.2)]
 )
-def test_an_axis_from_zero_ends_at_a_round_figure_above_its_whiskers(
-    most: float, high: float, step: float
-) -> None:
-    axis = from_zero([Line("x", 0, [(1.0, most / 2)], whiskers=[(1.0, 0.0, most)])], "count")
+def test_an_axis_from_zero_ends_at_a_round_figure(most: float, high: float, step: float) -> None:
+    axis = from_zero(most, "count")
     assert (axis.low, axis.high, axis.step) == (0, pytest.approx(high), pytest.approx(step))
 
 
-def test_an_axis_of_nothing_ends_where_it_will() -> None:
-    assert from_zero([Line("x", 0, [(1.0, None)])], "count").high is None
+def test_a_whisker_may_be_the_highest_of_a_line() -> None:
+    assert Line("x", 0, [(1.0, 2.0), (2.0, None)], whiskers=[(1.0, 1.0, 3.0)]).highest == 3.0
+    assert Line("x", 0, [(1.0, None)]).highest == 0.0
+    assert from_zero(0.0, "count").high is None

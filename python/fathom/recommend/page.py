@@ -3,8 +3,9 @@
 from fathom.recommend.ranking import Recommendation
 from fathom.recommend.terminal import cells, columns
 from fathom.recommend.words import basis, chance_text, grounds, headline, reasons
+from fathom.report.axes import Axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Points, Row, Section, Table
-from fathom.report.charts import Axis, bar_chart
+from fathom.report.charts import bar_chart
 from fathom.report.opening import opened
 from fathom.report.page import page
 from fathom.report.style import grouped, plain

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from fathom.report.added_loads import MIXES, Measured
+from fathom.report.axes import Axis
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Table
-from fathom.report.charts import Axis, bar_chart
+from fathom.report.charts import bar_chart
 from fathom.report.style import slot
 
 LEAST = 3

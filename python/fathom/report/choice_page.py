@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from fathom.analysis.finding import cited
 from fathom.output.text import percent
+from fathom.report.axes import Axis
 from fathom.report.blocks import (
     Answer,
     Block,
@@ -18,7 +19,7 @@ from fathom.report.blocks import (
     Section,
     Table,
 )
-from fathom.report.charts import Axis, Line, bar_chart, line_chart
+from fathom.report.charts import Line, bar_chart, line_chart
 from fathom.report.opening import opened
 from fathom.report.page import page
 from fathom.report.style import grouped, plain, slot

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from fathom.report.axes import Axis, Switch, time_axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Table
-from fathom.report.charts import Axis, Dots, Span, Switch, bar_chart, dots_chart, time_axis
+from fathom.report.charts import Dots, Span, bar_chart, dots_chart
 from fathom.report.legend import legend_of
 from fathom.report.style import compact, grouped, seconds, slot
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fathom.method.curve import Latency
+from fathom.report.axes import Axis, Switch
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Option, Row, Table
-from fathom.report.charts import Axis, Cross, Limit, Line, Switch, apart, scatter_chart
+from fathom.report.charts import Cross, Limit, Line, apart, scatter_chart
 from fathom.report.legend import legend_of
 from fathom.report.style import compact, grouped, slot
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from fathom.report.axes import Axis
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Table
-from fathom.report.charts import Axis, bar_chart
+from fathom.report.charts import bar_chart
 from fathom.report.drive_array import BLOCKS, KINDS, SCATTERED, Disk, is_sequential
 from fathom.report.legend import legend_of
 from fathom.report.style import grouped, slot

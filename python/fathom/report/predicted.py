@@ -2,8 +2,9 @@
 
 from fathom.prediction.interval import COVERAGE, Spread
 from fathom.prediction.words import spread_words
+from fathom.report.axes import rounded
 from fathom.report.blocks import Item
-from fathom.report.charts import Whisker, rounded
+from fathom.report.charts import Whisker
 from fathom.report.style import compact, grouped
 
 PREDICTED = f"Measured, {100 * COVERAGE:.0f} % expected"

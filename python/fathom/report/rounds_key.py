@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from fathom.method.rounds import UNITS
 from fathom.output.text import size
+from fathom.report.axes import Axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Table
-from fathom.report.charts import Axis, Line, bar_chart, scatter_chart
+from fathom.report.charts import Line, bar_chart, scatter_chart
 from fathom.report.comparison import Comparison
 from fathom.report.legend import legend_of
 from fathom.report.rounds import Mean, TargetRounds, axes

@@ -1,6 +1,7 @@
 """A sizing as an offline HTML page: how many drives and what binds, then each need, room to grow and sources."""
 
 from fathom.analysis.finding import cited
+from fathom.report.axes import Axis
 from fathom.report.blocks import (
     Block,
     Chart,
@@ -14,7 +15,7 @@ from fathom.report.blocks import (
     Section,
     Table,
 )
-from fathom.report.charts import Axis, bar_chart
+from fathom.report.charts import bar_chart
 from fathom.report.opening import opened
 from fathom.report.page import page
 from fathom.report.style import grouped, plain

@@ -14,8 +14,8 @@ from fathom.analysis.finding import joined
 from fathom.method.step_names import Steps, called
 from fathom.output.output_file import write_output
 from fathom.output.text import many_of
+from fathom.report.axes import Axis as ChartAxis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Points, Row, Section, Table
-from fathom.report.charts import Axis as ChartAxis
 from fathom.report.charts import Line, line_chart
 from fathom.report.opening import opened
 from fathom.report.page import REPORT, page

@@ -17,6 +17,7 @@ from fathom.report.added_loads import (
     times_sign,
 )
 from fathom.report.added_stages import stage_bars, stages
+from fathom.report.axes import Axis
 from fathom.report.blocks import (
     Block,
     Chart,
@@ -30,7 +31,7 @@ from fathom.report.blocks import (
     Section,
     Table,
 )
-from fathom.report.charts import Axis, bar_chart
+from fathom.report.charts import bar_chart
 from fathom.report.comparison import Comparison
 from fathom.report.reference import Pair, agreement, beside, find, reasons, rows_of
 from fathom.report.style import LIGHT, compact, grouped, plain

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from fathom.columns.schema import Point
 from fathom.errors import UsageError
 from fathom.output.text import capacity
+from fathom.report.axes import Axis, time_axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
-from fathom.report.charts import Axis, Line, bar_chart, line_chart, row_px, time_axis
+from fathom.report.charts import Line, bar_chart, line_chart, row_px
 from fathom.report.comparison import Column, Comparison
 from fathom.report.legend import legend_of
 from fathom.report.repeats import of_each

@@ -13,8 +13,9 @@ from fathom.columns.schema import Point
 from fathom.method.curve import SUSTAINED_LEAST
 from fathom.method.offered import Offered, OfferedJson, parse_offered
 from fathom.output.text import many_of
+from fathom.report.axes import Axis, around_1_2_5
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
-from fathom.report.charts import Axis, Line, around_1_2_5, line_chart
+from fathom.report.charts import Line, line_chart
 from fathom.report.comparison import Column, Comparison
 from fathom.report.data import RunData
 from fathom.report.latencies import latency, percentile

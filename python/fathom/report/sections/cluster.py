@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import log2
 
 from fathom.analysis.finding import joined
+from fathom.report.axes import Axis
 from fathom.report.blocks import (
     Block,
     Chart,
@@ -20,7 +21,7 @@ from fathom.report.blocks import (
     Section,
     Table,
 )
-from fathom.report.charts import Axis, Bars, Line, bar_chart, line_chart
+from fathom.report.charts import Bars, Line, bar_chart, line_chart
 from fathom.report.comparison import Column, Comparison
 from fathom.report.legend import legend_of
 from fathom.report.reference import Figure as Metric

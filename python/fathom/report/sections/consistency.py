@@ -11,19 +11,9 @@ from fathom.analysis.consistency import TAIL_S, TAIL_SHARE, Consistency, consist
 from fathom.analysis.efficiency import Efficiency, efficiency, over_repeats
 from fathom.analysis.settled import Unsettled
 from fathom.output.text import percent
+from fathom.report.axes import Axis, Switch, around_1_2_5, time_axis
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
-from fathom.report.charts import (
-    Axis,
-    Dots,
-    Line,
-    Span,
-    Switch,
-    around_1_2_5,
-    bar_chart,
-    dots_chart,
-    line_chart,
-    time_axis,
-)
+from fathom.report.charts import Dots, Line, Span, bar_chart, dots_chart, line_chart
 from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.consistency_key import key_figure
 from fathom.report.data import Bounds, RunData

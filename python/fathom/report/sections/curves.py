@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from fathom.analysis.settled import Unsettled
 from fathom.columns.schema import Point
 from fathom.method.curve import Curve, Figures, Latency, curve_of, figures, is_point
+from fathom.report.axes import Axis, around_1_2_5
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.capacity import Capacity, capacities_of
-from fathom.report.charts import Axis, Cross, Line, around_1_2_5, scatter_chart
+from fathom.report.charts import Cross, Line, scatter_chart
 from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.curve_key import key_figure, objective
 from fathom.report.findings import gate

@@ -9,8 +9,9 @@ from fathom.analysis.finding import joined
 from fathom.analysis.settled import Unsettled
 from fathom.columns.schema import Point
 from fathom.output.text import percent, signed_pct
+from fathom.report.axes import Axis, around_1_2_5, from_zero
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Points, Row, Section, Table
-from fathom.report.charts import Axis, Line, around_1_2_5, from_zero, line_chart
+from fathom.report.charts import Line, line_chart
 from fathom.report.comparison import Column, Comparison
 from fathom.report.findings import gate
 from fathom.report.latencies import latency
@@ -208,7 +209,7 @@ def _charts(
     values = [y for line in means for _, y in line.points if y]
     low, high = around_1_2_5(min(values), max(values)) if values else (1.0, 10.0)
     panels = (
-        ("iops", "IOPS", from_zero(rates, "count"), rates),
+        ("iops", "IOPS", from_zero(max(line.highest for line in rates), "count"), rates),
         ("latency", "mean latency, us", Axis("", "us", log=True, low=low, high=high), means),
     )
     return [

@@ -8,8 +8,9 @@ from fathom.catalog.settings import MARK
 from fathom.output.text import signed_pct
 from fathom.prediction.interval import COVERAGE
 from fathom.prediction.members import narrowing, range_over
+from fathom.report.axes import rounded
 from fathom.report.blocks import Block, Chart, Figure, Group, Item, Row, Section, Table
-from fathom.report.charts import Span, change_chart, rounded, row_px
+from fathom.report.charts import Span, change_chart, row_px
 from fathom.report.comparison import Cell, Column, Comparison, Corner
 from fathom.report.style import grouped, plain
 from fathom.statistics.means import mean_by_count

@@ -10,8 +10,9 @@ from math import ceil
 from fathom.analysis.settled import Unsettled
 from fathom.catalog.pcie import link_of
 from fathom.output.text import percent, signed_pct
+from fathom.report.axes import Axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
-from fathom.report.charts import Axis, Limit, Line, bar_chart, scatter_chart
+from fathom.report.charts import Limit, Line, bar_chart, scatter_chart
 from fathom.report.comparison import Cell, Column, Comparison
 from fathom.report.findings import gate
 from fathom.report.legend import legend_of, window_of

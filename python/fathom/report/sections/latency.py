@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fathom.report.axes import Axis, Switch, around_1_2_5
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
-from fathom.report.charts import Axis, Line, Switch, around_1_2_5, line_chart
+from fathom.report.charts import Line, line_chart
 from fathom.report.comparison import Cell, Comparison, Corner
 from fathom.report.latencies import percentile
 from fathom.report.legend import legend_of, window_of

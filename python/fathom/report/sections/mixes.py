@@ -6,8 +6,9 @@ from math import log
 
 from fathom.analysis.settled import Unsettled
 from fathom.columns.schema import Point
+from fathom.report.axes import Axis, around_1_2_5, from_zero
 from fathom.report.blocks import Block, Chart, Figure, Group, Item, KeyFigure, Points, Row, Section, Table
-from fathom.report.charts import Axis, Line, around_1_2_5, from_zero, line_chart
+from fathom.report.charts import Line, line_chart
 from fathom.report.comparison import Column, Comparison
 from fathom.report.findings import gate
 from fathom.report.latencies import latency
@@ -201,7 +202,7 @@ def _charts(number: int, label: str, load: Load, key: str = "mix") -> list[Chart
             continue
         low, high = around_1_2_5(min(values), max(values))
         latency = Axis("", "us", log=True, low=low, high=high)
-        axis = from_zero(lines, "count") if what == "iops" else latency
+        axis = from_zero(max(line.highest for line in lines), "count") if what == "iops" else latency
         option = line_chart(across, axis, lines)
         summary = f"{sub} of {label} over the share of reads; the table below has the figures."
         charts.append(

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from fathom.report.axes import Axis, rounded
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
-from fathom.report.charts import Axis, bar_chart, rounded, row_px
+from fathom.report.charts import bar_chart, row_px
 from fathom.report.comparison import Comparison
 from fathom.report.findings import gate
 from fathom.report.legend import legend_of

@@ -13,8 +13,9 @@ from fathom._core import WRITES, Job
 from fathom.analysis.finding import joined
 from fathom.columns.schema import Point, Stream
 from fathom.output.text import span
+from fathom.report.axes import Axis, time_axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
-from fathom.report.charts import Axis, Line, bar_chart, line_chart, time_axis
+from fathom.report.charts import Line, bar_chart, line_chart
 from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.latencies import FEW, percentile, with_interval
 from fathom.report.sections.amplification import DAY_S, endurance

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fathom.report.axes import Axis, time_axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
-from fathom.report.charts import Axis, Line, Span, line_chart, time_axis
+from fathom.report.charts import Line, Span, line_chart
 from fathom.report.comparison import Column, Comparison
 from fathom.report.legend import legend_of
 from fathom.report.style import compact, grouped, plain, seconds, slot

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from fathom.columns.schema import Point
 from fathom.method.curve import SUSTAINED_LEAST
+from fathom.report.axes import Axis, rounded
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
-from fathom.report.charts import Axis, bar_chart, rounded
+from fathom.report.charts import bar_chart
 from fathom.report.comparison import Cell, Comparison, Corner
 from fathom.report.latencies import latency, percentile
 from fathom.report.legend import legend_of

@@ -6,8 +6,9 @@ It has the tables that SNIA SSS PTS 2.0 asks for. Other sections show the second
 from collections.abc import Sequence
 
 from fathom.method.rounds import UNITS
+from fathom.report.axes import Axis, rounded
 from fathom.report.blocks import Block, Chart, Figure, Group, Item, Prose, Row, Section, Table
-from fathom.report.charts import Axis, Line, line_chart, rounded
+from fathom.report.charts import Line, line_chart
 from fathom.report.comparison import Comparison, margin_of
 from fathom.report.rounds import RepeatedRounds, Series, TargetRounds, axes, rounds_of, verdicts
 from fathom.report.rounds_key import key_figure

@@ -7,8 +7,9 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from fathom.output.text import capacity
+from fathom.report.axes import Axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Points, Row, Section, Table
-from fathom.report.charts import Axis, Line, line_chart
+from fathom.report.charts import Line, line_chart
 from fathom.report.comparison import Column, Comparison
 from fathom.report.findings import gate
 from fathom.report.legend import legend_of

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fathom.method.curve import curve_of
+from fathom.report.axes import Axis, Switch, time_axis
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
-from fathom.report.charts import Axis, Line, Span, Switch, line_chart, time_axis
+from fathom.report.charts import Line, Span, line_chart
 from fathom.report.comparison import Column, Comparison
 from fathom.report.rows import Seconds
 from fathom.report.style import compact, grouped, plain, seconds, slot

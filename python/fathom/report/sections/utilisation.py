@@ -4,8 +4,9 @@ real target only those of the load generator are known.
 
 from collections.abc import Sequence
 
+from fathom.report.axes import Axis
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
-from fathom.report.charts import Axis, bar_chart
+from fathom.report.charts import bar_chart
 from fathom.report.comparison import Cell, Comparison, Corner
 from fathom.report.legend import window_of
 from fathom.report.style import plain, slot

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from fathom.report.axes import Axis
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Table
-from fathom.report.charts import Axis, Line, line_chart
+from fathom.report.charts import Line, line_chart
 from fathom.report.style import grouped
 
 HEIGHT_PX = 220

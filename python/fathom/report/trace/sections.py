@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from fathom._core import TRACE_OPERATIONS
 from fathom.output.text import capacity, many_of, percent, size
+from fathom.report.axes import Axis, rounded, time_axis
 from fathom.report.blocks import Block, Points, Section, Table
-from fathom.report.charts import Axis, rounded, time_axis
 from fathom.report.style import plain
 from fathom.report.trace import words
 from fathom.report.trace.figures import chart, figure, table
