@@ -94,13 +94,11 @@ def _cliff(found: Sequence[Saturation], changing: Set[str]) -> str:
     best = max(found, key=lambda one: one.stretches[-1].iops)
     first, last = best.stretches[0].iops, best.stretches[-1].iops
     name, rate, written = best.column.short, compact(last), f"{best.capacities:.2g} capacities"
-    share = f"{100 * last / first:.0f} %"
     if name in changing:
-        left = "its first rate" if last > STEADY_SHARE * first else f"{share} of its first rate"
-        return f"{name} had not settled after {written}: it was at {left}, {rate} IOPS."
+        return f"{name} had not settled after {written}: it was at {rate} IOPS."
     if last > STEADY_SHARE * first:
         return f"{name} loses nothing to {best.load}: {rate} IOPS after {written}."
-    return f"{name} keeps {share} of its first rate: {rate} IOPS."
+    return f"{name} keeps {100 * last / first:.0f} % of its first rate: {rate} IOPS."
 
 
 def _fall(one: Saturation) -> str:
