@@ -3,7 +3,9 @@
 _SUBMITS = "says how fio's engine submits; Fathom submits by io_uring"
 _POLLS = "waits for completions in another way, so that latencies are others"
 _KERNEL = "asks the kernel for I/O of another kind"
-_PRIORITY = "gives I/O a priority"
+_PRIORITY = (
+    "gives a share of a job's I/O another priority; `prio` and `prioclass`, for all of it, have a counterpart"
+)
 
 #: Engines that are refused whole, with their options.
 _OF_REFUSED_ENGINES = {

@@ -62,7 +62,6 @@ _REPLAY = "replays a recorded trace"
 _AFTER = "adds I/O after or between that of the job"
 _SET = "makes sets of files"
 _KERNEL = "asks the kernel for I/O of another kind"
-_PRIORITY = "gives I/O a priority"
 _LATER_DATA = "later fio: protection information or data of another kind"
 
 _ALL: tuple[FioOption, ...] = (
@@ -234,7 +233,8 @@ _ALL: tuple[FioOption, ...] = (
     *_refused(_KERNEL, "sync_file_range", "write_barrier=0", "atomic=0", "write_hint=none", "ioscheduler"),
     *_refused("the flush at the end counts in the time of the job", "end_fsync=0", "fsync_on_close=0"),
     *_refused("later fio: the flush at the end counts in the time of the job", "end_syncfs=0"),
-    *_refused(_PRIORITY, "priohint", "cgroup", "cgroup_weight"),
+    *_refused("gives drives a limit of latency (command duration limits)", "priohint"),
+    *_refused("makes a control group for the job; run Fathom in one", "cgroup", "cgroup_weight"),
     *_refused("later fio: ends the uncounted time by bytes; ramp_time has a counterpart", "ramp_size"),
     *_refused("later fio: pauses by spinning for processor cycles", "thinkcycles=0"),
     *_refused("reads blocks back in another way than after all writes", "verify_only=0", "verify_backlog=0"),
