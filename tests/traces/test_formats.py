@@ -2,6 +2,7 @@
 
 import gzip
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
@@ -210,3 +211,32 @@ def test_thread_and_cpu_of_an_issue_are_read_where_a_format_has_them(tmp_path: P
     lines = "1,R,0,512,7,\n2,R,0,512,,3\n"
     ios = read(of_text(tmp_path, lines, "time_us,op,offset,size,pid,cpu"))
     assert (ios.pid.tolist(), ios.cpu.tolist()) == ([7, NO_NAME], [NO_NAME, 3])
+
+
+@pytest.mark.parametrize("error", ["65525", "-11"])
+def test_what_found_no_room_and_was_asked_for_again_is_one_io_of_blkparse(error: str, tmp_path: Path):
+    lines = [
+        "8,0 0 1 0.000001000 7 Q R 8 + 8 [io-0.0]",
+        f"8,0 0 2 0.000002000 7 C R 8 + 8 [{error}]",
+        "8,0 0 3 0.000005000 8 Q R 8 + 8 [iou-wrk]",
+        "8,0 0 4 0.000006000 8 D R 8 + 8 [iou-wrk]",
+        "8,0 0 5 0.000009000 0 C R 8 + 8 [0]",
+    ]
+    trace = of_text(tmp_path, "\n".join(lines) + "\n", format="blkparse")
+    ios = read(trace)
+    assert ios.latency_ns.tolist() == [3000]
+    assert [trace.processes[one] for one in ios.process] == ["iou-wrk"]
+
+
+def test_what_found_no_room_and_was_asked_for_again_is_one_io_of_blktrace(tmp_path: Path):
+    read_at, again = 1 << 16, -11 & 0xFFFF
+    events = [(1, 1, 0), (2, 8, again), (5, 1, 0), (6, 7, 0), (9, 8, 0)]
+    records = [
+        struct.pack(
+            *("<IIQQIIIIIHH", 0x65617407, number, 1000 * time_us, 8, 4096, read_at | action, 7, 8 << 20, 0),
+            *(error, 0),
+        )
+        for number, (time_us, action, error) in enumerate(events, 1)
+    ]
+    ios = read(of_text(tmp_path, b"".join(records), format="blktrace"))
+    assert ios.latency_ns.tolist() == [3000]

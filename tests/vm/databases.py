@@ -32,7 +32,7 @@ CASES = ["-".join(case) for case in product(("ext4", "xfs"), ("pgbench", "sqlite
 REPLAYS = 5
 GUEST_S = 1500
 """The longest that a guest may take."""
-SHIFT = "2"
+SHIFT = "2,sleep=on"
 """An instruction of the guest takes 2^2 ns of its time."""
 MOST_IOPS, MOST_LATENCY = 0.03, 0.10
 TWINS = (

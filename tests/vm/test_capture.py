@@ -19,6 +19,7 @@ from fathom._core import TRACE_OPERATIONS
 from fathom.capture.session import Asked, Done, end_left_behind, record
 from fathom.errors import RefusedError
 from fathom.plan.replay import Replay
+from fathom.targets.safety import block_device, destroy_token
 from fathom.traces.batch import NO_LATENCY
 from fathom.traces.opening import open_trace
 
@@ -113,11 +114,20 @@ def fio(disk: Path, log: Path, *more: str, count: int = COUNT) -> None:
     sh(*command, f"--write_iolog={log}", "--output=/dev/null")
 
 
-def seen(path: Path) -> Seen:
+def seen(path: Path, without: str | None = None) -> Seen:
+    """Counts each operation, offset and size of a trace, but of processes whose name begins with `without`."""
     found: Seen = Counter()
-    for batch in open_trace(path).batches():
-        names = [TRACE_OPERATIONS[one] for one in batch.operation]
-        found.update(zip(names, batch.offset_bytes.tolist(), batch.size_bytes.tolist(), strict=True))
+    trace = open_trace(path)
+    for batch in trace.batches():
+        others = [
+            number
+            for number, name in enumerate(trace.processes)
+            if without is not None and name.startswith(without)
+        ]
+        kept = ~np.isin(batch.process, others)
+        names = [TRACE_OPERATIONS[one] for one in batch.operation[kept]]
+        places, sizes = batch.offset_bytes[kept].tolist(), batch.size_bytes[kept].tolist()
+        found.update(zip(names, places, sizes, strict=True))
     return found
 
 
@@ -180,6 +190,24 @@ def test_a_trace_that_a_killed_capture_left_can_be_ended(disks: dict[str, Path],
     with capturing(tmp_path / "c.parquet", disk) as found:
         fio(disk, tmp_path / "log", count=100)
     assert found[0].converted.ios == 100
+
+
+@pytest.mark.parametrize("kind", ["nvme", "null_blk", "loop"])
+def test_a_replay_of_a_log_of_fio_has_its_ios_per_operation_size_and_offset(
+    kind: str, disks: dict[str, Path], tmp_path: Path
+) -> None:
+    disk, log, out = disks[kind], tmp_path / "log", tmp_path / "replayed.parquet"
+    fio(disk, log)
+    replay = Replay(log, fill="none", align_bytes=4096)
+    token = destroy_token(block_device(disk).identity())
+    with capturing_process(Asked([disk], out)):
+        package.run(
+            "replay", [str(disk)], replay=replay, out=tmp_path / "runs", destroy=[token], unknown_data=True
+        )
+    expected = seen(log)
+    assert sum(expected.values()) == COUNT
+    # The checks before a run read the disk too, in a thread of the interpreter.
+    assert seen(out, without="python") == expected
 
 
 def test_a_replay_is_captured_on_the_device_that_it_runs_on(disks: dict[str, Path], tmp_path: Path) -> None:

@@ -13,6 +13,9 @@ use crate::{
 /// Fields up to the letters of the request.
 const BEFORE_REQUEST: usize = 7;
 
+/// -EAGAIN, the error of a request that found no room and may not wait: as 16 bits, and as a number.
+const NO_ROOM: [&[u8]; 2] = [b"65525", b"-11"];
+
 /// The parser.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Blkparse {
@@ -40,6 +43,7 @@ impl Blkparse {
             b"Q" => Stage::Queue,
             b"D" => Stage::Issue,
             b"R" => Stage::Requeue,
+            b"C" if bracketed(line).is_some_and(|error| NO_ROOM.contains(&error)) => Stage::Refused,
             b"C" => Stage::Complete,
             // Merges, plugs, messages and the rest.
             _ => return Ok(Line::Other),
@@ -53,10 +57,10 @@ impl Blkparse {
         };
         let (offset_bytes, size_bytes) = extent(words, op)?;
         let name = bracketed(line)
-            .filter(|_| stage != Stage::Complete)
+            .filter(|_| !matches!(stage, Stage::Complete | Stage::Refused))
             .unwrap_or(pid);
         let process = match stage {
-            Stage::Complete | Stage::Requeue => None,
+            Stage::Complete | Stage::Requeue | Stage::Refused => None,
             Stage::Queue | Stage::Issue => Some(names.processes.number(name)?),
         };
         Ok(Line::Event(Event {

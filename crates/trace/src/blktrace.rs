@@ -27,6 +27,8 @@ const QUEUED: u32 = 1;
 const ISSUED: u32 = 7;
 const REQUEUED: u32 = 6;
 const COMPLETED: u32 = 8;
+/// -EAGAIN in 16 bits: the error of a request that found no room and may not wait.
+const NO_ROOM: u16 = 11_u16.wrapping_neg();
 /// The payload begins with the number of a control group.
 const WITH_CGROUP: u32 = 1 << 8;
 const PROCESS_NAME: u32 = 0;
@@ -60,6 +62,7 @@ struct Record {
     pid: u32,
     device: u32,
     cpu: u32,
+    error: u16,
 }
 
 impl Blktrace {
@@ -137,6 +140,7 @@ impl Blktrace {
             pid: word(header, 32),
             device: word(header, 36),
             cpu: word(header, 40),
+            error: u16::from_le_bytes([header[44], header[45]]),
         };
         match self.event(&record, payload, names) {
             Ok(Some(event)) => own.events.push_back((event, record.pid)),
@@ -167,6 +171,7 @@ impl Blktrace {
             QUEUED => Stage::Queue,
             ISSUED => Stage::Issue,
             REQUEUED => Stage::Requeue,
+            COMPLETED if record.error == NO_ROOM => Stage::Refused,
             COMPLETED => Stage::Complete,
             _ => return Ok(None),
         };
@@ -220,7 +225,7 @@ impl Blktrace {
         });
         let (_, place) = times.min()?;
         let (mut event, pid) = self.sources[place].events.pop_front()?;
-        if event.stage != Stage::Complete {
+        if !matches!(event.stage, Stage::Complete | Stage::Refused) {
             match self.process(pid, names) {
                 Ok(process) => {
                     event.asker = Asker {

@@ -19,6 +19,8 @@ pub(crate) enum Stage {
     Requeue,
     /// It is done.
     Complete,
+    /// It found no room and may not wait (EAGAIN): whoever asked asks again, which has events of its own.
+    Refused,
 }
 
 /// Who asked for a request.
@@ -125,6 +127,14 @@ impl Pairing {
                 }
             }
             Stage::Complete => self.complete(event),
+            Stage::Refused => {
+                let wanted = [(State::Queued, true), (State::Queued, false)];
+                match self.take(event, &wanted) {
+                    Some(number) => self.slot(number).state = State::Replaced,
+                    // The device itself may say so, of what it was given.
+                    None => self.complete(event),
+                }
+            }
         }
     }
 
@@ -434,6 +444,27 @@ mod tests {
         ]);
         assert_eq!(ios, [(5, Some(4), Some(7))]);
         assert_eq!((pairing.unfinished, pairing.unknown), (0, 0));
+    }
+
+    #[test]
+    fn a_request_that_found_no_room_and_was_asked_for_again_is_one_io() {
+        use Stage::{Complete, Issue, Queue, Refused};
+        let (ios, pairing) = all(&[
+            event(Queue, 1, 0),
+            event(Refused, 2, 0),
+            event(Queue, 5, 0),
+            event(Issue, 6, 0),
+            event(Complete, 9, 0),
+        ]);
+        assert_eq!(ios, [(6, Some(3), Some(7))]);
+        assert_eq!((pairing.unfinished, pairing.unknown), (0, 0));
+    }
+
+    #[test]
+    fn what_a_device_says_of_an_issued_request_ends_it() {
+        use Stage::{Issue, Queue, Refused};
+        let (ios, _) = all(&[event(Queue, 1, 0), event(Issue, 2, 0), event(Refused, 8, 0)]);
+        assert_eq!(ios, [(2, Some(6), Some(7))]);
     }
 
     #[test]
