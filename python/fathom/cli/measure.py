@@ -276,17 +276,17 @@ def _conclude(
     """
     from fathom.analysis.validity.of_figures import WRONG_DATA
     from fathom.errors import FathomError
-    from fathom.report import REPORT, print_table, runs_json, write_html
+    from fathom.report import REPORT, build, print_built, runs_json, write_built
     from fathom.runs.document import LOST_HOST
 
     own = [run.path for run in finished]
-    runs = [*own, *beside]
-    path = write_html(runs, own[0] / REPORT, prices=prices)
+    built = build([*own, *beside], prices=prices)
+    path = write_built(built, own[0] / REPORT)
     if as_json:
         print_json(runs_json(own))
     else:
         console = stdout()
-        print_table(console, runs)
+        print_built(console, built)
         console.print(f"report  {path}", highlight=False, soft_wrap=True)
         for run in finished:
             console.print(f"run     {run.id}", highlight=False, soft_wrap=True)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -99,7 +100,8 @@ def _without_none(kind: Any) -> Any:  # noqa: ANN401
     return only
 
 
-def columns_of(row: type) -> dict[str, Named]:
+@cache
+def columns_of(row: type) -> Mapping[str, Named]:
     """Returns the columns of a row class by name, in order. Raises TypeError for a field without a `Column`."""
     return {field.name: _named(field.name, field.type) for field in fields(row)}
 

@@ -3,8 +3,20 @@
 Nothing here touches a target or measures anything; whatever it says was in the run directory or in the catalogue.
 """
 
+from fathom.report.built import build
 from fathom.report.export import run_json, runs_csv, runs_json
-from fathom.report.page import REPORT, Edition, write_html
-from fathom.report.terminal import print_table
+from fathom.report.page import REPORT, Edition, write_built, write_html
+from fathom.report.terminal import print_built, print_table
 
-__all__ = ["REPORT", "Edition", "print_table", "run_json", "runs_csv", "runs_json", "write_html"]
+__all__ = [
+    "REPORT",
+    "Edition",
+    "build",
+    "print_built",
+    "print_table",
+    "run_json",
+    "runs_csv",
+    "runs_json",
+    "write_built",
+    "write_html",
+]

@@ -17,8 +17,9 @@ from markupsafe import Markup, escape
 from fathom.output.output_file import check_output, write_output
 from fathom.report import sections, style
 from fathom.report.blocks import Block, Diagram, Figure, Inside, Section
-from fathom.report.comparison import Comparison, compare, run_letter
-from fathom.report.data import RunData, load
+from fathom.report.built import Built, build
+from fathom.report.comparison import Comparison, run_letter
+from fathom.report.data import RunData
 from fathom.report.findings import caveats
 from fathom.report.opening import Opening, opened
 from fathom.report.published import Lookup, catalogue
@@ -67,11 +68,21 @@ def write_html(
 
     Raises FathomError when a run cannot be read, and what `write_output` raises where `out` is not Fathom's to write.
     """
-    of_a_run = out.parent in runs and out.name == REPORT
-    check_output(out, of_a_run=of_a_run)
-    page = render(compare([load(run) for run in runs], lookup, prices, pool=pool), edition, further=further)
-    write_output(out, page.encode(), of_a_run=of_a_run)
+    check_output(out, of_a_run=_is_of_a_run(out, runs))
+    return write_built(build(runs, lookup, prices, pool=pool), out, edition, further)
+
+
+def write_built(
+    built: Built, out: Path, edition: Edition = Edition.FULL, further: Sequence[Section] = ()
+) -> Path:
+    """Writes as `write_html` what is built already."""
+    page = _rendered(built.comparison, built.sections, edition, further=further)
+    write_output(out, page.encode(), of_a_run=_is_of_a_run(out, built.runs))
     return out
+
+
+def _is_of_a_run(out: Path, runs: Sequence[Path]) -> bool:
+    return out.parent in runs and out.name == REPORT
 
 
 def render(
@@ -81,9 +92,18 @@ def render(
     further: Sequence[Section] = (),
 ) -> str:
     """Returns the page of runs as text; `site` is that of `page`. `further` sections stand behind all others."""
+    return _rendered(comparison, sections.build_all(comparison), edition, site, further)
+
+
+def _rendered(
+    comparison: Comparison,
+    all_sections: Sequence[Section],
+    edition: Edition,
+    site: Sequence[tuple[str, str]] = (),
+    further: Sequence[Section] = (),
+) -> str:
     headers = [_header(comparison, places) for places in _together(comparison)]
-    built = sections.build_all(comparison)
-    opening, built = opened(built, caveats(comparison), _declared(comparison))
+    opening, built = opened(all_sections, caveats(comparison), _declared(comparison))
     if edition is Edition.SHORT:
         built = [section for section in built if section.key in SHORT]
     built = [*built, *further]

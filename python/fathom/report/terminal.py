@@ -20,12 +20,12 @@ from fathom.prediction.interval import COVERAGE, Blocks, Spread
 from fathom.prediction.words import about_words, range_words
 from fathom.report.blocks import Section
 from fathom.report.blocks import Table as PageTable
-from fathom.report.comparison import Cell, Column, Comparison, Corner, compare, margin_of
-from fathom.report.data import load
+from fathom.report.built import Built, build
+from fathom.report.comparison import Cell, Column, Comparison, Corner, margin_of
 from fathom.report.findings import gate
 from fathom.report.published import Lookup, catalogue
 from fathom.report.rounds import Mean, TargetRounds, axes, rounds_of
-from fathom.report.sections import answers, build_all
+from fathom.report.sections import answers
 from fathom.report.style import grouped, plain
 
 LEVEL_STYLE = {"error": "bold red", "warning": "yellow", "info": "dim"}
@@ -43,7 +43,12 @@ def print_table(
 
     Raises FathomError when a run cannot be read.
     """
-    comparison = compare([load(run) for run in runs], lookup, pool=pool)
+    print_built(console, build(runs, lookup, pool=pool))
+
+
+def print_built(console: Console, built: Built) -> None:
+    """Prints as `print_table` what is built already."""
+    comparison = built.comparison
     for text in comparison.shortenings:
         console.print(Text(f"Shortened run: {text}", style="yellow"))
     if comparison.corners:
@@ -63,13 +68,12 @@ def print_table(
     for members in rounds_of(comparison).values():
         for rounds in members:
             _print_rounds(console, rounds)
-    built = build_all(comparison)
-    for section in built:
+    for section in built.sections:
         if section.key == "power-states":
             _print_states(console, section)
     for text in comparison.refused:
         console.print(Text(text, style="bold red"))
-    _print_answers(console, answers(built))
+    _print_answers(console, answers(built.sections))
     _print_notes(console, comparison)
 
 
