@@ -3,9 +3,9 @@ alone. Prints CPU time for each I/O, the rate and what was lost.
 
     .venv/bin/python tests/vm/capture_cost.py [--ios N] [--rounds N]
 
-Runs in a guest of `vmlab` whose clock counts instructions, 1 ns each, so that the load of this machine changes no
-figure. Every round has each of them once, beside the load alone: fio at depth 32. CPU time is that of the load, which
-has the kernel's part of the tracing in it, and of the tool, from before the load to the end of the copying.
+Runs in a guest of `vmlab` whose clock counts instructions, 1 ns each, so that the load of this machine hardly changes
+the figures. Every round has each of them once, beside the load alone: fio at depth 32. CPU time is that of the load,
+which has the kernel's part of the tracing in it, and of the tool, from before the load to the end of the copying.
 """
 
 import argparse
