@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -174,14 +175,14 @@ def test_a_disk_with_one_queue_for_all_cores_is_told_from_one_with_more(nvme: Bl
 def test_where_sysfs_is_hidden_a_file_has_no_drive_below_it_and_a_device_is_still_not_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    seen = Path.exists
+    seen = Path.stat
 
-    def exists(path: Path) -> bool:
+    def stat(path: Path, *, follow_symlinks: bool = True) -> os.stat_result:
         if path.parent == sysfs.SYS / "dev/block":
             raise PermissionError(13, "Permission denied", str(path))
-        return seen(path)
+        return seen(path, follow_symlinks=follow_symlinks)
 
-    monkeypatch.setattr(Path, "exists", exists)
+    monkeypatch.setattr(Path, "stat", stat)
     [file] = parse_targets([f"file:{tmp_path / 'x.bin'}"], size_bytes=1 << 20)
     assert file.identity.model is None
     assert file.identity.file_system

@@ -225,12 +225,15 @@ def by_dev(dev: str, sys: Path = SYS) -> BlockDevice | None:
     """
     link = sys / "dev/block" / dev
     try:
-        return BlockDevice(link.resolve(), sys) if link.exists() else None
+        link.stat()  # `exists` says no to what it may not see, from Python 3.14 on
+    except (FileNotFoundError, NotADirectoryError):
+        return None
     except PermissionError as error:
         raise HiddenError(
             f"{link.parent}: hidden from this container, so what is on which device cannot be known",
             "run outside, or start the container with --security-opt unmask=/sys/dev/block",
         ) from error
+    return BlockDevice(link.resolve(), sys)
 
 
 def readable_by_dev(dev: str, sys: Path = SYS) -> BlockDevice | None:
