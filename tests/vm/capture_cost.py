@@ -1,5 +1,5 @@
-"""What it costs to capture a disk that answers at once: `fathom capture` and blktrace in one run, beside the load
-alone. Prints CPU time for each I/O, the rate and what was lost.
+"""What it costs to capture a disk that answers at once: `fathom capture`, blktrace and `perf record` in one run, beside
+the load alone. Prints CPU time for each I/O, the rate and what was lost.
 
     .venv/bin/python tests/vm/capture_cost.py [--ios N] [--rounds N]
 
@@ -11,6 +11,7 @@ which has the kernel's part of the tracing in it, and of the tool, from before t
 import argparse
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -93,10 +94,32 @@ def blktrace(folder: Path, lost: Lost) -> Iterator[Sequence[int]]:
     tool.communicate(timeout=120)
 
 
+@contextmanager
+def perf(folder: Path, lost: Lost) -> Iterator[Sequence[int]]:
+    """Records the tracepoints that bpftrace's `biosnoop` prints, by the same rings, without its work per event."""
+    data = folder / "perf.data"
+    events = [word for name in ("issue", "complete") for word in ("-e", f"block:block_rq_{name}")]
+    tool = subprocess.Popen(
+        ["perf", "record", "-a", "--no-buildid", "--no-buildid-cache", *events, "-o", str(data)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not data.exists() or not data.stat().st_size:
+        assert tool.poll() is None, tool.communicate()
+        time.sleep(0.05)
+    time.sleep(0.5)
+    yield [tool.pid]
+    tool.send_signal(signal.SIGINT)
+    _, said = tool.communicate(timeout=120)
+    lost["events"] = sum(map(int, re.findall(r"lost (\d+) chunks", said)))
+
+
 TOOLS = {
     "no capture": nothing,
     "fathom capture": fathom_capture,
     "blktrace": blktrace,
+    "perf record": perf,
 }
 
 
