@@ -4,10 +4,7 @@ import io
 import json
 import sys
 import tomllib
-from collections.abc import Callable
-from concurrent.futures import Future
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
@@ -17,7 +14,7 @@ from fathom.catalog import CatalogError, load_device, load_published
 from fathom.catalog.sheet import checked_fact, checked_text
 from fathom.cli import app
 from fathom.errors import RefusedError, UsageError
-from fathom.load.workers import Workers
+from fathom.load.workers import InProcess, Workers
 from fathom.new_device.ask import ask_for_sheet
 from fathom.new_device.checks import problems
 from fathom.new_device.classes import classes
@@ -31,7 +28,6 @@ from fathom.validation.ratings import rated_cases
 from fathom.validation.systems import every_case
 from fathom.validation.validate import devices_to_validate
 
-T = TypeVar("T")
 ACME = block("docs/how-to/new-device.md", "toml")
 DISK = """
 vendor = "Acme"
@@ -48,16 +44,7 @@ source = "Acme Platter data sheet"
 """
 
 
-class Here:
-    """Workers that simulate in this process, at once."""
-
-    def submit(self, function: Callable[..., T], /, *arguments: object) -> "Future[T]":
-        future: Future[T] = Future()
-        future.set_result(function(*arguments))
-        return future
-
-
-HERE: Workers = Here()
+HERE: Workers = InProcess()
 
 
 @pytest.fixture(autouse=True)

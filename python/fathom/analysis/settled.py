@@ -11,6 +11,7 @@ from fathom._core import Job
 from fathom.analysis.run_view import Key, RunView
 from fathom.analysis.validity.of_curves import maximum_gaps
 from fathom.output.text import percent
+from fathom.prediction.interval import known_device
 from fathom.runs.document import TargetRecord
 
 WHOLE = 0.99
@@ -63,9 +64,8 @@ def written_before(view: RunView) -> dict[Key, tuple[float, float]]:
         if not known or not _keeps_state(target):
             continue
         capacity_bytes = target.known_bytes * (target.scale or 1)
-        total = at_random = capacity_bytes * (
-            _settled_share(target.catalog) if target.kind == "twin" else 0.0
-        )
+        begins = _settled_share(target.catalog) if target.kind == "twin" else 0.0
+        total = at_random = begins * capacity_bytes
         for step, job in view.jobs.items():
             kind = view.named[step].get("kind")
             if kind == "purge":
@@ -97,22 +97,12 @@ def _keeps_state(target: TargetRecord) -> bool:
 @cache
 def _settled_share(device: str | None) -> float:
     """Returns the share of an SSD's twin that begins as after random overwrites without end."""
-    from fathom.catalog import CatalogError, load_device
-
-    try:
-        twin = load_device(device).twin if device else None
-    except CatalogError:
-        return 0.0
-    share = twin.parameters.get("settled_share") if twin else None
+    known = known_device(device)
+    share = known.twin.parameters.get("settled_share") if known and known.twin else None
     return float(share.value) if share and not isinstance(share.value, str) else 0.0
 
 
 @cache
 def _is_ssd(device: str) -> bool:
-    from fathom.catalog import CatalogError, load_device
-
-    try:
-        twin = load_device(device).twin
-    except CatalogError:
-        return False
-    return twin is not None and twin.kind == "ssd"
+    known = known_device(device)
+    return bool(known and known.twin and known.twin.kind == "ssd")

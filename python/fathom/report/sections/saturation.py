@@ -80,7 +80,7 @@ def build(comparison: Comparison) -> Section | None:
     figure = Figure([chart], caption, _table(found), legend_of([one.column for one in found]), columns=1)
     told = [_sentence(one) for one in found]
     out = gate(comparison)
-    changing = {column for (column, step) in out if step.startswith(STEPS)}
+    changing = {column for column, step in out if step.startswith(STEPS)}
     key = KeyFigure(
         _cliff(found, changing), figure, [_fall(one) for one in found if one.column.short not in changing]
     )
