@@ -95,9 +95,9 @@ def smaller(text: str) -> str:
         for pattern, instead in SMALLER:
             if re.fullmatch(pattern, line):
                 line = instead
-        if line.startswith("filename="):
+        if line.startswith(("filename=", "libblkio_path=")):
             line = f"filename={Path(line.partition('=')[2]).name}.bin"
-        elif line.startswith("directory="):
+        elif line.startswith(("directory=", "libblkio_driver=")):
             line = ""
         lines.append(line)
     return "\n".join(lines).replace("[global]", "[global]\nthread=0\ndirect=1", 1)

@@ -28,6 +28,10 @@ ONCE = ("filename=f", "ioengine=libaio", "rw=write", "size=1m", "direct=1")
 NAMES = ("ioengine=filestat", "nrfiles=3", "filesize=4k")
 NAMELESS = ("ioengine=libaio", "rw=write", "size=1m", "direct=1")
 THREADS = (*BASE, "rw=read", "numjobs=2")
+BLKIO = (
+    *("ioengine=libblkio", "libblkio_driver=io_uring", "libblkio_path=/dev/sdz"),
+    *("rw=read", "direct=1", "runtime=60", "time_based"),
+)
 
 #: For each applied option lines of a job without it, and a line of it that asks for something else.
 CHANGES: dict[str, tuple[tuple[str, ...], str]] = {
@@ -97,6 +101,9 @@ CHANGES: dict[str, tuple[tuple[str, ...], str]] = {
     "fdp_pli": (WRITES, "plids=1,2"),
     "sqthread_poll": (BASE, "sqthread_poll=1"),
     "cmd_type": ((*BASE, "ioengine=io_uring_cmd"), "cmd_type=other"),
+    "sg_write_mode": ((*BASE, "ioengine=sg"), "sg_write_mode=verify_bytchk_01"),
+    "libblkio_driver": (BLKIO, "libblkio_driver=virtio-blk-vfio-pci"),
+    "libblkio_path": (BLKIO, "libblkio_path=/dev/sdy"),
     "cuda_io": ((*BASE, "ioengine=libcufile"), "cuda_io=posix"),
 }
 

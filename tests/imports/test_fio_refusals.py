@@ -24,6 +24,27 @@ def test_what_has_no_counterpart_is_told_with_its_line(tmp_path: Path) -> None:
     [
         ("[x]\nrw=randreed\n", ":2: rw: randreed has no counterpart"),
         ("[x]\nioengine=splice\n", ":2: ioengine: splice has no counterpart"),
+        (
+            "[x]\nhostname=a\nfilename=${X}\nioengine=net\n",
+            ":4: ioengine: net sends data to another host; it has no counterpart",
+        ),
+        (
+            "[x]\nrw=write\nioengine=io_uring_cmd\ncmd_type=bsg\n",
+            ":4: cmd_type: bsg has no counterpart",
+        ),
+        (
+            "[x]\nrw=write\nioengine=sg\nsg_write_mode=same\nfilename=/dev/sdz\n",
+            ":4: sg_write_mode: same has no counterpart",
+        ),
+        (
+            "[x]\nioengine=libblkio\nlibblkio_driver=io_uring\nlibblkio_path=f\n",
+            ":4: libblkio_path: f: fio lays no file out",
+        ),
+        ("[x]\nioengine=libblkio\nrw=read\n", ":2: ioengine: libblkio needs a driver and a path"),
+        (
+            "[x]\nioengine=libblkio\nlibblkio_driver=io_uring\nlibblkio_path=/dev/sdz\nfilename=/dev/sdy\n",
+            ":5: filename: libblkio works on libblkio_path alone",
+        ),
         ("[x]\nrw=randread:8\nsize=1m\n", ":2: rw: randread:8: runs of one length"),
         ("[x]\nbsrange=50k-4k\nsize=1m\n", ":2: bsrange: 50k-4k: the largest size is below the smallest"),
         ("[x]\nrw=write\nsize=1m\nfrobnicate=1\n", ":4: frobnicate is not an option of fio"),

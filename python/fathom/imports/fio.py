@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from fathom.errors import UsageError
 from fathom.imports.draft import Draft, DraftStep, name_of
 from fathom.imports.fio_blocks import Blocks
-from fathom.imports.fio_file import FioJob, Option, jobs_of_file
+from fathom.imports.fio_file import FioJob, Option, check_values, jobs_of_file
 from fathom.imports.fio_files import NOTHING, Files, files_of
+from fathom.imports.fio_foreign import check_engines
 from fathom.imports.fio_job import Conversion
 from fathom.imports.fio_names import ON_NAMES, NamesConversion
 from fathom.imports.fio_script import jobs_of_script
@@ -33,6 +34,8 @@ def from_fio(text: str, file: str, variables: Variables) -> Draft:
     jobs = read(text, file, draft, variables)
     if not jobs:
         raise UsageError(f"{file}: no job", "expected a [section] with its options")
+    check_engines(jobs)
+    check_values(jobs)
     groups = [_Group(draft, jobs) for jobs in _groups(jobs)]
     _name_targets(draft, groups)
     _check_ends(groups)

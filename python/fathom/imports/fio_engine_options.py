@@ -26,25 +26,41 @@ _OF_REFUSED_ENGINES = {
     "rados, rbd": "clustername rbdname clientname conf busy_poll touch_objects",
     "rdma": "bindname verb",
     "glusterfs": "volume brick",
-    "sg": "sg_write_mode writefua readfua stream_id",
     "skeleton": "dummy",
     "windowsaio": "no_completion_thread",
     "xnvme": "xnvme_be xnvme_async xnvme_sync xnvme_admin xnvme_dev_nsid xnvme_iovec xnvme_mem",
-    "libblkio": "libblkio_driver libblkio_path libblkio_pre_connect_props libblkio_num_entries "
-    "libblkio_queue_size libblkio_pre_start_props libblkio_vectored libblkio_write_zeroes_on_trim "
-    "libblkio_wait_mode libblkio_force_enable_completion_eventfd",
 }
 
 OF_ENGINES: tuple[tuple[str, str, str], ...] = (
     ("applied", "`sqpoll`", "sqthread_poll"),
     ("applied", "passthrough to an NVMe namespace: the target `/dev/ngXnY`", "cmd_type"),
+    ("applied", "of the engine sg: reads and writes; other commands are refused", "sg_write_mode"),
+    (
+        "applied",
+        "who submits, for the engine libblkio: its drivers io_uring and nvme-io_uring",
+        "libblkio_driver",
+    ),
+    ("applied", "the target, for the engine libblkio", "libblkio_path"),
     ("applied", "how reads come to the GPU, where it differs", "cuda_io"),
     ("noted", "the GPU is the first that CUDA_VISIBLE_DEVICES shows", "gpu_dev_ids"),
     ("noted", "the GPU is the first that CUDA_VISIBLE_DEVICES shows", "gpu_dev_id=0"),
     *(
         ("noted", _SUBMITS, name)
-        for name in ("fixedbufs", "registerfiles", "nonvectored", "force_async", "userspace_reap")
+        for name in (
+            *("fixedbufs", "registerfiles", "nonvectored", "force_async", "userspace_reap"),
+            *("libblkio_num_entries", "libblkio_queue_size", "libblkio_vectored"),
+            "libblkio_force_enable_completion_eventfd",
+        )
     ),
+    *(
+        ("refused", "gives libblkio properties of its own", name)
+        for name in ("libblkio_pre_connect_props", "libblkio_pre_start_props")
+    ),
+    ("refused", "writes zeroes instead of trims", "libblkio_write_zeroes_on_trim=0"),
+    ("refused", _POLLS, "libblkio_wait_mode=block,eventfd"),
+    ("refused", "makes SCSI commands wait until data are safe (FUA)", "readfua=0"),
+    ("refused", "makes SCSI commands wait until data are safe (FUA)", "writefua=0"),
+    ("refused", "writes to streams of a SCSI drive", "stream_id"),
     ("noted", "the kernel's thread runs where the kernel puts it", "sqthread_poll_cpu"),
     ("refused", "looks the whole path up, and then calls statx", "stat_type=stat,lstat"),
     ("refused", _POLLS, "hipri=0"),

@@ -6,7 +6,7 @@ a comment, wherever it stands.
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -91,7 +91,7 @@ def set_option(into: dict[str, Option], text: str, place: str) -> None:
     key, equals, value = text.partition("=")
     name = _name_of(key.strip(), place)
     into.pop(name, None)
-    into[name] = Option(_known(name, value.strip(), place) if equals else "1", place)
+    into[name] = Option(value.strip() if equals else "1", place)
 
 
 def _name_of(key: str, place: str) -> str:
@@ -105,8 +105,9 @@ def _name_of(key: str, place: str) -> str:
     )
 
 
-def _known(name: str, value: str, place: str) -> str:
-    """Returns a value that fio would not change; `filename_format` has words of fio's own. Raises UsageError."""
-    if "$" in value and name != "filename_format":
-        raise missing(value, place)
-    return value
+def check_values(jobs: Iterable[FioJob]) -> None:
+    """Raises UsageError for a variable without a value; `filename_format` has words of fio's own."""
+    for job in jobs:
+        for name, one in job.options.items():
+            if "$" in one.value and name != "filename_format":
+                raise missing(one.value, one.place)

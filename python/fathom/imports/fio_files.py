@@ -43,6 +43,8 @@ def files_of(job: FioJob) -> Files:
     """Returns the files of a job. Raises UsageError where they have no counterpart."""
     if job.options.get("ioengine", Option("", "")).value in DO_NOTHING:
         return NOTHING
+    if job.options.get("ioengine", Option("", "")).value == "libblkio":
+        return _of_libblkio(job)
     directory = _text(job, "directory")
     if ":" in directory.replace("\\:", ""):
         raise UsageError(f"{_place(job, 'directory')}: several directories have no counterpart", "give one")
@@ -62,6 +64,25 @@ def files_of(job: FioJob) -> Files:
     if paths[0] in ("", "-"):
         raise UsageError(f"{_place(job, 'filename')}: {paths[0] or 'nothing'} is no file", "give a path")
     return Files((_within(directory, paths[0]),))
+
+
+def _of_libblkio(job: FioJob) -> Files:
+    """Returns the device or file of a library that takes its path by an option of its own, whatever `filename` says."""
+    path = _text(job, "libblkio_path")
+    if "libblkio_driver" not in job.options or not path:
+        raise UsageError(
+            f"{_place(job, 'ioengine')}: libblkio needs a driver and a path",
+            "give libblkio_driver and libblkio_path",
+        )
+    for key in ("filename", "directory", "nrfiles"):
+        if key in job.options:
+            raise UsageError(f"{_place(job, key)}: libblkio works on libblkio_path alone", "leave it out")
+    if not path.startswith("/dev/"):
+        raise UsageError(
+            f"{_place(job, 'libblkio_path')}: {path}: fio lays no file out for libblkio, and Fathom does",
+            "give a device",
+        )
+    return Files((path,))
 
 
 def _within(directory: str, name: str) -> str:

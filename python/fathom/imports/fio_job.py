@@ -15,9 +15,25 @@ from fathom.method.toml_text import Value, duration_text, size_text
 
 #: Engines that keep `iodepth` I/Os in flight; the others wait for each.
 _ASYNCHRONOUS = frozenset(
-    ("libaio", "io_uring", "io_uring_cmd", "posixaio", "windowsaio", "solarisaio", *DO_NOTHING)
+    ("libaio", "io_uring", "io_uring_cmd", "posixaio", "windowsaio", "solarisaio", "libblkio", *DO_NOTHING)
 )
-_SYNCHRONOUS = frozenset(("psync", "sync", "vsync", "pvsync", "pvsync2", "libcufile", "mmap", "libzbc"))
+_SYNCHRONOUS = frozenset(
+    ("psync", "sync", "vsync", "pvsync", "pvsync2", "libcufile", "mmap", "libpmem", "libzbc", "sg")
+)
+#: What differs where an engine does not read and write by the kernel's calls for files.
+_DIFFERS = {
+    "io_uring_cmd": "passthrough is what /dev/ngXnY as a target gives",
+    "mmap": "mmap: the same places and sizes, by reads and writes through the page cache instead of page faults",
+    "libpmem": (
+        "libpmem: the same places and sizes, by system calls instead of loads and stores; on a DAX file system "
+        "both end in the memory itself"
+    ),
+    "libzbc": "libzbc: one I/O at a time, through the kernel's block layer instead of SCSI commands",
+    "sg": "sg: one I/O at a time, through the kernel's block layer instead of SCSI commands",
+    "libblkio": "libblkio: the same I/O in flight, submitted without that library",
+}
+#: Engines whose reads and writes pass the page cache by, whatever `direct` says.
+_PAST_THE_CACHE = ("io_uring_cmd", "sg")
 
 #: From which of fio's options a key of the job comes, for errors.
 _SOURCES: dict[str, tuple[str, ...]] = {
@@ -166,20 +182,10 @@ class Conversion:
             raise self._given.error(
                 "ioengine", f"{engine} has no counterpart", "Fathom submits reads and writes by io_uring"
             )
-        if engine == "io_uring_cmd":
-            if self._given.text("cmd_type", "nvme") != "nvme":
-                raise self._given.error("cmd_type", "only nvme is known", "write nvme")
-            self._given.note("ioengine", "passthrough is what /dev/ngXnY as a target gives")
-        elif engine == "mmap":
-            self._given.note(
-                "ioengine",
-                "mmap: the same places and sizes, by reads and writes through the page cache instead of page faults",
-            )
-        elif engine == "libzbc":
-            self._given.note(
-                "ioengine",
-                "libzbc: one I/O at a time, through the kernel's block layer instead of SCSI commands",
-            )
+        for key in ("cmd_type", "sg_write_mode", "libblkio_driver", "libblkio_path"):
+            self._given.has(key)
+        if differs := _DIFFERS.get(engine):
+            self._given.note("ioengine", differs)
         elif self._given.has("ioengine") and engine not in ("io_uring", "libaio", "libcufile", *DO_NOTHING):
             self._given.note("ioengine", f"{engine}: the same I/O in flight, submitted by io_uring")
         return engine
@@ -300,7 +306,9 @@ class Conversion:
 
     def _is_buffered(self) -> bool:
         latest = self._given.later("direct", "buffered")
-        if self._engine == "io_uring_cmd":
+        if self._engine in _PAST_THE_CACHE:
+            if latest and self._engine == "sg":
+                self._given.idle(latest, "SCSI commands pass the page cache by, and direct I/O does")
             return False
         buffered = latest is None or self._given.flag(latest) is (latest == "buffered")
         if self._engine == "mmap" and not buffered:
