@@ -23,6 +23,15 @@ from fathom.errors import FathomError, UsageError
 from fathom.prediction.interval import order_chance, spread_of
 
 Made = Callable[..., Path]
+BUSY = {
+    "rule": "client-limits",
+    "level": "warning",
+    "target": synthetic.FILE.name,
+    "step": "4k-rand-read",
+    "text": "the client is the limit",
+}
+VIRTUAL = {"rule": "virtual-disk", "level": "warning", "text": "this machine is virtual"}
+SMALL = {"rule": "small-region", "level": "info", "text": "caches cover more of it"}
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +48,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
         governor: str = "performance",
         label: str = synthetic.FILE.label,
         target: str = synthetic.FILE.name,
+        warned: bool = False,
     ) -> Path:
         folder = tmp_path_factory.mktemp("runs")
         paths = [folder / f"{name}-four-corners-{number}" for number in range(repeats)]
@@ -46,7 +56,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
             rates = [share * rate for rate in synthetic.FILE.rates]
             fake = replace(synthetic.FILE, name=target, label=label, rates=rates)
             synthetic.make_run(
-                path, [fake], measure_s=8, precondition_s=4, fill_s=4, seed=seed + number, notes=()
+                path,
+                [fake],
+                measure_s=8,
+                precondition_s=4,
+                fill_s=4,
+                seed=seed + number,
+                notes=[BUSY | {"text": f"{BUSY['text']} {number}"}, VIRTUAL, SMALL] if warned else (),
             )
             document = json.loads((path / "run.json").read_text())
             document |= {"id": path.name, "repeat_of": paths[0].name if number else None}
@@ -174,6 +190,23 @@ def test_what_else_differs_comes_before_the_figures(made: Made):
     assert "governor: performance → powersave" in done.stdout
     assert done.stdout.index("governor") < done.stdout.index("4 KiB random read")
     assert "A side is a single run" in done.stdout.replace("\n", " ")
+
+
+def test_warnings_of_the_runs_come_before_the_figures_those_of_repeats_and_of_both_sides_once(made: Made):
+    words = fathom(made("a", warned=True), made("b", seed=2, repeats=2, warned=True)).stdout
+    text = " ".join(words.split())
+    assert text.count("base and new: in 4k-rand-read, the client is the limit 0") == text.count("client") == 1
+    assert text.count("base and new: this machine is virtual") == text.count("virtual") == 1
+    assert text.index("virtual") < text.index("IOPS")
+    assert SMALL["text"] not in text
+    assert "client" not in fathom(made("a"), made("b", seed=2)).stdout
+
+
+def test_a_warning_of_one_repeat_says_so(made: Made):
+    first = made("b", seed=2, repeats=2, warned=True)
+    runs = ",".join([str(first), str(made("b", seed=2, repeats=2).parent / "b-four-corners-1")])
+    text = " ".join(fathom(made("a"), runs).stdout.split())
+    assert "new: this machine is virtual (in 1 of 2 runs)" in text
 
 
 def test_markdown_and_terminal_make_no_markup_of_what_runs_are_called(made: Made):

@@ -5,10 +5,11 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from fathom.analysis.finding import joined
 from fathom.compare.sides import Match, Side, matches
 from fathom.report.repeats import PASSING
 from fathom.report.style import plain
-from fathom.runs.document import RunDocument
+from fathom.runs.document import NoteRecord, RunDocument
 
 _MOST_CHARS = 60
 _NOT_ENDED = {
@@ -28,6 +29,7 @@ def context_of(base: Side | None, new: Side) -> list[str]:
         *(elsewhere(base) if base else ()),
         *elsewhere(new),
         *(contrasts(base, new) if base else ()),
+        *warned(base, new),
         *single_runs(base, new),
     ]
 
@@ -38,6 +40,33 @@ def unfinished(side: Side) -> list[str]:
         f"{plain(run.document.id)} {_NOT_ENDED[run.document.status]}"
         for run in side.runs
         if run.document.status in _NOT_ENDED
+    ]
+
+
+def warned(base: Side | None, new: Side) -> list[str]:
+    """Returns a line for each warning in the notes of the runs: a change may be its effect, and not the target's.
+
+    What both sides say in the same words is one line. Repeats of a side are one line too, in the words of the first.
+    """
+    found: dict[str, list[str]] = {}
+    for name, side in (("base", base), ("new", new)):
+        for text in _warnings(side) if side else ():
+            found.setdefault(text, []).append(name)
+    return [f"{joined(names)}: {text}" for text, names in found.items()]
+
+
+def _warnings(side: Side) -> list[str]:
+    """Returns the warnings of a side, one for each rule, target and step."""
+    alike: dict[tuple[str, str | None, str | None], list[NoteRecord]] = {}
+    for run in side.runs:
+        for note in run.document.notes:
+            if note.level != "info":
+                alike.setdefault((note.rule, note.target, note.step), []).append(note)
+    return [
+        (f"in {notes[0].step}, " if notes[0].step else "")
+        + notes[0].text
+        + (f" (in {len(notes)} of {len(side.runs)} runs)" if len(notes) < len(side.runs) else "")
+        for notes in alike.values()
     ]
 
 
