@@ -21,6 +21,7 @@ from fathom.compare.gate import parse_gate
 from fathom.compare.metrics import METRICS
 from fathom.errors import FathomError, UsageError
 from fathom.prediction.interval import order_chance, spread_of
+from fathom.runs.event_log import append_event
 
 Made = Callable[..., Path]
 BUSY = {
@@ -200,6 +201,32 @@ def test_warnings_of_the_runs_come_before_the_figures_those_of_repeats_and_of_bo
     assert text.index("virtual") < text.index("IOPS")
     assert SMALL["text"] not in text
     assert "client" not in fathom(made("a"), made("b", seed=2)).stdout
+
+
+def test_nothing_is_claimed_of_steps_whose_load_threads_waited_for_cores_of_other_programs(
+    made: Made, tmp_path: Path
+):
+    base, new = made("a"), tmp_path / "b"
+    shutil.copytree(made("b", 0.5, seed=2), new)
+    event = {
+        "event": "remark",
+        "time": "2026-11-20T23:15:00.000Z",
+        "target": synthetic.FILE.name,
+        "text": "waited",
+    }
+    append_event(new, event | {"step": "4k-rand-read", "code": "cpu-wait", "share": 0.2})
+    found = rows(base, new)
+    verdicts = {workload: row["verdict"] for (workload, metric), row in found.items() if metric == "iops"}
+    assert verdicts == {"4 KiB random read": "cannot tell", "4 KiB random write": "worse"}
+    done = fathom(base, new, "--fail-if", "iops < -99%")
+    assert done.returncode == 0
+    text = " ".join(done.stdout.split())
+    assert "machine busy" in text
+    assert "4 KiB random read: new, other programs had the cores that its load threads waited for" in text
+    undecided = fathom(base, new, "--fail-if", "iops < -3%")
+    assert "Not decided, iops < -3%: IOPS of 4 KiB random read, machine busy" in " ".join(
+        undecided.stdout.split()
+    )
 
 
 def test_a_warning_of_one_repeat_says_so(made: Made):

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from fathom.analysis.finding import joined
 from fathom.compare.gate import Gate, Outcome
 from fathom.compare.metrics import METRICS, RATE, Metric, metric_of
 from fathom.compare.phases import PhasePair, phases_beside
-from fathom.compare.sides import Match, Side, cells, matches
+from fathom.compare.sides import Match, Side, Unclaimed, cells, matches
 from fathom.output import html
 from fathom.report.comparison import Cell
 from fathom.report.repeats import is_pooled
@@ -26,7 +27,6 @@ from fathom.statistics.differences import (
     verdict,
 )
 
-NOT_SETTLED = "not settled"
 NO_INTERVAL = "no interval, use --repeats 3"
 LEVEL_PCT = 2.0
 """A change whose whole interval is smaller is none, unless the user says otherwise."""
@@ -149,7 +149,8 @@ class _MetricPair:
     new: float | None
     estimates: tuple[Estimate, Estimate] | None
     why: str
-    unsettled: str
+    unclaimed: str
+    """Why nothing may be claimed of it, as a sentence about its sides; empty where something may."""
     order_chance: float | None = None
     is_bound: bool = False
     """Whether one of the values is only a bound."""
@@ -186,7 +187,7 @@ def compare_sides(
             f"{match.base.label} of {_called(base.name)}" if base and match.base else "what is published",
             [_row(pair, confidence, level_pct, gates) for pair in pairs],
             missing,
-            list(dict.fromkeys(f"{pair.workload}: {pair.unsettled}" for pair in pairs if pair.unsettled)),
+            list(dict.fromkeys(f"{pair.workload}: {pair.unclaimed}" for pair in pairs if pair.unclaimed)),
             phases_beside(match.base, match.new) if match.base else (),
         )
         for match, pairs, missing in found
@@ -209,29 +210,32 @@ def _pairs(
         elif failed := [cell.failed for cell in (theirs, own) if cell.failed]:
             missing.append(Missing(corner.label, f"{failed[0]}, so it is compared with nothing"))
         else:
-            why = _unsettled(base, theirs, new, own)
+            unclaimed = _unclaimed(base, theirs, new, own)
             chosen: dict[str, list[str]] = {}
             for name in names:
                 chosen.setdefault(metric_of(name, in_bandwidth=own.metric == "mbps").name, []).append(name)
             each = (
-                _pair(corner.label, METRICS[key], asked, theirs, own, why) for key, asked in chosen.items()
+                _pair(corner.label, METRICS[key], asked, theirs, own, unclaimed)
+                for key, asked in chosen.items()
             )
             pairs += [pair for pair in each if pair]
     return pairs, missing
 
 
-def _unsettled(base: Side, theirs: Cell, new: Side, own: Cell) -> str:
-    """Returns why nothing may be claimed of the two, or nothing."""
-    found = [
-        f"{name}, {why.value}"
-        for name, side, cell in (("base", base, theirs), ("new", new, own))
-        if (why := side.why_unsettled(cell))
-    ]
-    return "; ".join(found)
+def _unclaimed(base: Side, theirs: Cell, new: Side, own: Cell) -> Unclaimed | None:
+    """Returns why nothing may be claimed of the two, or None."""
+    found: dict[Unclaimed, list[str]] = {}
+    for name, side, cell in (("base", base, theirs), ("new", new, own)):
+        if why := side.unclaimed(cell):
+            found.setdefault(why, []).append(name)
+    if not found:
+        return None
+    why = "; ".join(f"{joined(names)}, {one.why}" for one, names in found.items())
+    return Unclaimed(next(iter(found)).verdict, why)
 
 
 def _pair(
-    workload: str, metric: Metric, names: Sequence[str], theirs: Cell, own: Cell, unsettled: str
+    workload: str, metric: Metric, names: Sequence[str], theirs: Cell, own: Cell, unclaimed: Unclaimed | None
 ) -> _MetricPair | None:
     """Returns the estimates of both sides, or why there are none; None for a metric that neither side has."""
     base, new = metric.value(theirs.point), metric.value(own.point)
@@ -240,7 +244,7 @@ def _pair(
     estimates = _estimate(metric, theirs), _estimate(metric, own)
     known = (estimates[0], estimates[1]) if estimates[0] and estimates[1] else None
     bounded = [cell for cell in (theirs, own) if metric.column and _is_lower_bound(cell.point, metric)]
-    why = NOT_SETTLED if unsettled else ""
+    why = unclaimed.verdict if unclaimed else ""
     if bounded:
         why, known = "only a lower bound is known", None
     elif base is None or new is None:
@@ -248,7 +252,18 @@ def _pair(
     elif known is None:
         why = NO_INTERVAL
     chance = _order_chance(theirs, own) if metric in (METRICS["iops"], METRICS["mbps"]) else None
-    return _MetricPair(workload, metric, names, base, new, known, why, unsettled, chance, bool(bounded))
+    return _MetricPair(
+        workload,
+        metric,
+        names,
+        base,
+        new,
+        known,
+        why,
+        unclaimed.why if unclaimed else "",
+        chance,
+        bool(bounded),
+    )
 
 
 def _order_chance(theirs: Cell, own: Cell) -> float | None:
@@ -291,12 +306,12 @@ def _beside_published(workload: str, own: Cell, new: Side, names: Sequence[str])
         return []
     metric = metric_of(RATE, in_bandwidth=own.metric == "mbps")
     found = _estimate(metric, own)
-    why = new.why_unsettled(own)
+    unclaimed = new.unclaimed(own)
     estimates = (exactly(own.published.value), found) if found else None
-    words = NOT_SETTLED if why else "" if found else NO_INTERVAL
-    unsettled = f"new, {why.value}" if why else ""
+    words = unclaimed.verdict if unclaimed else "" if found else NO_INTERVAL
+    why = f"new, {unclaimed.why}" if unclaimed else ""
     names = (RATE, metric.name)
-    return [_MetricPair(workload, metric, names, own.published.value, own.value, estimates, words, unsettled)]
+    return [_MetricPair(workload, metric, names, own.published.value, own.value, estimates, words, why)]
 
 
 def _row(pair: _MetricPair, confidence: float, level_pct: float, gates: Sequence[Gate]) -> Row:
@@ -304,12 +319,12 @@ def _row(pair: _MetricPair, confidence: float, level_pct: float, gates: Sequence
     if pair.estimates:
         base, new = pair.estimates
         found = difference(new, base, confidence)
-        if not pair.unsettled:
+        if not pair.unclaimed:
             said = verdict(found, level_pct, higher_is_better=pair.metric.higher_is_better)
             unknown = said is Verdict.UNKNOWN
             needed = repeats_to_detect(new, base, confidence, level_pct) if unknown else None
     outcomes = [
-        (gate, gate.outcome(found, may_be_claimed=not pair.unsettled))
+        (gate, gate.outcome(found, may_be_claimed=not pair.unclaimed))
         for gate in gates
         if gate.metric in pair.names
     ]

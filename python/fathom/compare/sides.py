@@ -1,8 +1,9 @@
 """The two sides of a comparison: their runs, and which target and workload of one corresponds to the other's."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from fathom.analysis.settled import Unsettled
 from fathom.errors import UsageError
@@ -11,9 +12,20 @@ from fathom.report.data import RunData, load
 from fathom.report.findings import gate
 from fathom.runs.finder import LOCAL, Finder
 from fathom.runs.layout import RUN
+from fathom.runs.remarks import CpuWait, fact_of
 
 PUBLISHED = "published"
 """The base that stands for the published figures of each target."""
+
+
+class Unclaimed(NamedTuple):
+    """Why nothing may be claimed of a figure: as a verdict, and as the rest of a sentence about its side."""
+
+    verdict: str
+    why: str
+
+
+MACHINE_BUSY = Unclaimed("machine busy", "other programs had the cores that its load threads waited for")
 
 
 @dataclass(frozen=True)
@@ -22,16 +34,20 @@ class Side:
 
     name: str
     comparison: Comparison
-    unsettled: "dict[tuple[str, str], Unsettled]"
+    unsettled: Mapping[tuple[str, str], Unsettled]
+    waited: Collection[tuple[str, str]]
+    """Targets and steps whose load threads waited for cores that other programs used, in any of the runs."""
 
     @property
     def runs(self) -> Sequence[RunData]:
         """The runs, in the order given."""
         return self.comparison.runs
 
-    def why_unsettled(self, cell: Cell) -> Unsettled | None:
-        """Returns why nothing may be claimed of a cell; None where it had settled."""
-        return self.unsettled.get((cell.column.short, cell.step.name))
+    def unclaimed(self, cell: Cell) -> Unclaimed | None:
+        """Returns why nothing may be claimed of a cell; None where something may."""
+        if found := self.unsettled.get((cell.column.short, cell.step.name)):
+            return Unclaimed("not settled", found.value)
+        return MACHINE_BUSY if (cell.column.target.name, cell.step.name) in self.waited else None
 
 
 @dataclass(frozen=True)
@@ -56,7 +72,14 @@ def read_side(text: str, finder: Finder = LOCAL) -> Side:
             f"{text}: these runs are no repeats of one measurement",
             "repeats share method, targets, version and machine, and each twin has its own seed",
         )
-    return Side(text, comparison, dict(gate(comparison)))
+    return Side(text, comparison, gate(comparison), _waited(runs))
+
+
+def _waited(runs: Sequence[RunData]) -> set[tuple[str, str]]:
+    remarks = (event for data in runs for event in data.run.events if event["event"] == "remark")
+    return {
+        (str(event["target"]), str(event["step"])) for event in remarks if isinstance(fact_of(event), CpuWait)
+    }
 
 
 def _paths(text: str, finder: Finder) -> list[Path]:
