@@ -202,6 +202,8 @@ until = {{ time = "{REAL_S}s" }}
     run = fathom.run(
         str(path), targets=[f"file:{tmp_path / 'scratch.bin'}"], size_bytes=256 << 20, out=tmp_path / "runs"
     )
+    if read_side(str(run.path)).waited:
+        pytest.skip("other programs kept the cores busy: of such runs a comparison claims nothing")
     noise, random, tally = Noise(run), np.random.default_rng(2), Tally()
     for _ in range(COMPARISONS):
         tally.add(compared(noise.draw(random), noise.draw(random)))
