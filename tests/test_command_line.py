@@ -106,6 +106,11 @@ def test_rows_wider_than_the_terminal_are_lists_whose_numbers_stay_whole(one_run
     assert re.search(r"^  big +123,456,789,012$", shown, re.MULTILINE), shown
 
 
+def test_a_query_prints_large_rates_with_all_their_digits():
+    shown = fathom("query", "select 1068518.4::double as iops, 0.25::double as share").stdout
+    assert shown.split() == ["iops", "share", "1,068,518", "0.25"]
+
+
 @pytest.mark.parametrize(
     "command",
     ["run", "review", "plan", "sweep", "size", "choose", "query", "validate", "sensitivity", "calibrate"],

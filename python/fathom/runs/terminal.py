@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Rows of a query that a terminal shows; `--csv` and `--json` print all.
 ROWS_SHOWN = 200
+#: Numbers from here on have no fraction: `1,068,518`, not `1.06852e+06`.
+WITHOUT_FRACTION = 1e6
 #: Blanks between two columns.
 GAP = 2
 
@@ -117,5 +119,5 @@ def _cell(value: object) -> str:
     if value is None:
         return "-"
     if isinstance(value, float):
-        return f"{value:,.6g}"
+        return f"{value:,.0f}" if abs(value) >= WITHOUT_FRACTION else f"{value:,.6g}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
