@@ -1,6 +1,7 @@
 """How many drives: against the counts that the SN861 review gives for one H100, and by hand."""
 
 import json
+import re
 
 import pyarrow as pa
 import pytest
@@ -127,6 +128,17 @@ def test_only_points_that_keep_a_latency_need_count(own_run: Run) -> None:
     assert ("iops", "read") not in missed.figures
     assert ("iops", "write") in missed.figures
     assert size(missed, [below]).drives is None
+    assert missed.absent.endswith("within the latency needed")
+    assert "latency" not in measured_drive(own_run.path).absent
+
+
+def test_a_need_that_the_run_has_no_figure_of_is_not_called_impossible(own_run: Run) -> None:
+    unknown = size(measured_drive(own_run.path), [parse_need("1M IOPS 70/30")])
+    assert re.match(
+        "How many .* this takes is not known: 1M IOPS 70/30: no workload of the run", headline(unknown)
+    )
+    impossible = size(measured_drive(own_run.path), [parse_need("read in 1 us")])
+    assert headline(impossible).startswith("No number of ")
 
 
 def test_a_mix_counts_reads_and_writes_together_and_both_keep_the_latency(

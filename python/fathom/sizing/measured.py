@@ -19,7 +19,8 @@ from fathom.sizing.needs import OPS, SMALL_BYTES, Kind, Need, Op
 from fathom.statistics.failed import failed_share, in_words, is_marked
 
 _Figures = dict[tuple[Kind, Op | None], Figure]
-_ABSENT = "no point of the run has it within the latency needed"
+_ABSENT = "no workload of the run counts for it: IOPS are of 4 KiB, bandwidth of 64 KiB or more"
+_WITHIN = ", within the latency needed"
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def measured_drive(path: Path, needs: Sequence[Need] = (), product: str | None =
         of_op = [point for point in points if point.op == op]
         figures |= _bandwidth([point for point in of_op if point.block_bytes >= LARGE_BLOCK_BYTES])
         figures |= _iops([point for point in of_op if point.block_bytes == SMALL_BYTES], limits_us)
-    return Drive(target.name, target.label, figures, absent=_ABSENT)
+    return Drive(target.name, target.label, figures, absent=_ABSENT + _WITHIN * bool(limits_us))
 
 
 def _check_errors(run: Run, target: str) -> None:

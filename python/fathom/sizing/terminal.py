@@ -36,6 +36,8 @@ def headline(sizing: Sizing) -> str:
     """Returns `5 x WD SN861: 64 GB/s read binds`."""
     if sizing.drives is None:
         reasons = "; ".join(f"{answer.need.text}: {unmet_text(answer, sizing)}" for answer in sizing.unmet)
+        if all(answer.figure is None for answer in sizing.unmet):
+            return f"How many {sizing.drive.label} this takes is not known: {reasons}"
         return f"No number of {sizing.drive.label} meets this: {reasons}"
     binding = f": {sizing.floors[0].need.text} binds" if sizing.floors else ""
     return f"{sizing.drives} x {sizing.drive.label}{binding}"
