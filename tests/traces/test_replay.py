@@ -73,6 +73,9 @@ def test_recorded_times_are_kept_and_a_speed_divides_them(trace: Path, tmp_path:
     lengths = []
     for speed in (1.0, 4.0):
         method, _ = replay_method(Replay(trace, speed=speed))
+        how = "as recorded" if speed == 1 else "at 4 times the recorded speed"
+        assert method.steps[-1].label == f"app.csv, {how}"
+        assert method.summary.endswith(f", {how}?")
         found = run(method, TWIN, tmp_path)
         lengths.append(
             next(r["window_s"] for r in found.table("points").to_pylist() if r["step"] == "replay")

@@ -53,6 +53,15 @@ class Replay:
     threads: int = 1
     """Threads that issue the I/Os of each device between them; `iodepth` is that of each."""
 
+    @property
+    def how(self) -> str:
+        """Its timing and speed in words, as they stand in titles."""
+        if self.speed == 1:
+            return _HOW[self.timing]
+        if self.timing == "as-recorded":
+            return f"at {self.speed:g} times the recorded speed"
+        return f"{_HOW[self.timing]}, {self.speed:g} times as fast"
+
 
 def replay_method(replay: Replay) -> tuple[Method, list[str]]:
     """Prepares a trace and returns the method that replays it, with what is to be known of it, a sentence each.
@@ -77,9 +86,6 @@ def replay_method(replay: Replay) -> tuple[Method, list[str]]:
     each = [[fill for fill in fills if fill], [measure_step(one, replay) for one in found]]
     longest = max(range(len(found)), key=lambda place: found[place].lap_ns)
     steps = [together(steps, list(devices), longest) for steps in each if steps]
-    how = _HOW[replay.timing]
-    if replay.speed != 1:
-        how = f"{how}, {replay.speed:g} times as fast"
     length = duration(max(one.last_ns for one in found) / _NS_PER_S)
     omitted, ios = (sum(getattr(one, key) for one in found) for key in ("left_out", "ios"))
     left_out = f"{omitted:,} discards, or I/Os without data or beyond 64 MiB, left out"
@@ -88,7 +94,7 @@ def replay_method(replay: Replay) -> tuple[Method, list[str]]:
         "schema": "fathom-method/1",
         "name": NAME,
         "title": f"Replay of {trace.name}",
-        "summary": f"How would the load of {trace.name} run on these targets, {how}?",
+        "summary": f"How would the load of {trace.name} run on these targets, {replay.how}?",
         "source": f"{source}; {left_out}" if omitted else source,
     }
     method = parse_method(json.dumps(head | {"steps": steps}), f"{NAME}.json")
@@ -133,7 +139,7 @@ def measure_step(
         "name": NAME,
         "kind": "measure",
         "workload": NAME,
-        "label": f"{prepared.name}, {_HOW[replay.timing]}",
+        "label": f"{prepared.name}, {replay.how}",
         "job": {
             "mix": {op: sum(sizes.values()) for op, sizes in used.items()},
             "block": {
