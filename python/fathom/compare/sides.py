@@ -25,7 +25,10 @@ class Unclaimed(NamedTuple):
     why: str
 
 
+NOT_SETTLED = "not settled"
 MACHINE_BUSY = Unclaimed("machine busy", "other programs had the cores that its load threads waited for")
+UNCLAIMED = (NOT_SETTLED, MACHINE_BUSY.verdict)
+"""All verdicts of figures of which nothing may be claimed."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class Side:
     def unclaimed(self, cell: Cell) -> Unclaimed | None:
         """Returns why nothing may be claimed of a cell; None where something may."""
         if found := self.unsettled.get((cell.column.short, cell.step.name)):
-            return Unclaimed("not settled", found.value)
+            return Unclaimed(NOT_SETTLED, found.value)
         return MACHINE_BUSY if (cell.column.target.name, cell.step.name) in self.waited else None
 
 

@@ -1,8 +1,11 @@
 """A comparison in sentences: the answer first, then what else differs and what its intervals mean."""
 
+from collections import Counter
+
 from fathom.analysis.finding import joined
 from fathom.compare.gate import Outcome
 from fathom.compare.rows import Result, Row
+from fathom.compare.sides import UNCLAIMED
 from fathom.output.text import signed_pct
 from fathom.prediction.words import order_words
 from fathom.statistics.differences import Difference, Verdict
@@ -73,7 +76,12 @@ def _unproven(result: Result) -> list[str]:
 
 def _count(result: Result) -> str:
     counts = {which: sum(row.verdict is which for row in result.rows) for which in Verdict}
-    said = joined([f"{count} {which.value}" for which, count in counts.items() if count])
+    unclaimed = Counter(row.why for row in result.rows if row.why in UNCLAIMED)
+    why = joined([f"{count} {reason}" for reason, count in unclaimed.items()])
+    reasons = {Verdict.UNKNOWN: f" ({why})"} if why else {}
+    said = joined(
+        [f"{count} {which.value}{reasons.get(which, '')}" for which, count in counts.items() if count]
+    )
     figures = len(result.rows)
     if not figures:
         return "Nothing could be compared."
