@@ -449,12 +449,20 @@ class Recorded:
 
 @final
 class Capture:
-    """A capture of the kernel's block trace that goes on, into files `NAME.blktrace.CPU` in a folder.
+    """A capture that goes on, into files `NAME.blktrace.CPU` in a folder.
 
-    Raises OSError where the kernel refuses, with the number and the file. Dropped, it ends.
+    By the kernel's block trace, with debugfs mounted at `mounted`, or by its `tracepoints`, with tracefs there. Raises
+    OSError where the kernel refuses, with the number and the file. Dropped, it ends.
     """
 
-    def __new__(cls, disks: Sequence[Path], folder: Path, debugfs: Path, buffer_bytes: int) -> Capture: ...
+    def __new__(
+        cls,
+        disks: Sequence[Path],
+        folder: Path,
+        mounted: Path,
+        buffer_bytes: int,
+        tracepoints: bool = False,
+    ) -> Capture: ...
 
     copied_bytes: int
     failed: bool
@@ -463,7 +471,7 @@ class Capture:
     def stop(self) -> list[Recorded]:
         """Stops it and writes the rest."""
 
-def end_capture(disk: Path) -> None:
+def end_capture(disk: Path, tracefs: Path) -> None:
     """Ends a trace that another process has left behind. Raises OSError."""
 
 @final

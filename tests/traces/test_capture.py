@@ -1,10 +1,13 @@
 """What a capture makes of the kernel's records, and what it says where it cannot begin."""
 
 import errno
+import mmap
 import os
+import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from threading import Event
+from threading import Event, Timer
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -12,6 +15,8 @@ import pytest
 from samples import EXPECTED, SAMPLES, blktrace_files
 from test_formats import of_text, read
 
+from fathom import _core
+from fathom.capture import session
 from fathom.capture.captured import CapturedTrace
 from fathom.capture.disks import Disk, Part
 from fathom.capture.session import Asked, record, refused
@@ -120,7 +125,7 @@ def test_lost_records_are_stored_in_the_trace_and_said(tmp_path: Path):
 
 
 def asked(folder: Path, device: Path) -> Asked:
-    return Asked([device], folder / "out.parquet", 1.0, debugfs=folder / "debug")
+    return Asked([device], folder / "out.parquet", 1.0, debugfs=folder / "debug", tracefs=folder / "tracing")
 
 
 def refusal(folder: Path, device: Path) -> FathomError:
@@ -151,6 +156,77 @@ def test_without_debugfs_the_mount_is_named(disk: Path, tmp_path: Path):
     error = refusal(tmp_path, disk)
     assert isinstance(error, UsageError)
     assert f"mount -t debugfs debugfs {tmp_path}/debug" in str(error)
+
+
+@pytest.fixture
+def tracefs(tmp_path: Path) -> Iterator[Path]:
+    """Where the kernel has tracepoints, mounted for the test alone."""
+    folder = tmp_path / "tracing"
+    folder.mkdir()
+    done = subprocess.run(["mount", "-t", "tracefs", "tracefs", folder], capture_output=True, check=False)
+    if done.returncode or not (folder / "instances").is_dir():
+        pytest.skip("needs the right to mount tracefs")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+@pytest.fixture
+def loop(tmp_path: Path) -> Iterator[Path]:
+    """A loop device over a file of 16 MiB, with the sectors that the file has."""
+    file = tmp_path / "disk"
+    file.write_bytes(bytes(16 * MIB))
+    command = ["losetup", "--find", "--show", file]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip("needs the right to set up a loop device")
+    device = Path(done.stdout.strip())
+    try:
+        yield device
+    finally:
+        subprocess.run(["losetup", "--detach", device], check=True)
+
+
+def test_tracepoints_record_every_io_of_the_disk_alone_with_its_time_and_leave_nothing(
+    tracefs: Path, loop: Path, tmp_path: Path
+):
+    def load() -> None:
+        block = mmap.mmap(-1, 4096)
+        file = os.open(loop, os.O_RDWR | os.O_DIRECT)
+        for place in offsets:
+            os.preadv(file, [block], place)
+            os.pwritev(file, [block], place + 4096)
+        os.close(file)
+        ended.set()
+
+    drawn = np.random.default_rng(5)
+    offsets: list[int] = (8192 * drawn.integers(0, 2000, 100)).tolist()
+    want = asked(tmp_path, loop)
+    assert not want.has_block_trace
+    ended = Event()
+    Timer(0.5, load).start()
+    done = record(replace(want, duration_s=30.0), ended)
+    assert (done.via, done.lost, done.converted.ios) == ("tracepoints", 0, 200)
+    ios = read(open_trace(want.out))
+    operations = [_core.TRACE_OPERATIONS[number] for number in ios.operation]
+    assert list(zip(operations, ios.offset_bytes.tolist(), strict=True)) == [
+        one for place in offsets for one in (("read", place), ("write", place + 4096))
+    ]
+    assert set(ios.size_bytes.tolist()) == {4096}
+    assert 0 < ios.latency_ns.min() <= ios.latency_ns.max() < 10_000_000_000
+    assert not list((tracefs / "instances").glob(f"fathom-{loop.name}"))
+
+
+def test_a_trace_that_goes_on_is_named_and_one_left_behind_is_ended(
+    tracefs: Path, loop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tracefs / "instances" / f"fathom-{loop.name}").mkdir()
+    error = refusal(tmp_path, loop)
+    assert f"{loop} is traced already" in str(error)
+    monkeypatch.setattr(session, "TRACEFS", tracefs)
+    session.end_left_behind(loop)
+    assert not (tracefs / "instances" / f"fathom-{loop.name}").exists()
 
 
 @pytest.fixture

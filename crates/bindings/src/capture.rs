@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use capture::{CaptureError, Options};
+use capture::{CaptureError, Options, Via};
 use pyo3::{exceptions::PyOSError, prelude::*};
 
 fn refused(error: &CaptureError) -> PyErr {
@@ -35,15 +35,21 @@ impl Capture {
 #[pymethods]
 impl Capture {
     #[new]
+    #[pyo3(signature = (disks, folder, mounted, buffer_bytes, tracepoints = false))]
     fn new(
         py: Python<'_>,
         disks: Vec<PathBuf>,
         folder: PathBuf,
-        debugfs: PathBuf,
+        mounted: PathBuf,
         buffer_bytes: u32,
+        tracepoints: bool,
     ) -> PyResult<Self> {
+        let via = match tracepoints {
+            true => Via::Tracepoints { tracefs: mounted },
+            false => Via::BlockTrace { debugfs: mounted },
+        };
         let options = Options {
-            debugfs,
+            via,
             folder,
             buffer_bytes,
         };
@@ -81,7 +87,7 @@ impl Capture {
 
 /// Ends a trace that another process has left behind.
 #[pyfunction]
-pub fn end_capture(py: Python<'_>, disk: PathBuf) -> PyResult<()> {
-    py.detach(|| capture::end(&disk))
+pub fn end_capture(py: Python<'_>, disk: PathBuf, tracefs: PathBuf) -> PyResult<()> {
+    py.detach(|| capture::end(&disk, &tracefs))
         .map_err(|error| refused(&error))
 }

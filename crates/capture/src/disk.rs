@@ -88,11 +88,8 @@ impl Drop for Disk {
     }
 }
 
-/// Ends a trace that another process has set up, such as one that was killed.
-///
-/// # Errors
-/// The disk cannot be opened, or has no trace.
-pub fn end(path: &Path) -> Result<(), CaptureError> {
+/// Ends a block trace that another process has set up, such as one that was killed.
+pub(crate) fn end(path: &Path) -> Result<(), CaptureError> {
     let file = File::open(path).map_err(CaptureError::of(Step::Open, path))?;
     // It may have been stopped already.
     let _ = setup::stop(&file);

@@ -1,13 +1,18 @@
-//! Records what the kernel's block layer does to disks, with its own block trace, into the files that `blktrace` writes.
-//! Sources: include/uapi/linux/blktrace_api.h, kernel/trace/blktrace.c and kernel/relay.c of Linux.
+//! Records what the kernel's block layer does to disks, into the files that `blktrace` writes: with the kernel's own
+//! block trace, or with tracepoints. Sources: include/uapi/linux/blktrace_api.h, kernel/trace/blktrace.c and
+//! kernel/relay.c of Linux.
 
 mod disk;
+mod events;
+mod instance;
+mod page;
 mod relay;
 mod session;
 mod setup;
+mod source;
+mod traced;
 
-pub use disk::end;
-pub use session::{Capture, Options, Recorded};
+pub use session::{Capture, Options, Recorded, Via, end};
 
 /// What was done when the kernel refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

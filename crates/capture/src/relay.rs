@@ -11,6 +11,11 @@ use std::{
     io::{self, Read, Write},
 };
 
+use crate::source::Source;
+
+/// Bytes of the smallest record.
+const RECORD_BYTES: u64 = 48;
+
 /// What a trace file can do.
 pub(crate) trait Parts: Read {
     /// Returns the bytes of all parts that were finished so far, those read included.
@@ -33,6 +38,23 @@ pub(crate) struct Relay<P, W> {
     taken: u64,
 }
 
+impl<P: Parts + Send, W: Write + Send> Source for Relay<P, W> {
+    /// Copies what was finished at the look before.
+    fn look(&mut self, buffer: &mut [u8]) -> io::Result<u64> {
+        let finished = self.from.finished()?;
+        let safe = std::mem::replace(&mut self.seen, finished);
+        self.take(safe, buffer)
+    }
+
+    /// Copies the rest. The kernel passed over records where the buffer ran over while it was read.
+    fn rest(&mut self, buffer: &mut [u8]) -> io::Result<u64> {
+        let finished = self.from.finished()?;
+        self.take(finished, buffer)?;
+        self.to.flush()?;
+        Ok(finished.saturating_sub(self.taken).div_ceil(RECORD_BYTES))
+    }
+}
+
 impl<P: Parts, W: Write> Relay<P, W> {
     pub(crate) const fn new(from: P, to: W) -> Self {
         Self {
@@ -41,22 +63,6 @@ impl<P: Parts, W: Write> Relay<P, W> {
             seen: 0,
             taken: 0,
         }
-    }
-
-    /// Copies what was finished at the look before, while the trace goes on. Returns the number of bytes.
-    pub(crate) fn look(&mut self, buffer: &mut [u8]) -> io::Result<u64> {
-        let finished = self.from.finished()?;
-        let safe = std::mem::replace(&mut self.seen, finished);
-        self.take(safe, buffer)
-    }
-
-    /// Copies the rest, once the trace has stopped and no CPU is writing a record any more. Returns the bytes that the
-    /// kernel passed over, since the buffer ran over while it was read.
-    pub(crate) fn rest(&mut self, buffer: &mut [u8]) -> io::Result<u64> {
-        let finished = self.from.finished()?;
-        self.take(finished, buffer)?;
-        self.to.flush()?;
-        Ok(finished.saturating_sub(self.taken))
     }
 
     fn take(&mut self, up_to: u64, buffer: &mut [u8]) -> io::Result<u64> {
@@ -138,6 +144,6 @@ mod tests {
     #[test]
     fn what_the_kernel_passed_over_is_counted() {
         let mut relay = live(b"record", 6 + 48);
-        assert_eq!(relay.rest(&mut [0; 64]).expect("the rest"), 48);
+        assert_eq!(relay.rest(&mut [0; 64]).expect("the rest"), 1);
     }
 }

@@ -1,8 +1,7 @@
 //! A capture of several disks: a thread copies the kernel's trace files into others.
 
 use std::{
-    fs::File,
-    io::{self, BufWriter},
+    io,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -14,24 +13,34 @@ use std::{
 
 use rustix::thread::{MembarrierCommand, membarrier};
 
-use crate::{CaptureError, Step, disk::Disk, relay::Relay};
+use crate::{CaptureError, Step, disk, instance, source::Source, traced::Traced};
 
-/// A part of a buffer: small, so that a slow load is seen soon; large against a record's 48 bytes.
-const PART_BYTES: u32 = 128 << 10;
-const LEAST_PARTS: u32 = 4;
 const COPY_BYTES: usize = 1 << 20;
 /// A CPU that is always busy fills 8 MiB in some 30 ms.
 const TICK: Duration = Duration::from_millis(5);
 /// Where the kernel cannot wait for its CPUs: none is interrupted within a record for as long.
 const SETTLE: Duration = Duration::from_millis(200);
-/// Bytes of the smallest record.
-const RECORD_BYTES: u64 = 48;
+
+/// Which of the kernel's traces is used. Both end as the same files.
+#[derive(Clone, Debug)]
+pub enum Via {
+    /// The block trace, by its ioctls.
+    BlockTrace {
+        /// Where debugfs is mounted, which has the trace's files.
+        debugfs: PathBuf,
+    },
+    /// The tracepoints of the block layer. A kernel that is locked down for integrity (Secure Boot) allows them too.
+    Tracepoints {
+        /// Where tracefs is mounted.
+        tracefs: PathBuf,
+    },
+}
 
 /// Where a capture looks, and what it keeps.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where debugfs is mounted.
-    pub debugfs: PathBuf,
+    /// Which trace is used.
+    pub via: Via,
     /// Where the files `NAME.blktrace.CPU` are written.
     pub folder: PathBuf,
     /// The kernel's buffer of each CPU and disk.
@@ -49,7 +58,7 @@ pub struct Recorded {
     pub lost: u64,
 }
 
-type Copied = Relay<File, BufWriter<File>>;
+type Sources = Vec<Vec<Box<dyn Source>>>;
 
 /// What the thread shares with others.
 #[derive(Debug, Default)]
@@ -61,9 +70,9 @@ struct Shared {
 /// A capture that goes on. Dropped, it ends.
 #[derive(Debug)]
 pub struct Capture {
-    disks: Vec<(Disk, Vec<PathBuf>)>,
+    disks: Vec<(Traced, Vec<PathBuf>)>,
     shared: Arc<Shared>,
-    worker: Option<JoinHandle<io::Result<Vec<Vec<Copied>>>>>,
+    worker: Option<JoinHandle<io::Result<Sources>>>,
     folder: PathBuf,
 }
 
@@ -73,27 +82,19 @@ impl Capture {
     /// # Errors
     /// The kernel refuses a trace, or a file cannot be opened. No trace is left behind.
     pub fn start(paths: &[PathBuf], options: &Options) -> Result<Self, CaptureError> {
-        let parts = (options.buffer_bytes / PART_BYTES).max(LEAST_PARTS);
         let mut disks = Vec::new();
-        let mut relays = Vec::new();
+        let mut sources = Vec::new();
         for path in paths {
-            let disk = Disk::set_up(path, &options.debugfs, PART_BYTES, parts)?;
-            let mut files = Vec::new();
-            let mut own = Vec::new();
-            for (cpu, from) in disk.files()? {
-                let path = options.folder.join(format!("{}.blktrace.{cpu}", disk.name));
-                let to = File::create_new(&path).map_err(CaptureError::of(Step::Copy, &path))?;
-                own.push(Relay::new(from, BufWriter::new(to)));
-                files.push(path);
-            }
+            let disk = Traced::set_up(path, &options.via, options.buffer_bytes)?;
+            let (files, own) = disk.sources(&options.folder)?.into_iter().unzip();
             disks.push((disk, files));
-            relays.push(own);
+            sources.push(own);
         }
         let shared = Arc::new(Shared::default());
         let theirs = Arc::clone(&shared);
         let worker = thread::Builder::new().name("capture".into());
         let worker = worker
-            .spawn(move || copy(relays, &theirs))
+            .spawn(move || copy(sources, &theirs))
             .map_err(CaptureError::of(Step::Start, Path::new("thread")))?;
         let capture = Self {
             disks,
@@ -130,18 +131,17 @@ impl Capture {
             disk.stop()?;
         }
         settle();
-        let mut relays = copied.map_err(failed)?;
+        let mut sources = copied.map_err(failed)?;
         let buffer = &mut vec![0; COPY_BYTES];
         let mut recorded = Vec::new();
-        for ((disk, files), relays) in self.disks.iter().zip(&mut relays) {
+        for ((disk, files), own) in self.disks.iter().zip(&mut sources) {
             let mut lost = disk.dropped()?;
-            for (relay, file) in relays.iter_mut().zip(files) {
-                let passed = relay.rest(buffer);
-                let passed = passed.map_err(CaptureError::of(Step::Copy, file))?;
-                lost += passed.div_ceil(RECORD_BYTES);
+            for (source, file) in own.iter_mut().zip(files) {
+                let passed = source.rest(buffer);
+                lost += passed.map_err(CaptureError::of(Step::Copy, file))?;
             }
             recorded.push(Recorded {
-                path: disk.path.clone(),
+                path: disk.path().into(),
                 files: files.clone(),
                 lost,
             });
@@ -150,7 +150,7 @@ impl Capture {
     }
 
     /// Ends the thread; `None`: it has ended before, or panicked.
-    fn join(&mut self) -> Option<io::Result<Vec<Vec<Copied>>>> {
+    fn join(&mut self) -> Option<io::Result<Sources>> {
         self.shared.ending.store(true, Ordering::Relaxed);
         self.worker.take()?.join().ok()
     }
@@ -162,6 +162,17 @@ impl Drop for Capture {
     }
 }
 
+/// Ends a trace that another process has left behind, such as one that was killed.
+///
+/// # Errors
+/// The disk cannot be opened, or has no trace.
+pub fn end(path: &Path, tracefs: &Path) -> Result<(), CaptureError> {
+    match instance::end(path, tracefs)? {
+        true => Ok(()),
+        false => disk::end(path),
+    }
+}
+
 /// Waits until no CPU is within a record that it began before the stop. A record is written with interrupts off, which
 /// the kernel's grace period waits for (`synchronize_rcu` in kernel/sched/membarrier.c).
 fn settle() {
@@ -170,14 +181,14 @@ fn settle() {
     }
 }
 
-fn copy(mut relays: Vec<Vec<Copied>>, shared: &Shared) -> io::Result<Vec<Vec<Copied>>> {
+fn copy(mut sources: Sources, shared: &Shared) -> io::Result<Sources> {
     let buffer = &mut vec![0; COPY_BYTES];
     while !shared.ending.load(Ordering::Relaxed) {
-        for relay in relays.iter_mut().flatten() {
-            let found = relay.look(buffer)?;
+        for source in sources.iter_mut().flatten() {
+            let found = source.look(buffer)?;
             shared.copied_bytes.fetch_add(found, Ordering::Relaxed);
         }
         thread::sleep(TICK);
     }
-    Ok(relays)
+    Ok(sources)
 }

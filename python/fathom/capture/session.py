@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
+from typing import Literal
 
 from fathom import _core
 from fathom.capture.captured import CapturedTrace
@@ -19,6 +20,11 @@ from fathom.traces.convert import Converted, convert
 from fathom.traces.opening import open_blktrace
 
 DEBUGFS = Path("/sys/kernel/debug")
+TRACEFS = Path("/sys/kernel/tracing")
+Via = Literal["block-trace", "tracepoints"]
+"""Which of the kernel's traces is used. Both record the same facts of an I/O."""
+_LACKING = (errno.EPERM, errno.EACCES, errno.ENOTTY, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOENT)
+"""What the kernel says where it has no block trace, or does not hand it out."""
 _STATUS = Path("/proc/self/status")
 _CAP_SYS_ADMIN = 21
 _TICK_S = 0.2
@@ -37,7 +43,20 @@ class Asked:
     processes: Sequence[str] = ()
     anonymise: bool = False
     buffer_bytes: int = BUFFER_BYTES
+    via: Via | None = None
+    """None: the block trace, or tracepoints where there is none."""
     debugfs: Path = DEBUGFS
+    tracefs: Path = TRACEFS
+
+    @property
+    def has_block_trace(self) -> bool:
+        """Whether debugfs is mounted, which has the files of the block trace."""
+        return self.via != "tracepoints" and (self.debugfs / "block").is_dir()
+
+    @property
+    def has_tracepoints(self) -> bool:
+        """Whether tracefs is mounted, which has those of tracepoints."""
+        return self.via != "block-trace" and (self.tracefs / "instances").is_dir()
 
 
 @dataclass(frozen=True)
@@ -50,6 +69,7 @@ class Done:
     """Records for which the kernel had no room."""
     left_out: int
     """I/Os of other processes, or beyond the partitions."""
+    via: Via
 
 
 class KeptError(FathomError):
@@ -64,11 +84,16 @@ def check(asked: Asked) -> list[Disk]:
         raise RefusedError(
             f"{asked.out}: exists", "remove it, or give the path of a file that does not exist"
         )
-    if not (asked.debugfs / "block").is_dir():
+    if not (asked.has_block_trace or asked.has_tracepoints):
+        by, mount = (
+            ("tracefs", f"tracefs tracefs {asked.tracefs}")
+            if asked.via == "tracepoints"
+            else ("debugfs", f"debugfs debugfs {asked.debugfs}")
+        )
+        folder = asked.tracefs / "instances" if by == "tracefs" else asked.debugfs / "block"
         raise UsageError(
-            f"{asked.debugfs / 'block'} is not there: the kernel hands its block trace out by debugfs",
-            f"mount it by `mount -t debugfs debugfs {asked.debugfs}`; without it then, the kernel has no block trace "
-            "(CONFIG_BLK_DEV_IO_TRACE)",
+            f"{folder} is not there: the kernel hands its traces out by {by}",
+            f"mount it by `mount -t {mount}`; without the folder then, the kernel has no such trace",
         )
     return disks
 
@@ -96,14 +121,14 @@ def record(asked: Asked, ended: Event, progress: Callable[[float, int], None] | 
     except FileExistsError as error:
         raise RefusedError(f"{raw}: exists, from an earlier capture", "remove it") from error
     try:
-        recorded = _recorded(asked, disks, raw, ended, progress)
+        via, recorded = _recorded(asked, disks, raw, ended, progress)
     except BaseException:
         with suppress(OSError):
             if not any(one.stat().st_size for one in raw.iterdir()):
                 shutil.rmtree(raw)
         raise
     try:
-        done = _stored(asked, disks, recorded)
+        done = _stored(asked, disks, via, recorded)
     except (FathomError, OSError, KeyboardInterrupt) as error:
         what = str(error) or "interrupted"
         raise KeptError(
@@ -120,11 +145,8 @@ def _recorded(
     raw: Path,
     ended: Event,
     progress: Callable[[float, int], None] | None,
-) -> list[_core.Recorded]:
-    try:
-        capture = _core.Capture([disk.node for disk in disks], raw, asked.debugfs, asked.buffer_bytes)
-    except OSError as error:
-        raise refused(error) from error
+) -> tuple[Via, list[_core.Recorded]]:
+    via, capture = _started(asked, disks, raw)
     waited_s = 0.0
     while not (ended.is_set() or capture.failed):
         left_s = _TICK_S if asked.duration_s is None else min(_TICK_S, asked.duration_s - waited_s)
@@ -135,7 +157,7 @@ def _recorded(
         if progress is not None:
             progress(waited_s, capture.copied_bytes)
     try:
-        return capture.stop()
+        return via, capture.stop()
     except OSError as error:
         raise KeptError(
             f"{error.filename}: {error.strerror}: the capture ended early, what was copied is in {raw}",
@@ -143,7 +165,22 @@ def _recorded(
         ) from error
 
 
-def _stored(asked: Asked, disks: Sequence[Disk], recorded: Sequence[_core.Recorded]) -> Done:
+def _started(asked: Asked, disks: Sequence[Disk], raw: Path) -> tuple[Via, _core.Capture]:
+    """Starts the block trace, or tracepoints where the kernel has none or does not hand it out."""
+    nodes = [disk.node for disk in disks]
+    if asked.has_block_trace:
+        try:
+            return "block-trace", _core.Capture(nodes, raw, asked.debugfs, asked.buffer_bytes)
+        except OSError as error:
+            if not (asked.has_tracepoints and error.errno in _LACKING):
+                raise refused(error) from error
+    try:
+        return "tracepoints", _core.Capture(nodes, raw, asked.tracefs, asked.buffer_bytes, tracepoints=True)
+    except OSError as error:
+        raise refused(error) from error
+
+
+def _stored(asked: Asked, disks: Sequence[Disk], via: Via, recorded: Sequence[_core.Recorded]) -> Done:
     files = [file for one in recorded for file in one.files]
     last: list[CapturedTrace] = []
 
@@ -154,7 +191,7 @@ def _stored(asked: Asked, disks: Sequence[Disk], recorded: Sequence[_core.Record
     trace = AnonymousTrace(opened) if asked.anonymise else opened()
     lost = sum(one.lost for one in recorded)
     done = convert(trace, asked.out, lost=lost, empty_hint="put load on the device while it is captured")
-    return Done(done, trace.findings, lost, last[0].left_out)
+    return Done(done, trace.findings, lost, last[0].left_out, via)
 
 
 def end_left_behind(path: Path) -> None:
@@ -162,7 +199,7 @@ def end_left_behind(path: Path) -> None:
     [disk] = chosen_disks([path])
     require_rights()
     try:
-        _core.end_capture(disk.node)
+        _core.end_capture(disk.node, TRACEFS)
     except OSError as error:
         if error.errno == errno.EINVAL:
             raise UsageError(f"{disk.node} is not traced", "leave out --end") from error

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -38,6 +38,12 @@ def capture(
     buffer: Annotated[
         str | None, typer.Option(help="the kernel's buffer of each CPU (default: 8MiB)", metavar="SIZE")
     ] = None,
+    via: Annotated[
+        Literal["block-trace", "tracepoints"] | None,
+        typer.Option(
+            help="which trace of the kernel's (default: the block trace, or tracepoints without it)"
+        ),
+    ] = None,
     end: Annotated[
         bool, typer.Option("--end", help="end a trace that a killed process left in the kernel")
     ] = False,
@@ -61,6 +67,7 @@ def capture(
         processes=process or (),
         anonymise=anonymise,
         buffer_bytes=_buffer_bytes(size_bytes(buffer) or BUFFER_BYTES),
+        via=via,
     )
     output_format(asked.out)
     if disk := on_itself(asked, check(asked)):
@@ -88,6 +95,7 @@ def capture(
                 "duration_ns": converted.duration_ns,
                 "size_bytes": converted.size_bytes,
                 "lost": done.lost,
+                "via": done.via,
                 "left_out": done.left_out,
                 "unfinished": done.findings.unfinished,
                 "unknown": done.findings.unknown,
@@ -101,7 +109,7 @@ def capture(
     others = f", {done.left_out:,} of others left out" if done.left_out else ""
     print(
         f"{converted.path}: {converted.ios:,} I/Os over {span}{others}, {each:.1f} bytes each, "
-        f"{done.lost:,} records lost"
+        f"{done.lost:,} records lost{', by tracepoints' if done.via == 'tracepoints' else ''}"
     )
 
 

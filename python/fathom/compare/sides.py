@@ -28,7 +28,7 @@ class Unclaimed(NamedTuple):
 NOT_SETTLED = "not settled"
 MACHINE_BUSY = Unclaimed("machine busy", "other programs had the cores that its load threads waited for")
 UNCLAIMED = (NOT_SETTLED, MACHINE_BUSY.verdict)
-"""All verdicts of figures of which nothing may be claimed."""
+"""The verdicts that claim nothing."""
 
 
 @dataclass(frozen=True)

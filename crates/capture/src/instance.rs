@@ -1,0 +1,245 @@
+//! A trace of a disk by tracepoints: an instance of the kernel's tracing with buffers of its own, in tracefs.
+//! Source: Documentation/trace/ftrace.rst and events.rst of Linux.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, BufWriter, Read, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use rustix::{fs::OFlags, io::Errno};
+
+use crate::{
+    CaptureError, Step,
+    events::{Layout, TRACEPOINTS, Translator},
+    page::{MOST_BYTES, Page},
+    source::Source,
+};
+
+const BLOCKS: &str = "/sys/class/block";
+const LEAST_KIB: u32 = 64;
+/// Lines of a CPU's statistics that count events without room.
+const LOST: [&str; 3] = ["overrun: ", "commit overrun: ", "dropped events: "];
+
+/// The disk's instance. It ends with it.
+#[derive(Debug)]
+pub(crate) struct Instance {
+    pub(crate) path: PathBuf,
+    pub(crate) name: String,
+    folder: PathBuf,
+    /// The number of the disk, as the kernel has it: 12 bits of major and 20 of minor.
+    device: u32,
+    layouts: Vec<Layout>,
+}
+
+impl Instance {
+    /// Makes an instance with a buffer for each CPU, which only sees the disk and its partitions.
+    pub(crate) fn set_up(
+        path: &Path,
+        tracefs: &Path,
+        buffer_bytes: u32,
+    ) -> Result<Self, CaptureError> {
+        let name = name_of(path).map_err(CaptureError::of(Step::Open, path))?;
+        let devices = devices_of(&name).map_err(CaptureError::of(Step::Open, path))?;
+        let folder = folder_of(tracefs, &name);
+        fs::create_dir(&folder).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => CaptureError::of(Step::Setup, path)(Errno::BUSY.into()),
+            _ => CaptureError::of(Step::Setup, &folder)(error),
+        })?;
+        let mut instance = Self {
+            path: path.into(),
+            name,
+            folder,
+            device: devices[0],
+            layouts: Vec::new(),
+        };
+        instance.set("tracing_on", "0")?;
+        instance.set("trace_clock", "mono")?;
+        instance.set("options/overwrite", "0")?;
+        let kib = (buffer_bytes >> 10).max(LEAST_KIB);
+        instance.set("buffer_size_kb", &kib.to_string())?;
+        let ours: Vec<String> = devices
+            .iter()
+            .map(|device| format!("dev == {device}"))
+            .collect();
+        for (event, act) in TRACEPOINTS {
+            let of_event = format!("events/block/{event}");
+            let format = instance.folder.join(&of_event).join("format");
+            let failed = || CaptureError::of(Step::Setup, &format);
+            let text = fs::read_to_string(&format).map_err(failed())?;
+            let layout = Layout::parse(&text, act);
+            let layout = layout.ok_or_else(|| failed()(io::ErrorKind::InvalidData.into()))?;
+            instance.layouts.push(layout);
+            instance.set(&format!("{of_event}/filter"), &ours.join(" || "))?;
+            instance.set(&format!("{of_event}/enable"), "1")?;
+        }
+        Ok(instance)
+    }
+
+    /// Opens the buffer of each CPU and makes its file, with its path.
+    pub(crate) fn sources(&self, folder: &Path) -> Result<Vec<(PathBuf, Pipe)>, CaptureError> {
+        let mut found = Vec::new();
+        for (cpu, buffers) in self.cpus()? {
+            let raw = buffers.join("trace_pipe_raw");
+            let mut options = OpenOptions::new();
+            options
+                .read(true)
+                .custom_flags(OFlags::NONBLOCK.bits() as i32);
+            let from = options
+                .open(&raw)
+                .map_err(CaptureError::of(Step::Files, &raw))?;
+            let path = folder.join(format!("{}.blktrace.{cpu}", self.name));
+            let to = File::create_new(&path).map_err(CaptureError::of(Step::Copy, &path))?;
+            let pipe = Pipe {
+                from,
+                to: BufWriter::new(to),
+                translator: Translator::new(self.layouts.clone(), self.device, cpu),
+                records: Vec::new(),
+            };
+            found.push((path, pipe));
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn start(&self) -> Result<(), CaptureError> {
+        self.set("tracing_on", "1")
+    }
+
+    pub(crate) fn stop(&self) -> Result<(), CaptureError> {
+        self.set("tracing_on", "0")
+    }
+
+    /// Returns how many events found no room in the buffers.
+    pub(crate) fn dropped(&self) -> Result<u64, CaptureError> {
+        let mut lost = 0;
+        for (_, buffers) in self.cpus()? {
+            let path = buffers.join("stats");
+            let text = fs::read_to_string(&path).map_err(CaptureError::of(Step::Copy, &path))?;
+            let counts = text.lines().filter_map(|line| {
+                let count = LOST.iter().find_map(|&name| line.strip_prefix(name))?;
+                count.trim().parse::<u64>().ok()
+            });
+            lost += counts.sum::<u64>();
+        }
+        Ok(lost)
+    }
+
+    fn cpus(&self) -> Result<Vec<(u32, PathBuf)>, CaptureError> {
+        let folder = self.folder.join("per_cpu");
+        let failed = || CaptureError::of(Step::Files, &folder);
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&folder).map_err(failed())? {
+            let entry = entry.map_err(failed())?;
+            let name = entry.file_name();
+            let number = name.to_str().and_then(|name| name.strip_prefix("cpu"));
+            if let Some(cpu) = number.and_then(|number| number.parse().ok()) {
+                found.push((cpu, entry.path()));
+            }
+        }
+        found.sort_by_key(|&(cpu, _)| cpu);
+        Ok(found)
+    }
+
+    fn set(&self, file: &str, value: &str) -> Result<(), CaptureError> {
+        set(&self.folder.join(file), value)
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // Nobody is left to hear of a refusal.
+        let _ = self.stop();
+        let _ = fs::remove_dir(&self.folder);
+    }
+}
+
+/// Ends a disk's instance that another process has left behind. Returns whether there was one.
+pub(crate) fn end(path: &Path, tracefs: &Path) -> Result<bool, CaptureError> {
+    let name = name_of(path).map_err(CaptureError::of(Step::Open, path))?;
+    let folder = folder_of(tracefs, &name);
+    if !folder.exists() {
+        return Ok(false);
+    }
+    set(&folder.join("tracing_on"), "0")?;
+    fs::remove_dir(&folder).map_err(CaptureError::of(Step::Stop, &folder))?;
+    Ok(true)
+}
+
+fn folder_of(tracefs: &Path, name: &str) -> PathBuf {
+    tracefs.join("instances").join(format!("fathom-{name}"))
+}
+
+fn set(file: &Path, value: &str) -> Result<(), CaptureError> {
+    let done = OpenOptions::new().write(true).open(file);
+    let done = done.and_then(|mut file| file.write_all(value.as_bytes()));
+    done.map_err(CaptureError::of(Step::Setup, file))
+}
+
+fn name_of(path: &Path) -> io::Result<String> {
+    let node = fs::canonicalize(path)?;
+    let name = node.file_name().and_then(|name| name.to_str());
+    name.map(Into::into)
+        .ok_or_else(|| io::ErrorKind::InvalidInput.into())
+}
+
+/// Returns the numbers of a disk and its partitions, the disk's first.
+fn devices_of(name: &str) -> io::Result<Vec<u32>> {
+    let folder = Path::new(BLOCKS).join(name);
+    let mut found = vec![device_of(&folder)?];
+    for entry in fs::read_dir(&folder)? {
+        let entry = entry?;
+        if entry.path().join("partition").exists() {
+            found.push(device_of(&entry.path())?);
+        }
+    }
+    Ok(found)
+}
+
+fn device_of(folder: &Path) -> io::Result<u32> {
+    let text = fs::read_to_string(folder.join("dev"))?;
+    let numbers = text.trim().split_once(':');
+    let number = numbers.and_then(|(major, minor)| {
+        Some(major.parse::<u32>().ok()? << 20 | minor.parse::<u32>().ok()?)
+    });
+    number.ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// One CPU's buffer, and the file of its records.
+#[derive(Debug)]
+pub(crate) struct Pipe {
+    from: File,
+    to: BufWriter<File>,
+    translator: Translator,
+    records: Vec<u8>,
+}
+
+impl Source for Pipe {
+    /// Takes all pages that are there.
+    fn look(&mut self, buffer: &mut [u8]) -> io::Result<u64> {
+        let room = buffer.len().min(MOST_BYTES);
+        let page = &mut buffer[..room];
+        let mut written = 0;
+        loop {
+            let found = match self.from.read(page) {
+                Ok(0) => return Ok(written),
+                Ok(found) => found,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(written),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            self.records.clear();
+            for (time_ns, event) in Page::new(&page[..found]).into_iter().flatten() {
+                self.translator.append(time_ns, event, &mut self.records);
+            }
+            self.to.write_all(&self.records)?;
+            written += self.records.len() as u64;
+        }
+    }
+
+    fn rest(&mut self, buffer: &mut [u8]) -> io::Result<u64> {
+        self.look(buffer)?;
+        self.to.flush()?;
+        Ok(0)
+    }
+}
