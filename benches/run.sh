@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Speed, side by side with fio, as tables: `benches/run.sh [engine|replay|agreement|fleet|twin|review|page] [--quick]`.
+# Speed, side by side with fio, as tables: `benches/run.sh [engine|replay|capture|agreement|fleet|twin|review|page] [--quick]`.
 # Without a name it runs every benchmark. Exit code 4 when a bar is missed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,7 +12,7 @@ for argument in "$@"; do
     *) names+=("$argument") ;;
   esac
 done
-[ ${#names[@]} -gt 0 ] || names=(engine replay agreement fleet twin review page)
+[ ${#names[@]} -gt 0 ] || names=(engine replay capture agreement fleet twin review page)
 
 echo "building the measuring programs (release)" >&2
 cargo build --release --quiet --package engine --package twin --examples
