@@ -16,7 +16,7 @@ from vm_guest import sh
 
 import fathom as package
 from fathom._core import TRACE_OPERATIONS
-from fathom.capture.session import Asked, Done, end_left_behind, record
+from fathom.capture.session import TRACEFS, Asked, Done, Via, end_left_behind, record
 from fathom.errors import RefusedError
 from fathom.plan.replay import Replay
 from fathom.targets.safety import block_device, destroy_token
@@ -25,6 +25,7 @@ from fathom.traces.opening import open_trace
 
 Seen = Counter[tuple[str, int, int]]
 COUNT = 3000
+COLUMNS = ("operation", "offset_bytes", "size_bytes", "flags", "pid")
 MIX = "--rw=randrw --bssplit=4k/50:8k/30:64k/20 --ba=4k --direct=1 --ioengine=libaio --iodepth=8 --size=64m"
 
 
@@ -61,12 +62,12 @@ def disks() -> dict[str, Path]:
 
 
 @contextmanager
-def capturing(out: Path, *devices: Path) -> Iterator[list[Done]]:
+def capturing(out: Path, *devices: Path, via: Via | None = None) -> Iterator[list[Done]]:
     """Captures what fio does while the block runs; the list then has the result."""
     found: list[Done] = []
     ended, begun = Event(), Event()
     # Debian's fio of another release is started by its loader, whose name the kernel keeps.
-    asked = Asked(devices, out, processes=("fio", "ld.so"))
+    asked = Asked(devices, out, processes=("fio", "ld.so"), via=via)
 
     def work() -> None:
         found.append(record(asked, ended, lambda waited_s, copied_bytes: begun.set()))
@@ -146,6 +147,30 @@ def test_a_capture_equals_the_log_of_fio_per_operation_size_and_offset(
         ios = next(iter(open_trace(out).batches()))
         assert not (ios.latency_ns == NO_LATENCY).any()
         assert set(np.unique(ios.cpu).tolist()) <= {0, 1}
+
+
+@pytest.mark.parametrize("name", ["nvme", "null_blk", "loop"])
+def test_tracepoints_and_the_block_trace_record_the_same_requests(
+    name: str, disks: dict[str, Path], tmp_path: Path
+) -> None:
+    if not (TRACEFS / "instances").is_dir():
+        sh("mount", "-t", "tracefs", "tracefs", str(TRACEFS))
+    outs = tmp_path / "tracepoints.parquet", tmp_path / "block-trace.parquet"
+    with (
+        capturing(outs[0], disks[name], via="tracepoints") as one,
+        capturing(outs[1], disks[name], via="block-trace") as other,
+    ):
+        fio(disks[name], tmp_path / "log", "--fsync=50")
+    assert [(done.via, done.lost) for done in (*one, *other)] == [("tracepoints", 0), ("block-trace", 0)]
+    traces = [open_trace(out) for out in outs]
+    ours, theirs = ([*trace.batches()] for trace in traces)
+    assert sum(map(len, ours)) >= COUNT
+    for column in COLUMNS:
+        one_s, other_s = (np.concatenate([getattr(batch, column) for batch in own]) for own in (ours, theirs))
+        assert np.array_equal(one_s, other_s), column
+    owners = (np.concatenate([batch.process for batch in own]) for own in (ours, theirs))
+    names = ([trace.processes[number] for number in own] for trace, own in zip(traces, owners, strict=True))
+    assert next(names) == next(names)
 
 
 def test_partitions_are_captured_as_devices_of_their_own(disks: dict[str, Path], tmp_path: Path) -> None:
