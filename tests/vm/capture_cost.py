@@ -10,25 +10,24 @@ which has the kernel's part of the tracing in it, and of the tool, from before t
 
 import argparse
 import json
-import os
 import re
 import resource
 import signal
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+
+from lab import ROOT, run_in_guest
 
 from fathom import _core
 from fathom.capture.session import BUFFER_BYTES, DEBUGFS
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
 GUEST_S = 1500
 SHIFT = "0,sleep=off"
 """An instruction of the guest takes 1 ns of its time, and the clock jumps over pauses."""
@@ -36,8 +35,25 @@ DISK = Path("/dev/nullb7")
 SETTINGS = Path("/sys/kernel/config/nullb/nullb7")
 WARM_UP_IOS = 5000
 
-Lost = dict[str, float]
-"""How many events a tool lost."""
+
+@dataclass
+class Seen:
+    """What a tool counted as lost, or the file of `perf record`, which counts nothing."""
+
+    dropped: int = 0
+    perf_data: Path | None = None
+
+    def lost(self, ios: int) -> int:
+        """Returns how many events of a load were lost. perf records two for each I/O."""
+        return self.dropped if self.perf_data is None else max(0, 2 * ios - samples_of(self.perf_data))
+
+
+def samples_of(perf_data: Path) -> int:
+    """Returns how many events a file of `perf record` holds."""
+    command = ["perf", "report", "-i", str(perf_data), "--stats"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = re.search(r"SAMPLE events: +(\d+)", said)
+    return int(found[1]) if found else 0
 
 
 def cpu_s() -> float:
@@ -64,19 +80,19 @@ def load(ios: int) -> float:
 
 
 @contextmanager
-def nothing(folder: Path, lost: Lost) -> Iterator[Sequence[int]]:
+def nothing(folder: Path, seen: Seen) -> Iterator[Sequence[int]]:
     yield ()
 
 
 @contextmanager
-def fathom_capture(folder: Path, lost: Lost) -> Iterator[Sequence[int]]:
+def fathom_capture(folder: Path, seen: Seen) -> Iterator[Sequence[int]]:
     capture = _core.Capture([DISK], folder, DEBUGFS, BUFFER_BYTES)
     yield ()
-    lost["events"] = sum(one.lost for one in capture.stop())
+    seen.dropped = sum(one.lost for one in capture.stop())
 
 
 @contextmanager
-def blktrace(folder: Path, lost: Lost) -> Iterator[Sequence[int]]:
+def blktrace(folder: Path, seen: Seen) -> Iterator[Sequence[int]]:
     tool = subprocess.Popen(
         ["blktrace", "-d", str(DISK), "-D", str(folder)],
         stdout=subprocess.DEVNULL,
@@ -89,13 +105,13 @@ def blktrace(folder: Path, lost: Lost) -> Iterator[Sequence[int]]:
         time.sleep(0.05)
     time.sleep(0.5)
     yield [tool.pid]
-    lost["events"] = int(dropped.read_text())
+    seen.dropped = int(dropped.read_text())
     tool.send_signal(signal.SIGINT)
     tool.communicate(timeout=120)
 
 
 @contextmanager
-def perf(folder: Path, lost: Lost) -> Iterator[Sequence[int]]:
+def perf(folder: Path, seen: Seen) -> Iterator[Sequence[int]]:
     """Records the tracepoints that bpftrace's `biosnoop` prints, by the same rings, without its work per event."""
     data = folder / "perf.data"
     events = [word for name in ("issue", "complete") for word in ("-e", f"block:block_rq_{name}")]
@@ -111,8 +127,8 @@ def perf(folder: Path, lost: Lost) -> Iterator[Sequence[int]]:
     time.sleep(0.5)
     yield [tool.pid]
     tool.send_signal(signal.SIGINT)
-    _, said = tool.communicate(timeout=120)
-    lost["events"] = sum(map(int, re.findall(r"lost (\d+) chunks", said)))
+    tool.communicate(timeout=120)
+    seen.perf_data = data
 
 
 TOOLS = {
@@ -123,25 +139,31 @@ TOOLS = {
 }
 
 
-def in_guest(ios: int, rounds: int, out: Path) -> None:
-    """Measures, and writes a row for each tool and round."""
+def make_disk() -> None:
+    """Makes a disk that answers at once."""
     subprocess.run(["modprobe", "null_blk", "nr_devices=0"], check=True)
     SETTINGS.mkdir()
     for name, value in {"size": 1024, "irqmode": 0, "submit_queues": 2, "power": 1}.items():
         (SETTINGS / name).write_text(str(value))
+
+
+def in_guest(ios: int, rounds: int, out: Path) -> None:
+    """Measures, and writes a row for each tool and round."""
+    make_disk()
     load(WARM_UP_IOS)
     rows: list[dict[str, object]] = []
     for number in range(1, rounds + 1):
         for name, tool in TOOLS.items():
-            lost: Lost = {}
+            seen = Seen()
             with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-                with tool(Path(folder), lost) as processes:
+                with tool(Path(folder), seen) as processes:
                     began_s = cpu_s() + sum(map(so_far_s, processes))
                     iops = load(ios)
                 took_s = cpu_s() - began_s
                 written = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
-            figures = {"iops": iops, "us": 1e6 * took_s / ios, "bytes": written / ios}
-            rows.append({"round": number, "tool": name, **figures, **lost})
+                lost = seen.lost(ios)
+            figures = {"iops": iops, "us": 1e6 * took_s / ios, "bytes": written / ios, "lost": lost}
+            rows.append({"round": number, "tool": name, **figures})
             print(json.dumps(rows[-1]), flush=True)
     out.write_text(json.dumps(rows))
 
@@ -158,31 +180,17 @@ def main() -> int:
     folder = ROOT / "target" / "capture-cost"
     folder.mkdir(parents=True, exist_ok=True)
     rows_file = folder / "rows.json"
-    paths = f"{ROOT / 'python'}:{sysconfig.get_path('purelib')}"
-    inside = [
-        Path(sys.executable).resolve(),
-        __file__,
-        "--ios",
-        str(asked.ios),
-        "--rounds",
-        str(asked.rounds),
-    ]
-    home = os.environ.get("VMLAB_DIR") or str(Path.home() / ".cache" / "fathom-vmlab")
-    subprocess.run(
-        [
-            *(HERE / "vmlab", "run", "-t", str(GUEST_S), "-I", SHIFT, "--"),
-            *("env", "PYTHONDONTWRITEBYTECODE=1", f"PYTHONPATH={paths}", *inside, "--inside", rows_file),
-        ],
-        env=os.environ | {"VMLAB_DIR": home},
-        cwd=ROOT,
-        check=True,
-    )
+    options = ["-t", str(GUEST_S), "-I", SHIFT]
+    inside = ("--ios", asked.ios, "--rounds", asked.rounds, "--inside", rows_file)
+    status = run_in_guest(options, Path(__file__), *inside)
+    if status:
+        return status
     rows = json.loads(rows_file.read_text())
     alone_us = median(row["us"] for row in rows if row["tool"] == "no capture")
     for name in TOOLS:
         own = [row for row in rows if row["tool"] == name]
         us, iops, size = (median(row[key] for row in own) for key in ("us", "iops", "bytes"))
-        lost = sum(row.get("events", 0) for row in own)
+        lost = sum(row["lost"] for row in own)
         each = ", ".join(f"{row['us']:.2f}" for row in own)
         print(
             f"{name}: {us:.2f} us of CPU for each I/O (+{us - alone_us:.2f}), {iops:,.0f} IOPS, {size:.0f} bytes for "

@@ -1,6 +1,7 @@
 """A database on a loop device of the guest: its load captured, then replayed on the same device, each replay captured.
 
-Started by `databases.py`: FILE-SYSTEM DATABASE SECONDS TIMING FOLDER. Writes traces and figures into the folder.
+Started by `databases.py`: FILE-SYSTEM DATABASE SECONDS TIMING FOLDER CAPTURES. Writes traces and figures into a folder
+for each capture.
 """
 
 import json
@@ -92,7 +93,7 @@ def pgbench(device: str, trace: Path, seconds: str) -> str:
     """Captures pgbench on a data base that is larger than PostgreSQL's buffers, with cold caches."""
     data = MOUNT / "data"
     for folder in (data, SOCKET):
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         shutil.chown(folder, "postgres")
     as_postgres("initdb", "-D", str(data), "--no-sync", "--locale=C", "-E", "UTF8")
     with (data / "postgresql.conf").open("a") as file:
@@ -179,12 +180,11 @@ def replayed(device: str, below: str, trace: Path, number: int, timing: str) -> 
         return fathom.run("replay", [device], replay=replay, seed=number, out="/run/runs", destroy=[token])
 
 
-def main(file_system: str, database: str, seconds: str, timing: str, folder: Path) -> None:
-    os.environ["XDG_CACHE_HOME"] = "/run/cache"
-    _ = fathom.run
-    sh("modprobe", file_system)
+def capture_and_replay(file_system: str, database: str, seconds: str, timing: str, folder: Path) -> None:
+    """Captures a load on a new file system, then replays it on a new device."""
+    folder.mkdir()
     device, _ = blank_loop()
-    MOUNT.mkdir()
+    MOUNT.mkdir(exist_ok=True)
     sh(f"mkfs.{file_system}", "-q", device)
     sh("mount", device, str(MOUNT))
     trace = folder / "trace.parquet"
@@ -198,9 +198,18 @@ def main(file_system: str, database: str, seconds: str, timing: str, folder: Pat
         run = replayed(device, below, trace, number, timing)
         figures.append([row for row in run.phases.to_pylist() if row["phase"] is None])
         print(f"replay {number} done", flush=True)
+    sh("losetup", "-d", device)
     (folder / "figures.json").write_text(json.dumps(figures))
+
+
+def main(file_system: str, database: str, seconds: str, timing: str, folder: Path, captures: int) -> None:
+    os.environ["XDG_CACHE_HOME"] = "/run/cache"
+    _ = fathom.run
+    sh("modprobe", file_system)
+    for number in range(1, captures + 1):
+        capture_and_replay(file_system, database, seconds, timing, folder / f"capture-{number}")
 
 
 if __name__ == "__main__":
     asked = sys.argv
-    main(asked[1], asked[2], asked[3], asked[4], Path(asked[5]))
+    main(asked[1], asked[2], asked[3], asked[4], Path(asked[5]), int(asked[6]))
