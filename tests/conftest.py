@@ -22,6 +22,8 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+PATIENCE_MS = 180_000
+"""What a page may take at most: long, since a busy machine is slow and not wrong."""
 
 
 @pytest.fixture(autouse=True)
@@ -83,6 +85,7 @@ def visit(browser: Browser) -> Iterator[Callable[..., Visit]]:
         page = browser.new_page(
             viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
         )
+        page.set_default_timeout(PATIENCE_MS)
         pages.append(page)
         seen = Visit(page)
 

@@ -123,7 +123,7 @@ def test_a_page_shows_the_measured_steps_before_those_that_warm_up(tmp_path: Pat
     outcomes, _ = simulated(asked, tmp_path, workers)
     page = write_page(asked, tmp_path, gather(axes, outcomes), outcomes).read_text()
     [sentence] = re.findall(r'<h1 class="sentence">(.*?)</h1>', page)
-    assert sentence.startswith("Over program_us: 4 KiB random read x")
+    assert sentence.startswith("4 KiB random read changes with program_us: x ")
     panels = re.findall(r'data-chart="sweep-\d+"[^>]* aria-label="([^"]+)"', page)
     assert [panel.partition(" over ")[0] for panel in panels] == [
         "IOPS of 4 KiB random read",

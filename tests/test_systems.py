@@ -108,7 +108,7 @@ def test_reports_show_published_figures_and_what_limits(shelf: Run, clients: Run
     page = write_html([shelf.path], tmp_path / "report.html").read_text()
     assert "4 KiB random 70/30: each job has a drive of its own" in page
     assert "fio-4k-rand" not in page
-    assert "What the way in between adds" in page
+    assert "Latency that the system adds" in page
 
 
 def test_a_shelf_is_said_to_add_latency_to_its_drive_not_to_lead_it(shelf: Run) -> None:

@@ -5,6 +5,7 @@ the page from top to bottom in light.
 """
 
 import os
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -18,7 +19,6 @@ from fathom.cli import app
 from fathom.report import write_html
 from fathom.serve.settings import settings_of
 from live_runs import going
-from playing import MOST_MS
 from serve_client import Served, copied, serving, small_run
 from small_trace import write_trace
 from synthetic import Visit
@@ -27,8 +27,13 @@ pytestmark = pytest.mark.long
 
 PICTURES = Path(os.environ.get("FATHOM_SCREENSHOTS") or Path(__file__).parents[2] / "target/screenshots")
 SCREENS = ((1280, 900), (390, 844))
+FIGURES_MS = 600_000
+"""What a twin in a page may take at most to draw its figures, on a busy machine."""
 MOST_PX = 8000
 """As much of a page as a picture of all of it shows."""
+_, _, OTHERS = (Path(__file__).parents[2] / "docs/gallery.md").read_text().partition("## Other pages")
+SAID = dict(re.findall(r"^\| `([\w-]+)` \| (.*) \|$", OTHERS, re.MULTILINE))
+"""What the documentation says that pages other than reports of methods say first."""
 FIGURE = "main :is(.chart, .cards, svg, table, .numbers, .heat)"
 NEEDS = """schema = "fathom-needs/1"
 needs = ["250 TB", "2M IOPS read", "30 GB/s read"]
@@ -64,9 +69,9 @@ SERVED = {
     "serve-live": f"/runs/{GOING}/live",
 }
 WITHOUT_FIGURE = {"serve-start", "serve-about", "serve-phone", "report-with-what-if"}
+"""Pages that are forms or words."""
 CHARTED = {"compare", "serve-compare"}
 """Pages whose first figure is a chart, even of single runs."""
-"""Pages that are forms or words."""
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +88,10 @@ def served(runs: Path) -> Iterator[Served]:
     """A server of two runs that have ended, and of one that goes on."""
     with going(runs / FIRST, runs / GOING), serving(settings_of(runs, "127.0.0.1:0", None)) as server:
         yield server
+
+
+def test_the_documentation_has_what_every_other_page_says_first() -> None:
+    assert set(SAID) == {*COMMANDS, *SERVED, "sweep"}
 
 
 @pytest.mark.parametrize("method", sorted(CUTS))
@@ -140,6 +149,8 @@ def assert_fit(name: str, address: str, own: str, visit: Callable[..., Visit]) -
             what = f"{name}-{width}-{'dark' if dark else 'light'}"
             seen = visit(address, width=width, height=height, dark=dark)
             wait_for_figures(seen.page)
+            said = seen.page.locator("h1").inner_text().replace("\N{NO-BREAK SPACE}", " ")
+            assert said == SAID.get(name, said), what
             seen.page.screenshot(path=PICTURES / f"{what}.png")
             if not dark:
                 whole(seen.page, width, PICTURES / f"{what}-whole.png")
@@ -158,7 +169,7 @@ def assert_fit(name: str, address: str, own: str, visit: Callable[..., Visit]) -
 def wait_for_figures(page: Page) -> None:
     """Waits for the figures of a page that simulates."""
     if page.locator("#curve").count():
-        page.wait_for_selector("#curve[data-stage=settled]", timeout=MOST_MS)
+        page.wait_for_selector("#curve[data-stage=settled]", timeout=FIGURES_MS)
 
 
 def whole(page: Page, width: int, picture: Path) -> None:

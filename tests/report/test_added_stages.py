@@ -99,7 +99,7 @@ def test_each_stage_between_a_drive_and_a_system_stands_with_what_it_adds(
     ]
     section = added_latency.build(compare([load(run.path) for run in runs]))
     assert section is not None
-    table = table_of(section, "Where the way in between adds it")
+    table = table_of(section, "Where the system adds it")
     assert table is not None
     means = []
     for run, target in zip(reversed(runs), (local, behind, shelf), strict=True):
@@ -124,5 +124,5 @@ def test_a_system_and_its_drive_alone_have_no_stages(tmp_path: Path) -> None:
     runs = [run_of(None, text, tmp_path / "out") for text in texts]
     section = added_latency.build(compare([load(run.path) for run in runs]))
     assert section is not None
-    assert table_of(section, "Where the way in between adds it") is None
+    assert table_of(section, "Where the system adds it") is None
     assert table_of(section, "Added at equal load per drive (1 x 32 per host against 1 x 32)") is not None

@@ -255,7 +255,11 @@ def test_the_page_has_every_change_and_loads_nothing(made: Made, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("share", "said"), [(0.5, "It has no interval, so it may be chance."), (1.0, "No figure differs.")]
+    ("share", "said"),
+    [
+        (0.5, "It has no interval, so it may be chance."),
+        (1.0, "No figure differs, but none has an interval."),
+    ],
 )
 def test_single_runs_without_intervals_open_with_their_largest_change_and_hollow_dots(
     tmp_path: Path, share: float, said: str

@@ -8,7 +8,7 @@ import pytest
 
 import fathom
 from fathom.report.blocks import Chart, Figure, Table
-from fathom.report.charts import Line, apart
+from fathom.report.charts import Cross, Line, apart
 from fathom.report.comparison import Comparison, compare
 from fathom.report.data import load
 from fathom.report.sections import build_all, corners, curves
@@ -174,3 +174,32 @@ def test_names_at_the_ends_of_near_curves_stand_apart() -> None:
     assert [line.side for line in apart(lines[:2], 1.0)] == ["middle", "middle"]
     empty = Line("no point", 0, [(0.0, None)], labelled=True)
     assert apart([empty], 1.0) == [empty]
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "side"),
+    [
+        (1.2, 101.0, "top"),
+        (1.2, 99.0, "bottom"),
+        (1.2, 120.0, "middle"),
+        (2.0, 100.0, "middle"),
+        (0.9, 100.0, "middle"),
+    ],
+)
+def test_the_name_at_the_end_of_a_curve_gives_way_to_a_cross_beside_it(x: float, y: float, side: str) -> None:
+    line = Line("a drive", 0, [(0.5, 50.0), (1.0, 100.0)], labelled=True)
+    [placed] = apart([line], 10.0, [Cross("a drive", 0, x, y)], 0.4)
+    assert placed.side == side
+
+
+def test_the_linear_axis_of_the_first_screen_ends_little_above_what_it_shows(settled: Comparison) -> None:
+    section = curves.build(settled)
+    assert section is not None
+    assert section.key_figure is not None
+    assert isinstance(section.key_figure.block, Figure)
+    for chart in section.key_figure.block.charts:
+        shown = [dot for one in curves.workloads_of(settled)[0].drawn for dot in one.dots]
+        greatest = max(dot.figures.mean_us or 0.0 for dot in shown if dot.figures.sustained)
+        crosses = [one.published[1] for one in curves.workloads_of(settled)[0].drawn if one.published]
+        top = cast("dict[str, float]", chart.option["switch"])["linear"]
+        assert max([greatest, *crosses]) < top < 1.6 * max([greatest, *crosses])

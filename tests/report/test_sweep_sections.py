@@ -12,7 +12,7 @@ from rich.console import Console
 import fathom
 from fathom.analysis.settled import Unsettled
 from fathom.report import print_table
-from fathom.report.axes import from_zero
+from fathom.report.axes import from_zero, log_ticks
 from fathom.report.blocks import Answer, Figure, Item, Points, Section, Table
 from fathom.report.charts import Line
 from fathom.report.comparison import Comparison, compare
@@ -297,3 +297,53 @@ def test_a_whisker_may_be_the_highest_of_a_line() -> None:
     assert Line("x", 0, [(1.0, 2.0), (2.0, None)], whiskers=[(1.0, 1.0, 3.0)]).highest == 3.0
     assert Line("x", 0, [(1.0, None)]).highest == 0.0
     assert from_zero(0.0, "count").high is None
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (1.0, 1000.0, [1, 10, 100, 1000]),
+        (10.0, 500.0, [10, 20, 50, 100, 200, 500]),
+        (100.0, 200.0, [100, 150, 200]),
+        (None, 200.0, []),
+    ],
+)
+def test_a_log_axis_has_figures_enough_to_be_read(low: float | None, high: float, ticks: list[float]) -> None:
+    assert list(log_ticks(low, high)) == pytest.approx(ticks)
+
+
+def test_on_the_first_screen_what_had_not_settled_is_hollow_and_says_so(swept: Comparison) -> None:
+    run = swept.columns[0].run
+    writes = compare(
+        [replace(run, points=[point for point in run.points if point.read_pct == 0])], lambda *_: ()
+    )
+    hollow = [_hollow(depths.build(one)) for one in (swept, writes)]
+    assert hollow == [False, True]
+
+
+def test_a_rate_that_still_grows_has_no_ring_that_says_more_only_waits(swept: Comparison) -> None:
+    section = depths.build(swept)
+    assert section is not None
+    assert section.key_figure is not None
+    assert "still gains" in section.key_figure.sentence
+    assert isinstance(section.key_figure.block, Figure)
+    assert "Ring" not in section.key_figure.block.caption
+    assert "markPoint" not in json.dumps([chart.option for chart in section.key_figure.block.charts])
+
+
+def _hollow(section: Section | None) -> bool:
+    """Whether the first figure of a section has hollow points; its caption says the same."""
+    assert section is not None
+    assert section.key_figure is not None
+    figure = section.key_figure.block
+    assert isinstance(figure, Figure)
+    drawn = "borderWidth" in json.dumps([chart.option for chart in figure.charts])
+    assert drawn == ("Hollow" in figure.caption)
+    return drawn
+
+
+def test_steps_that_warm_up_have_no_row_of_results(tmp_path: Path) -> None:
+    steps = [READS.format(name=name, pattern="uniform") for name in ("warm-up", "reads")]
+    comparison = run_of(HEAD.format(name="warming") + "".join(steps), tmp_path)
+    assert {point.workload for point in comparison.runs[0].points} == {"warm-up", "reads"}
+    assert [corner.label for corner in comparison.corners] == ["reads"]

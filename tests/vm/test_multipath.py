@@ -35,7 +35,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
 def test_the_loopback_of_a_shelf_of_three_namespaces_is_a_stage_of_the_way(told: dict[str, dict]) -> None:
     assert told["loopback"]["transport"] == "nvme-loop"
     assert told["loopback"]["errors"] == 0
-    assert "Where the way in between adds it" in told["stages"]
+    assert "Where the system adds it" in told["stages"]
 
 
 def test_a_drive_behind_two_paths_is_measured_and_both_are_counted(told: dict[str, dict]) -> None:

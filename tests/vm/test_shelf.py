@@ -98,5 +98,5 @@ def test_two_hosts_load_every_drive_of_a_shelf_and_each_stage_of_the_way_is_apar
     section = added_latency.build(compare([load(one.path) for one in (run, network, local)]))
     assert section is not None
     titles = [getattr(block, "corner", "") for block in section.blocks]
-    assert "Where the way in between adds it" in titles
+    assert "Where the system adds it" in titles
     assert "Added at equal load per drive (1 x 32 per host against 1 x 32)" in titles

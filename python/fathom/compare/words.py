@@ -68,7 +68,7 @@ def _unproven(result: Result) -> list[str]:
         return []
     largest, row = max(known, key=lambda one: abs(one[0]))
     if not largest:
-        return ["No figure differs. None has an interval."]
+        return ["No figure differs, but none has an interval."]
     return [
         f"Largest change: {workload_of(row)} {signed_pct(largest)}. It has no interval, so it may be chance."
     ]

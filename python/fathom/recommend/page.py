@@ -15,7 +15,8 @@ def render(found: Recommendation) -> str:
     """Returns the page."""
     sections = [_key(found), _drives(found), _basis(found)]
     opening, folded = opened(sections)
-    return page(f"Which drive for {plain(found.name)}", [], folded, opening=opening)
+    title = f"Which drive for {plain(found.name)}"
+    return page(title, [], folded, opening=opening, made_from="a trace and the catalogue")
 
 
 def _sentence(text: str) -> str:

@@ -40,7 +40,7 @@ def stages(measured: Sequence[Measured]) -> Table | None:
         "From the drive to the system, each at the same load per drive. What a stage adds is its mean minus that of "
         "the stage above."
     )
-    return Table("Where the way in between adds it", head, groups, [footnote])
+    return Table("Where the system adds it", head, groups, [footnote])
 
 
 def stage_bars(measured: Sequence[Measured], data: Table) -> Figure | None:

@@ -13,6 +13,10 @@ Format = Literal["count", "us", "pct", "seconds", "minutes", "hours", "tail", "d
 TIME: tuple[Format, ...] = ("seconds", "minutes", "hours")
 
 
+LEAST_TICKS = 4
+"""Fewer figures beside a log axis do not show how it runs."""
+
+
 @dataclass(frozen=True)
 class Axis:
     """An axis; a vertical one is named by its panel's title. `step`: distance of ticks; `ticks`: the only ones."""
@@ -27,7 +31,8 @@ class Axis:
 
     def option(self, *, vertical: bool) -> Option:
         """Returns the ECharts axis."""
-        custom: Option = {"customValues": list(self.ticks)} if self.ticks else {}
+        ticks = self.ticks or (log_ticks(self.low, self.high) if vertical and self.log else ())
+        custom: Option = {"customValues": list(ticks)} if ticks else {}
         bounds: Option = {}
         if self.low is not None:
             bounds["min"] = self.low
@@ -73,7 +78,10 @@ class Switch:
 
     def option(self) -> Option:
         """Returns what assets/charts.js needs to switch."""
-        return {"switch": {"low": self.log_low, "high": self.log_high, "linear": self.linear_high}}
+        linear = from_zero(self.linear_high, "count")
+        return {
+            "switch": {"low": self.log_low, "high": self.log_high, "linear": linear.high, "step": linear.step}
+        }
 
 
 def from_zero(most: float, format: Format) -> Axis:
@@ -83,6 +91,23 @@ def from_zero(most: float, format: Format) -> Axis:
     scale = 10 ** math.floor(math.log10(most))
     step = next(step * scale for step in (0.2, 0.25, 0.5, 1.0, 2.0) if 6 * step * scale >= most)
     return Axis("", format, low=0, high=step * math.ceil(most / step), step=step)
+
+
+def log_ticks(low: float | None, high: float | None) -> Sequence[float]:
+    """Returns the ticks of a log axis: powers of ten, and figures between them where those are fewer than four.
+
+    None without both bounds.
+    """
+    if not low or not high:
+        return ()
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks: list[float] = []
+    for steps in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 5, 7)):
+        each = (step * 10.0**decade for decade in decades for step in steps)
+        ticks = [tick for tick in each if low * 0.999 <= tick <= high * 1.001]
+        if len(ticks) >= LEAST_TICKS:
+            break
+    return ticks
 
 
 def rounded(value: float) -> float:

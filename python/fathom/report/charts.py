@@ -23,6 +23,8 @@ LABEL_LINE_PX = 14
 """Height of a line of the labels of shaded stretches."""
 END_LABEL_PX = 118
 """Width of a name at the end of a line."""
+ASIDE_PX = 6
+"""How far such a name stands above or below the line's end where it does not stand beside it."""
 
 
 @dataclass(frozen=True)
@@ -277,7 +279,8 @@ def change_chart(
     `hollow`: which dots are empty, none if not given.
     """
     colours = {"good": "$good", "bad": "$bad"}
-    x = Axis("change, %", "count")
+    flat = not any(end for span in spans for end in (span.start, span.end))
+    x = Axis("change, %", "count", low=-1, high=1) if flat else Axis("change, %", "count")
     series: list[JsonValue] = [
         {
             "type": "line",
@@ -340,23 +343,30 @@ def _bar(name: str, values: Sequence[float | None], look: Option, width_px: int)
     }
 
 
-def apart(lines: Sequence[Line], height: float) -> list[Line]:
-    """Returns labelled lines with their labels apart where ends lie nearer than `height`: above the highest end of
-    such a group, and below the lowest.
+def apart(
+    lines: Sequence[Line], height: float, crosses: Sequence[Cross] = (), width: float = 0.0
+) -> list[Line]:
+    """Returns labelled lines whose labels, `width` by `height` in units of the axes, do not cover each other.
+
+    The label is above the highest end of a group of near ends, below the lowest, and on the side without a cross.
     """
     ends = {place: last for place, line in enumerate(lines) if (last := _end(line)) is not None}
-    ranked = sorted(ends, key=lambda place: ends[place])
+    ranked = sorted(ends, key=lambda place: ends[place][1])
     sides: dict[int, Side] = dict.fromkeys(ends, "middle")
     for lower, upper in pairwise(ranked):
-        if ends[upper] - ends[lower] < height:
+        if ends[upper][1] - ends[lower][1] < height:
             sides[upper] = "bottom"
             sides[lower] = "middle" if sides[lower] == "bottom" else "top"
+    for place, (x, y) in ends.items():
+        near = [cross.y for cross in crosses if x <= cross.x <= x + width and abs(cross.y - y) < height]
+        if sides[place] == "middle" and near:
+            sides[place] = "top" if max(near) >= y else "bottom"
     return [replace(line, side=sides[place]) if place in sides else line for place, line in enumerate(lines)]
 
 
-def _end(line: Line) -> float | None:
-    """Returns the height at which a line ends."""
-    drawn = [y for _, y in line.points if y is not None]
+def _end(line: Line) -> tuple[float, float] | None:
+    """Returns where a line ends."""
+    drawn = [(x, y) for x, y in line.points if x is not None and y is not None]
     return drawn[-1] if drawn else None
 
 
@@ -368,6 +378,7 @@ def _end_label(colour: str, side: Side) -> Option:
         "verticalAlign": side,
         "color": colour,
         "distance": 8,
+        "offset": [0, {"bottom": -ASIDE_PX, "middle": 0, "top": ASIDE_PX}[side]],
         "width": END_LABEL_PX,
         "overflow": "break",
         "fontSize": 12,

@@ -39,7 +39,9 @@ def render(choice: Choice) -> str:
     """Returns the page."""
     sections = [_recommendation(choice), _needs(choice), _cost(choice), _years(choice), _sources(choice)]
     opening, folded = opened(sections)
-    return page("Which system to choose", [], folded, opening=opening)
+    return page(
+        "Which system to choose", [], folded, opening=opening, made_from="the needs and the catalogue"
+    )
 
 
 def _sentence(text: str) -> str:

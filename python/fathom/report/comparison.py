@@ -19,7 +19,7 @@ from fathom.catalog.models import Device
 from fathom.catalog.settings import split
 from fathom.columns.schema import Point
 from fathom.method.curve import is_point
-from fathom.method.method import AGAINST_ITS_DRIVE
+from fathom.method.method import AGAINST_ITS_DRIVE, WARM_UP
 from fathom.output.text import many_of
 from fathom.prediction.interval import Spread, known_device, order_chance, spread_of
 from fathom.report import published
@@ -382,14 +382,19 @@ def compare(
     pool: bool = False,
 ) -> Comparison:
     """Lays runs side by side in the order given. Runs made as repeats are pooled; with `pool`, so are all runs of one
-    method on one target. Without prices, the shipped relative ones are taken.
+    method on one target. Without prices, the shipped relative ones are taken. Steps that warm up have no corner: their
+    figures are not for reading.
     """
     columns = _columns(runs, pool=pool)
     cells: dict[str, list[Cell]] = {}
     labels: dict[str, str] = {}
     for column in columns:
         own = [point for point in column.run.points if point.target == column.target.name]
-        points = [p for p in own if not is_point(p.step) and column.run.round_of(p.step) is None]
+        points = [
+            p
+            for p in own
+            if not is_point(p.step) and column.run.round_of(p.step) is None and p.workload != WARM_UP
+        ]
         for halves in _figures(column.run, points):
             key, label = _corner_of(column.run, halves[0], points)
             whole = len(halves) == len(_same_step(halves[0], points))

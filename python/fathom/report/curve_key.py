@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
 MOST_PANELS = 4
 ALONE_PX, BESIDE_PX = 400, 320
-HEADROOM = 1.6
-"""The linear axis ends at this many times the greatest sustained latency: what is beyond grows without end."""
+HEADROOM = 1.15
+"""The linear axis ends at this many times the greatest latency that it shows: room for the word at a knee."""
 LABEL_SHARE = 0.12
 """Height of a name of two lines at the end of a curve, as a share of the axis."""
+ALONE_SHARE, BESIDE_SHARE = 0.2, 0.4
+"""Width of such a name as a share of the rates drawn, at most."""
 VIEWS: tuple[tuple[Latency, str], ...] = (("service", "Service"), ("response", "Response"))
 
 
@@ -87,7 +89,8 @@ def _half(one: "TargetCurve") -> float | None:
 
 
 def _chart(workload: "Workload", *, alone: bool) -> Chart:
-    options = {latency: _option(workload, latency) for latency, _ in VIEWS}
+    width_share = ALONE_SHARE if alone else BESIDE_SHARE
+    options = {latency: _option(workload, latency, width_share) for latency, _ in VIEWS}
     summary = f"Mean latency over IOPS in {workload.label}; the table below has the figures."
     return Chart(
         f"key-curve-{workload.key}",
@@ -100,7 +103,7 @@ def _chart(workload: "Workload", *, alone: bool) -> Chart:
     )
 
 
-def _option(workload: "Workload", latency: Latency) -> Option:
+def _option(workload: "Workload", latency: Latency, width_share: float) -> Option:
     lines = [_line(one, latency) for one in workload.drawn if one.dots]
     crosses = [
         Cross(one.column.short, slot(one.column.index), *one.published)
@@ -115,12 +118,19 @@ def _option(workload: "Workload", latency: Latency) -> Option:
     ]
     every = [y for line in lines for _, y in line.points if y]
     limit = objective(workload, latency)
-    seen: list[float] = [*(kept or every or [1.0]), *([limit.y] if limit else [])]
+    seen: list[float] = [
+        *(kept or every or [1.0]),
+        *(cross.y for cross in crosses),
+        *([limit.y] if limit else []),
+    ]
     top = max(seen) * HEADROOM
     around = Switch.around([*every, *([limit.y] if limit else [])])
     switch = Switch(around.log_low, around.log_high, top)
     y = Axis("", "us", low=0)
-    lines = apart(lines, LABEL_SHARE * top)
+    most = max(
+        [x for line in lines for x, _ in line.points if x] + [cross.x for cross in crosses], default=0.0
+    )
+    lines = apart(lines, LABEL_SHARE * top, crosses, width_share * most)
     return scatter_chart(Axis("IOPS", "count", low=0), y, lines, crosses, limit) | switch.option()
 
 
@@ -155,7 +165,7 @@ def _caption(count: int) -> str:
     more = f" The first {MOST_PANELS} of {count} workloads." if count > MOST_PANELS else ""
     return (
         "Hollow: not sustained. Cross: the published maximum. Service: issue to completion; response: intended start "
-        f"to completion. The linear axis ends above the last sustained point.{more}"
+        f"to completion. The linear axis ends above the last sustained point and the crosses.{more}"
     )
 
 

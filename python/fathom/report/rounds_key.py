@@ -20,6 +20,8 @@ from fathom.report.sweeps import PATTERNS
 
 IDLE = "snia-hir"
 MOST_BARS = 12
+LEAST_DEMANDS = 3
+"""Numbers of I/Os in flight that make a curve."""
 LEVEL_SHARE = 0.02
 """A smaller difference is none."""
 Found = Mapping[str, Sequence[TargetRounds]]
@@ -99,16 +101,17 @@ def _bars(found: Found) -> KeyFigure | None:
     known = [(one, mean.value) for one in members if (mean := one.mean(step))]
     best, figure_of = pick(known, key=lambda pair: pair[1])
     verb, to = ("answers", "in") if metric == "latency" else ("sustains", "at")
-    sentence = f"{best.column.short} {verb} {labels[0]} {to} {compact(figure_of)} {unit}"
+    told = grouped if metric == "mbps" else compact
+    sentence = f"{best.column.short} {verb} {labels[0]} {to} {told(figure_of)} {unit}"
     later = next((row for row in reversed(rows) if row[0] is members), rows[0])
     other = value(best.column.index, *later)
     if other and later is not rows[0]:
-        sentence += f" and {labels[rows.index(later)]} {to} {compact(other.value)} {unit}"
+        sentence += f" and {labels[rows.index(later)]} {to} {told(other.value)} {unit}"
     sentence += "."
     reasons = [f"{one.column.short}: {grouped(mean)} {unit}." for one, mean in known if one is not best]
     if metric == "latency":
         longest = value(best.column.index, members, step)
-        reasons += [f"The longest of these rounds took {compact(longest.max_us)} us."] if longest else []
+        reasons += [f"The longest I/O of these rounds took {compact(longest.max_us)} us."] if longest else []
     return KeyFigure(sentence, figure, [*reasons, *_unsettled(members)])
 
 
@@ -134,7 +137,7 @@ def _item(mean: Mean | None) -> Item:
 
 
 def _heat_map(members: Sequence[TargetRounds]) -> KeyFigure:
-    """Returns the matrix of the standard's means, the darker the more IOPS, each target's own."""
+    """Returns the matrix of the standard's means, the stronger the colour the more IOPS, each target's own."""
     rows, columns = axes(members[0])
     most = max(mean.value for one in members for step in one.steps if (mean := one.mean(step)))
     groups = []
@@ -150,10 +153,10 @@ def _heat_map(members: Sequence[TargetRounds]) -> KeyFigure:
             )
         )
     table = Table(
-        plain(members[0].place.of),
-        [Item(label, "IOPS") for label in columns.values()],
+        "IOPS",
+        [Item(label) for label in columns.values()],
         groups,
-        ["Means over the standard's window of rounds: the darker, the more IOPS."],
+        ["Means over the standard's window of rounds: the stronger the colour, the more IOPS."],
     )
     best = max(members, key=lambda one: max(mean.value for step in one.steps if (mean := one.mean(step))))
     ends = sorted(
@@ -183,7 +186,7 @@ class _Demand:
 
 
 def _demand(one: TargetRounds) -> list[_Demand]:
-    """Returns the steps by growing I/Os in flight; none where the rounds do not vary them."""
+    """Returns the steps by growing I/Os in flight; none where the rounds hardly vary them."""
     found: dict[int, _Demand] = {}
     for step in one.steps:
         mean = one.mean(step)
@@ -194,19 +197,36 @@ def _demand(one: TargetRounds) -> list[_Demand]:
         demand = _Demand(point.threads * point.iodepth, mean.value, mean.latency_us)
         if demand.outstanding not in found or found[demand.outstanding].iops < demand.iops:
             found[demand.outstanding] = demand
-    return [found[depth] for depth in sorted(found)] if len(found) > 3 else []
+    return [found[depth] for depth in sorted(found)] if len(found) >= LEAST_DEMANDS else []
+
+
+ENOUGH = 0.95
+"""Share of the greatest rate from which more in flight hardly pays, as in `fathom.analysis.depths`."""
+
+
+def _enough(known: Sequence[_Demand]) -> _Demand | None:
+    """Returns the least demand with nearly the greatest rate; None where that is the last."""
+    most = max(at.iops for at in known)
+    enough = next(at for at in known if at.iops >= ENOUGH * most)
+    return None if enough is known[-1] else enough
+
+
+def _place(at: _Demand) -> tuple[float, float]:
+    return float(f"{at.iops:.5g}"), float(f"{at.mean_us:.4g}")
 
 
 def _demand_plot(members: Sequence[TargetRounds]) -> KeyFigure:
     """Returns latency over IOPS as the I/Os in flight grow."""
+    members = [one for one in members if _demand(one)]
     of = {one.column.index: _demand(one) for one in members}
     lines = [
         Line(
             one.column.short,
             slot(one.column.index),
-            [[float(f"{at.iops:.5g}"), float(f"{at.mean_us:.4g}")] for at in of[one.column.index]],
+            [_place(at) for at in of[one.column.index]],
             marks=True,
             labelled=True,
+            pins=[(*_place(enough), "")] if (enough := _enough(of[one.column.index])) else (),
         )
         for one in members
     ]
@@ -231,30 +251,27 @@ def _demand_plot(members: Sequence[TargetRounds]) -> KeyFigure:
         for one in members
     ]
     data = Table("In flight", [Item("Rate", "IOPS"), Item("Mean", "us")], groups)
+    ring = f" Ring: the least that gives {100 * ENOUGH:.0f} % of the greatest rate."
     caption = (
         "A point is a number of I/Os in flight, from 1 up; of equal numbers, the one with the greatest rate."
+        + ring * any(_enough(known) for known in of.values())
     )
     figure = Figure([chart], caption, data, legend_of([one.column for one in members]), columns=1)
     best = max(members, key=lambda one: max(at.iops for at in of[one.column.index]))
     known = of[best.column.index]
-    most = max(at.iops for at in known)
-    enough = next(at for at in known if at.iops >= ENOUGH * most)
-    if enough is known[-1]:
+    most, last, enough = max(at.iops for at in known), known[-1], _enough(known)
+    if enough is None:
         sentence = (
-            f"{best.column.short} still gains at {enough.outstanding} I/Os in flight: {compact(most)} IOPS."
+            f"{best.column.short} still gains at {last.outstanding} I/Os in flight: {compact(most)} IOPS."
         )
         return KeyFigure(sentence, figure, _unsettled(members))
     sentence = (
-        f"{best.column.short} gives its rate of {compact(most)} IOPS from {enough.outstanding} I/Os in flight on: "
-        "more only add latency."
+        f"{best.column.short} gives nearly all of its {compact(most)} IOPS from {enough.outstanding} I/Os in flight "
+        "on: more only add latency."
     )
-    longer = known[-1].mean_us / enough.mean_us if enough.mean_us else 1.0
-    reasons = [f"At {known[-1].outstanding} in flight, an I/O takes {longer:.1f} times as long."]
+    longer = last.mean_us / enough.mean_us if enough.mean_us else 1.0
+    reasons = [f"At {last.outstanding} in flight, an I/O takes {longer:.1f} times as long as at the ring."]
     return KeyFigure(sentence, figure, [*reasons, *_unsettled(members)])
-
-
-ENOUGH = 0.95
-"""Share of the greatest rate from which more in flight hardly pays, as in `fathom.analysis.depths`."""
 
 
 def _idle(found: Found) -> KeyFigure | None:

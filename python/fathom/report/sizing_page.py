@@ -29,7 +29,7 @@ NEEDED, ALLOWED = 0, 1
 def render(sizing: Sizing) -> str:
     """Returns the page."""
     opening, folded = opened([_count(sizing), _needs(sizing), _sources(sizing)])
-    return page("How many drives", [], folded, opening=opening)
+    return page("How many drives", [], folded, opening=opening, made_from="the needs and the catalogue")
 
 
 def _count(sizing: Sizing) -> Section:

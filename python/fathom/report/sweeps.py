@@ -132,7 +132,7 @@ def swept(comparison: Comparison) -> list[SweptStep]:
 def expected(steps: Sequence[SweptStep], out: Mapping[tuple[str, str], Unsettled]) -> list[SweptStep]:
     """Returns the steps, those of settled twins with their spread; `out` is the report's gate."""
     return [
-        one if _unsettled(one, out) else replace(one, spread=one.column.spread(one.halves[0].block_bytes))
+        one if unsettled(one, out) else replace(one, spread=one.column.spread(one.halves[0].block_bytes))
         for one in steps
     ]
 
@@ -145,18 +145,18 @@ def claimed(
     Fewer than `least` show no trend, so none is left. `named` is the target with its workload; the text is empty where
     all had settled.
     """
-    reasons = [why for one in steps if (why := _unsettled(one, out))]
+    reasons = [why for one in steps if (why := unsettled(one, out))]
     if not reasons:
         return steps, ""
     why = joined(list(dict.fromkeys(reason.value for reason in reasons)))
-    settled = [one for one in steps if not _unsettled(one, out)]
+    settled = [one for one in steps if not unsettled(one, out)]
     which = "" if len(reasons) == len(steps) else f" in {len(reasons)} of {len(steps)} steps"
     left = settled if len(settled) >= least else []
     unclaimed = "no rate of those is claimed" if left else "no rate is claimed"
     return left, f"{named}: the target had not settled{which} ({why}), so {unclaimed}."
 
 
-def _unsettled(one: SweptStep, out: Mapping[tuple[str, str], Unsettled]) -> Unsettled | None:
+def unsettled(one: SweptStep, out: Mapping[tuple[str, str], Unsettled]) -> Unsettled | None:
     """Returns why a step's target had not settled. Means over rounds are judged by their rounds."""
     not_steady = Unsettled.NOT_STEADY if one.halves[0].steady is False else None
     return out.get((one.column.short, one.halves[0].step)) or not_steady

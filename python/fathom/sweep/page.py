@@ -41,7 +41,7 @@ def write_page(sweep: Sweep, folder: Path, table: pa.Table, outcomes: Sequence[O
     blocks = [*([Points([f"Failed: {text}" for text in failed])] if failed else []), drawn]
     header = {
         "letter": "",
-        "ids": [(folder.name, sweep.seed)],
+        "ids": [(folder.name, f"seed {sweep.seed}")],
         "resume": "",
         "created": when(now()),
         "took": "",
@@ -99,8 +99,9 @@ def _sentence(sweep: Sweep, x: Axis, rows: Rows) -> str:
     if abs(ratio - 1) < LEVEL_SHARE:
         return f"Nothing changes with {plain(x.key)}."
     moved = sum(abs(other - 1) >= LEVEL_SHARE for other, _ in ratios)
-    rest = "" if len(ratios) == 1 else ", the rest unchanged" if moved == 1 else ", the most of all"
-    return f"Over {plain(x.key)}: {label} x {ratio:.2g}{rest}."
+    most = " the most" if moved > 1 else ""
+    rest = ", the rest unchanged" if moved == 1 < len(ratios) else ""
+    return f"{label} changes{most} with {plain(x.key)}: x {ratio:.2g}{rest}."
 
 
 def _steps(sweep: Sweep) -> Steps:

@@ -13,6 +13,7 @@ const report = {};
   const NEAR_PX = 600; // charts so far below the window are drawn already
   const NARROW_PX = 640; // below it, labels above stretches would cover each other
   const NARROWEST_PX = 440; // below it, names at the ends of lines would take the place of the lines
+  const NARROW_TICKS = 3; // about as many stretches of an axis have room for their figures then
 
   const escape = (text) =>
     String(text).replace(/[&<>"']/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" })[c]);
@@ -120,16 +121,12 @@ const report = {};
     return copy;
   }
 
-  const nice = (value) => {
-    const unit = 10 ** Math.floor(Math.log10(value));
-    return unit * [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].find((step) => step * unit >= value);
-  };
-
   /* A log axis has no zero: there, zeros are gaps; on a linear axis they are drawn. */
   function scaled(option, scale) {
     if (!scale || !option.switch) return option;
-    const { low, high, linear } = option.switch;
-    const bounds = scale === "log" ? { type: "log", min: low, max: high } : { type: "value", min: 0, max: nice(linear) };
+    const { low, high, linear, step } = option.switch;
+    const bounds =
+      scale === "log" ? { type: "log", min: low, max: high } : { type: "value", min: 0, max: linear, interval: step };
     const positive = (point) => ((point.value ?? point)[1] > 0 ? point : [(point.value ?? point)[0], null]);
     const series = option.series.map((s) => (scale === "log" ? { ...s, data: s.data.map(positive) } : s));
     return { ...option, series, yAxis: { ...option.yAxis, ...bounds } };
@@ -143,13 +140,14 @@ const report = {};
     const named = options[`${element.dataset.chart}|${pressed(figure, "view")}`] ?? options[element.dataset.chart];
     const option = scaled(resolve(named, colours), pressed(figure, "scale"));
     colours.done();
-    withoutLabels(option, width);
+    fitted(option, width);
     const off = [...figure.querySelectorAll(".legend button[aria-pressed=false]")].map((button) => button.dataset.series);
     option.legend.selected = Object.fromEntries([...hidden, ...off].map((name) => [name, false]));
     return option;
   }
 
-  function withoutLabels(option, width) {
+  function fitted(option, width) {
+    if (option.xAxis.type === "value" && width < NARROWEST_PX) option.xAxis.splitNumber = NARROW_TICKS;
     for (const series of option.series) {
       if (series.markArea && width < NARROW_PX) series.markArea.label.show = false;
       if (series.endLabel && width < NARROWEST_PX) {

@@ -1,4 +1,4 @@
-"""A system beside its own drive: rates and latency at each load, what the way in between adds, where the time goes."""
+"""A system beside its own drive: rates and latency at each load, the latency that the system adds, where time goes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -80,7 +80,7 @@ def build(comparison: Comparison) -> Section | None:
         ]
     return Section(
         "added-latency",
-        "What the way in between adds",
+        "Latency that the system adds",
         blocks,
         short="Added latency",
         answer=told,

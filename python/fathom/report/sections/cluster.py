@@ -132,9 +132,9 @@ def _key_figure(columns: Sequence[Column]) -> KeyFigure | None:
     tops = [(best.iops, column, best) for column in columns if (best := _best(series[column.index]))]
     most, column, best = max(tops, key=lambda top: top[0])
     first = "the most, " if len(tops) > 1 else ""
-    sentence = f"{column.short} gives {first}{compact(most)} IOPS of {label}, from depth {best.depth} on."
+    sentence = f"{column.short} gives {first}{compact(most)} IOPS of {label}, {_reached_at(best)}."
     reasons = [
-        f"{other.short} gives {compact(iops)} IOPS, from depth {at.depth} on."
+        f"{other.short} gives {compact(iops)} IOPS, {_reached_at(at)}."
         for iops, other, at in tops
         if other is not column
     ]
@@ -143,6 +143,10 @@ def _key_figure(columns: Sequence[Column]) -> KeyFigure | None:
         rate = compact(dense[0] / sizes[dense[1].index])
         reasons.append(f"Per raw TB {dense[1].short} gives the most: {rate} IOPS.")
     return KeyFigure(sentence, figure, [*reasons, _conclusion(columns)])
+
+
+def _reached_at(best: _DepthFigures) -> str:
+    return f"at depth {best.depth}" if best.depth == DEPTHS[-1] else f"from depth {best.depth} on"
 
 
 def _by_depth(

@@ -1,7 +1,7 @@
 """Depth scaling: IOPS and latency over the I/Os in flight, the depth that suffices, and Little's law as a check."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log2
 
 from fathom.analysis.depths import enough
@@ -26,6 +26,7 @@ from fathom.report.sweeps import (
     intervals_of,
     series,
     swept,
+    unsettled,
     window_of,
 )
 from fathom.statistics.knee import knee
@@ -37,6 +38,10 @@ IN_WORDS = {1: "one", 2: "two", 4: "four", 8: "eight"}
 MAX_WORKLOADS = 8
 LITTLE_GAP_PCT = 5.0
 NONE = Item("–", tone="quiet", title="not recorded, or too few I/Os")
+RING = (
+    "Ring: the least depth that gives nearly the greatest rate. Past it, a further I/O in flight only waits. "
+)
+HOLLOW = "Hollow: the target had not settled, so that rate is not claimed. "
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,11 @@ class Scaling:
     def enough(self) -> SweptStep:
         """The least depth that gives nearly the greatest rate."""
         return self.steps[enough([one.iops for one in self.steps])]
+
+    @property
+    def gains(self) -> bool:
+        """Whether the rate still grows at the greatest depth."""
+        return self.enough is self.steps[-1]
 
     @property
     def knee(self) -> SweptStep | None:
@@ -120,9 +130,12 @@ def _key_figure(
     left = [(one, claimed(one.steps, out, LEAST_DEPTHS, "")[0]) for one in group]
     kept = [Scaling(one.column, steps) for one, steps in left if steps]
     figure = Figure(
-        _charts("key-depth", label, group, KEY_PX, kept),
-        "Ring: the least depth that gives nearly the greatest rate. Past it, a further I/O in flight only waits."
-        + WHISKERS * any(step.spread for one in group for step in one.steps),
+        _charts("key-depth", label, group, KEY_PX, kept, out),
+        (
+            RING * any(not one.gains for one in kept)
+            + HOLLOW * any(unsettled(step, out) is not None for one in group for step in one.steps)
+            + WHISKERS.lstrip() * any(step.spread for one in group for step in one.steps)
+        ).rstrip(),
         _table([label], [group]),
         legend_of([one.column for one in group]),
         group="key-depth",
@@ -136,15 +149,15 @@ def _key_figure(
     ]
     slower = [
         f"At depth {one.steps[-1].depth} the latency of {one.column.short} is "
-        f"{one.steps[-1].mean_us / one.enough.mean_us:.1f} times as long."
+        f"{one.steps[-1].mean_us / one.enough.mean_us:.1f} times that at the ring."
         for one in kept
-        if one.enough is not one.steps[-1] and one.enough.mean_us and one.steps[-1].mean_us
+        if not one.gains and one.enough.mean_us and one.steps[-1].mean_us
     ]
     return KeyFigure(_key_sentence(label, kept), figure, [*reasons, *slower])
 
 
 def _key_sentence(label: str, kept: Sequence[Scaling]) -> str:
-    rising = [one for one in kept if one.enough is one.steps[-1]]
+    rising = [one for one in kept if one.gains]
     if rising:
         names, last = joined([one.column.short for one in rising]), rising[0].steps[-1]
         if len(rising) > 1:
@@ -196,16 +209,27 @@ def _sentence(label: str, one: Scaling) -> str:
 
 
 def _charts(
-    key: str, label: str, group: Sequence[Scaling], height_px: int = 240, kept: Sequence[Scaling] = ()
+    key: str,
+    label: str,
+    group: Sequence[Scaling],
+    height_px: int = 240,
+    kept: Sequence[Scaling] = (),
+    out: Mapping[tuple[str, str], Unsettled] | None = None,
 ) -> list[Chart]:
-    """Returns a panel of the rates and one of latencies; those `kept` have a ring where more stops paying."""
+    """Returns a panel of the rates and one of latencies; those `kept` have a ring where more stops paying. Points that
+    `out` names are hollow.
+    """
     depths = sorted({one.depth for scaling in group for one in scaling.steps})
     across = Axis(
         "I/Os in flight", "depth", low=log2(depths[0]), high=log2(depths[-1]), ticks=[log2(d) for d in depths]
     )
-    enough = {one.column.index: one.enough for one in kept}
-    rates = [_line(one, "iops", enough.get(one.column.index)) for one in group]
-    means = [_line(one, "mean_us") for one in group]
+    enough = {one.column.index: one.enough for one in kept if not one.gains}
+    hollow = [[unsettled(step, out or {}) is not None for step in one.steps] for one in group]
+    rates = [
+        replace(_line(one, "iops", enough.get(one.column.index)), hollow=empty)
+        for one, empty in zip(group, hollow, strict=True)
+    ]
+    means = [replace(_line(one, "mean_us"), hollow=empty) for one, empty in zip(group, hollow, strict=True)]
     values = [y for line in means for _, y in line.points if y]
     low, high = around_1_2_5(min(values), max(values)) if values else (1.0, 10.0)
     panels = (

@@ -151,7 +151,11 @@ def _pair(label: str, load: Sequence[Variant]) -> str:
             return f"A handle per stream cuts the WAF of {label} from {shared:.2f} to {apart:.2f}."
         return f"A handle per stream leaves the WAF of {label} at {apart:.2f}."
     known = shared or apart
-    return f"The media write {known:.2f} bytes per byte of {label}." if known else ""
+    return (
+        f"{label.replace(': ', ', ', 1)}: {known:.2f} bytes go to the media per byte that the host writes."
+        if known
+        else ""
+    )
 
 
 def _short(waf: float | None) -> float | None:

@@ -8,7 +8,7 @@ from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Sec
 from fathom.report.charts import Line, Span, line_chart
 from fathom.report.comparison import Column, Comparison
 from fathom.report.legend import legend_of
-from fathom.report.style import compact, grouped, plain, seconds, slot
+from fathom.report.style import grouped, plain, seconds, slot
 
 ORDER = 28
 METHOD = "snia-xsr"
@@ -106,7 +106,7 @@ def _points(one: Recovery) -> list[tuple[float, float]]:
 
 
 def _sentence(one: Recovery) -> str:
-    rate = compact(one.parts[0].settled_mbps)
+    rate = grouped(one.parts[0].settled_mbps)
     if one.after_s is None:
         return f"{one.column.short} does not come back to its {rate} MB/s within the last step."
     if one.after_s == 0:
@@ -118,7 +118,7 @@ def _sentence(one: Recovery) -> str:
 
 def _dip(one: Recovery) -> str:
     least = min(rate for _, rate in one.parts[-1].rates)
-    return f"The least second of {one.column.short} after them: {compact(least)} MB/s."
+    return f"The slowest second of {one.column.short} after them has {grouped(least)} MB/s."
 
 
 def _table(found: Sequence[Recovery]) -> Table:

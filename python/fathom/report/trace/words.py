@@ -8,6 +8,8 @@ from fathom.traces.profile import FOOTPRINT_ERROR, UNIT_BYTES, Profile
 READ, WRITE, FLUSH, DISCARD = (TRACE_OPERATIONS.index(name) for name in ("read", "write", "flush", "discard"))
 BURSTY = 2.0
 """Arrivals with at least this index of dispersion are called bursts."""
+BUSIER = 1.05
+"""A window with less than this many times the mean rate is no busier than others."""
 NS_PER_S = 1e9
 _FEW = 4.0
 """With fewer accesses per unit of space, chance decides which units are hot."""
@@ -33,6 +35,8 @@ def rates(profile: Profile) -> str:
     text = f"{compact(mean)} IOPS and {capacity(moved)}/s on average over {time(profile.duration_ns)}"
     if len(line.ios) < 3:
         return f"{text}."
+    if most < BUSIER * mean:
+        return f"{text}; no window of {time(line.width_ns)} was busier."
     return f"{text}; the busiest {time(line.width_ns)} had {compact(most)} IOPS, {most / mean:.3g} times as many."
 
 
