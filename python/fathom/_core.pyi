@@ -155,6 +155,17 @@ class Job:
     """Bytes that every block written repeats, such as `0xdeadbeef`; None: random ones."""
     priority: tuple[Literal["realtime", "best-effort", "idle"], int] | None
     """Class and level of the kernel's I/O priority; None: as the process has it."""
+    priority_shares: list[
+        tuple[
+            float,
+            tuple[Literal["read", "write"] | None, int | None],
+            tuple[Literal["realtime", "best-effort", "idle"], int],
+            int,
+        ]
+    ]
+    """Shares of the I/O with a priority of their own: how much; of which operation and block, None of all; class and
+    level; command duration limit, 0 for none.
+    """
     verifies: bool
     placement: list[int]
     direct: bool

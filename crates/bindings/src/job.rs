@@ -12,13 +12,25 @@ use pyo3::{
     prelude::*,
     types::{PyDict, PyTuple},
 };
-use workload::{Arrival, Geometry, Load, OperationPositions, Split, ThreadPositions, Until};
+use workload::{
+    Arrival, Geometry, Load, OperationPositions, Priority, PriorityShare, Split, ThreadPositions,
+    Until,
+};
 
 pub use self::{
     files::FileSet,
     parts::{Extent, JobOp, Pattern},
 };
 use crate::parse::{job_from_text, refuse, to_json};
+
+/// A share of the I/O; the operation and the block that it is of, where it is not of all; its class and level; its
+/// command duration limit.
+type PriorityShareFacts = (
+    f64,
+    (Option<&'static str>, Option<u32>),
+    (&'static str, u8),
+    u8,
+);
 
 /// One step's I/O, checked. Jobs made from it are checked too, and raise `ParseError`.
 #[pyclass(frozen, module = "fathom._core")]
@@ -234,6 +246,17 @@ impl Job {
     fn priority(&self) -> Option<(&'static str, u8)> {
         let priority = self.job.priority?;
         Some((priority.class.name(), priority.level))
+    }
+
+    #[getter]
+    fn priority_shares(&self) -> Vec<PriorityShareFacts> {
+        let facts = |one: &PriorityShare| {
+            let op = one.op.map(|op| op.name());
+            let of = (op, one.block_bytes);
+            let Priority { class, level } = one.priority;
+            (one.share, of, (class.name(), level), one.duration_limit)
+        };
+        self.job.priority_shares.iter().map(facts).collect()
     }
 
     #[getter]

@@ -146,6 +146,7 @@ fn job(settings: &HashMap<&str, &str>) -> Result<Job, Box<dyn Error>> {
         placement: Vec::new(),
         direct: number(settings, "direct", 1.0)? != 0.0,
         priority: None,
+        priority_shares: Vec::new(),
         sync: workload::Sync::None,
         sqpoll: false,
         huge_pages: false,

@@ -23,6 +23,7 @@ mod nvme;
 mod opened;
 mod options;
 mod page_cache;
+mod prioritized;
 mod priority;
 mod protocol;
 mod queue_attributes;

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use workload::{Job, Limits, Priority, RequestStream};
+use workload::{Job, Limits, RequestStream};
 
 use crate::{
     Backend, EngineError, Options, Run, SetupReport, TargetKind, TargetSetup, TargetSpec,
@@ -227,8 +227,8 @@ impl<'o> Starter<'o> {
                 TargetKind::FileSet if names => calls::run,
                 _ => uring::run,
             };
-            let priority = spec.job.priority;
-            self.spawn(target, &of, priority, move || body(spec))?;
+            let job = Arc::clone(&spec.job);
+            self.spawn(target, &of, &job, move || body(spec))?;
         }
         Ok(())
     }
@@ -258,8 +258,7 @@ impl<'o> Starter<'o> {
                     context: self.context(index, member, part.stream.clone()),
                 };
                 let of = worker.context.clone();
-                let priority = part.job.priority;
-                self.spawn(target, &of, priority, move || threads::run(worker))?;
+                self.spawn(target, &of, &part.job, move || threads::run(worker))?;
             }
         }
         Ok(())
@@ -297,19 +296,20 @@ impl<'o> Starter<'o> {
         &mut self,
         opened: &Target,
         context: &ThreadContext,
-        priority: Option<Priority>,
+        job: &Job,
         body: impl FnOnce() + Send + 'static,
     ) -> Result<(), EngineError> {
-        if let Some(asked) = priority {
+        for asked in job.priorities() {
             priority::check(asked).map_err(|source| EngineError::Priority {
                 path: opened.spec.path.clone(),
                 class: asked.class.name(),
                 source,
             })?;
         }
+        let own = job.priority;
         let body = move || {
             // What was checked above is given: a thread has the rights of the one that started it.
-            let _given = priority.map(priority::take);
+            let _given = own.map(priority::take);
             body();
         };
         let handle = thread::Builder::new()

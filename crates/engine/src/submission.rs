@@ -28,6 +28,8 @@ pub(crate) struct Encoder {
     pub(crate) discard_command: bool,
     /// Block devices only: writes carry the request's placement handle as a write stream.
     pub(crate) write_streams: bool,
+    /// The priority of the next read or write (`linux/ioprio.h`); 0: that of the thread.
+    pub(crate) ioprio: u16,
 }
 
 impl Protocol for Encoder {
@@ -125,9 +127,13 @@ impl Encoder {
         if self.registered_buffers {
             opcode::ReadFixed::new(file, data, size, BUFFER)
                 .offset(at)
+                .ioprio(self.ioprio)
                 .build()
         } else {
-            opcode::Read::new(file, data, size).offset(at).build()
+            opcode::Read::new(file, data, size)
+                .offset(at)
+                .ioprio(self.ioprio)
+                .build()
         }
     }
 
@@ -137,11 +143,13 @@ impl Encoder {
             opcode::WriteFixed::new(file, data, size, BUFFER)
                 .offset(at)
                 .write_stream(stream)
+                .ioprio(self.ioprio)
                 .build()
         } else {
             opcode::Write::new(file, data, size)
                 .offset(at)
                 .write_stream(stream)
+                .ioprio(self.ioprio)
                 .build()
         }
     }

@@ -266,6 +266,7 @@ impl Target {
             || matches!(self.spec.kind, TargetKind::Nop | TargetKind::FileSet)
             || matches!(job.pattern, Pattern::Zones { .. })
             || job.content.verify.is_some()
+            || job.has_priority_shares()
     }
 
     /// Returns whether writes carry placement handles as write streams.

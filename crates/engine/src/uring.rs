@@ -6,7 +6,7 @@ mod queues;
 use std::{io, mem, path::Path, sync::Arc};
 
 use io_uring::{cqueue, squeue};
-use workload::{FileSet, Job, Load, Op, Pattern};
+use workload::{FileSet, Job, Load, Op, Pattern, PriorityDraw};
 
 use self::queues::Queues;
 use crate::{
@@ -21,6 +21,7 @@ use crate::{
     in_set::InSet,
     load_thread::Meter,
     nvme::Commands,
+    prioritized::Prioritized,
     protocol::Protocol,
     ring::{Ring, RingOptions, describe},
     submission::{Encoder, Nops, discard},
@@ -49,6 +50,12 @@ pub(crate) fn run(spec: ThreadSpec) {
             (true, _) => run_to_gpu(&spec, in_set),
             (false, None) => run_with(&spec, in_set),
             (false, Some(_)) => run_with(&spec, |l, r| checked(l, in_set(l, r)?)),
+        };
+    }
+    if !spec.job.priority_shares.is_empty() {
+        return match &target.zoned {
+            None => run_with(&spec, prioritized),
+            Some(_) => run_with(&spec, |l, r| zoned(l, prioritized(l, r)?)),
         };
     }
     let facts = (&target.namespace, &target.zoned, spec.job.content.verify);
@@ -255,7 +262,17 @@ fn plain<P: Protocol<Entry = squeue::Entry, Completion = cqueue::Entry>>(
         registered_buffers: ring.registered_buffers,
         discard_command,
         write_streams: target.sends_write_streams(job),
+        ioprio: 0,
     })
+}
+
+/// Reads and writes of which shares have another priority.
+fn prioritized<P: Protocol<Entry = squeue::Entry, Completion = cqueue::Entry>>(
+    spec: &ThreadSpec,
+    ring: &mut Ring<P>,
+) -> Result<Prioritized, EngineError> {
+    let draw = PriorityDraw::new(&spec.job, spec.seed, spec.context.member as u32);
+    Ok(Prioritized::new(plain(spec, ring)?, draw))
 }
 
 /// Reads and writes in a set of files.

@@ -13,7 +13,7 @@ pub use self::{
     mix::{Block, BlockShare, Mix},
     pattern::{HotBand, Offsets, Pattern},
 };
-use crate::{FileSet, Position, Priority, Stream, Sync};
+use crate::{FileSet, Position, Priority, PriorityShare, Stream, Sync};
 
 /// One step's I/O. Written in TOML or JSON; see `docs/reference/job.md`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,6 +44,9 @@ pub struct Job {
     /// What the kernel's I/O scheduler serves first. Real targets only; `None`: as the process has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
+    /// Shares of the I/O with another priority. Real targets only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub priority_shares: Vec<PriorityShare>,
     /// Bypass the page cache (`O_DIRECT`).
     pub direct: bool,
     /// What each write waits for. Real targets only.

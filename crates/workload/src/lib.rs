@@ -37,7 +37,7 @@ pub use method::{
     Step, StepKind,
 };
 pub use position::{OperationPositions, Position, ThreadPositions};
-pub use priority::{Priority, PriorityClass};
+pub use priority::{Priority, PriorityClass, PriorityDraw, PriorityShare};
 pub use region::{Limits, Span};
 pub use request::{Op, Request};
 pub use split::{Split, SplitError};

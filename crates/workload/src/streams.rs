@@ -54,6 +54,7 @@ impl Job {
                 .flat_map(|job| job.placement.iter().copied())
                 .collect(),
             priority: None,
+            priority_shares: Vec::new(),
             direct,
             sync: Sync::None,
             sqpoll: false,

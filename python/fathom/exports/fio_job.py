@@ -23,6 +23,8 @@ from fathom.exports.units import (
 #: Most processes and threads of one job file.
 MOST_JOBS = 4096
 _ORDER = ("read", "write", "trim")
+#: Classes of I/O priorities by their number, from 1.
+_CLASSES = ("realtime", "best-effort", "idle")
 #: Patterns that give each thread its own part of the region.
 _DIVIDED = frozenset(("sequential", "sequential-streams", "backwards", "strided", "random-once"))
 
@@ -355,13 +357,31 @@ class FioOptions:
             options.append(f"sync={'dsync' if sync == 'data' else 'sync'}")
         if self._job.priority:
             kind, level = self._job.priority
-            options.append(f"prioclass={('realtime', 'best-effort', 'idle').index(kind) + 1}")
+            options.append(f"prioclass={_CLASSES.index(kind) + 1}")
             options += [f"prio={level}"] if level else []
+        options += self._priority_shares()
         if self._whole.sqpoll:
             options.append("sqthread_poll=1")
         if self._whole.huge_pages:
             options.append("iomem=mmaphuge")
         return options
+
+    def _priority_shares(self) -> list[str]:
+        if not (shares := self._job.priority_shares):
+            return []
+        texts: list[str] = []
+        for op in ("read", "write"):
+            entries: list[str] = []
+            sizes = sorted({size_bytes for one in self._ops if one.op == op for size_bytes, _ in one.sizes})
+            for share, (of_op, of_block), (kind, level), limit in shares:
+                entry = f"{whole_percent(share, 'a share of the I/O')}/{_CLASSES.index(kind) + 1}/{level}"
+                entries += [
+                    f"{size_text(size_bytes)}/{entry}{f'/{limit}' if limit else ''}"
+                    for size_bytes in sizes
+                    if of_op in (None, op) and of_block in (None, size_bytes)
+                ]
+            texts.append(":".join(entries))
+        return [f"cmdprio_bssplit={','.join(texts)}"]
 
     def _note_left_out(self) -> None:
         if self._whole.gpu:

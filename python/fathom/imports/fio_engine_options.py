@@ -3,9 +3,6 @@
 _SUBMITS = "says how fio's engine submits; Fathom submits by io_uring"
 _POLLS = "waits for completions in another way, so that latencies are others"
 _KERNEL = "asks the kernel for I/O of another kind"
-_PRIORITY = (
-    "gives a share of a job's I/O another priority; `prio` and `prioclass`, for all of it, have a counterpart"
-)
 
 #: Engines that are refused whole, with their options.
 _OF_REFUSED_ENGINES = {
@@ -69,8 +66,8 @@ OF_ENGINES: tuple[tuple[str, str, str], ...] = (
     ("refused", "backs the mapping of the engine mmap by huge pages", "thp=0"),
     ("refused", _KERNEL, "nowait=0"),
     *(
-        ("refused", _PRIORITY, name)
-        for name in ("cmdprio_percentage=0", "cmdprio_class", "cmdprio", "cmdprio_bssplit", "cmdprio_hint")
+        ("applied", "`priority_shares`, of the engines libaio and io_uring", name)
+        for name in ("cmdprio_percentage", "cmdprio_class", "cmdprio", "cmdprio_bssplit", "cmdprio_hint")
     ),
     *(
         ("refused", f"is of the engine {engine}, which has no counterpart", name)

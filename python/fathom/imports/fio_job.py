@@ -10,6 +10,7 @@ from fathom.imports.fio_files import DO_NOTHING
 from fathom.imports.fio_given import GivenOptions
 from fathom.imports.fio_pattern import repeated_bytes
 from fathom.imports.fio_place import Place
+from fathom.imports.fio_priorities import priority_shares
 from fathom.imports.fio_sets import FileSet
 from fathom.method.toml_text import Value, duration_text, size_text
 
@@ -54,6 +55,7 @@ _SOURCES: dict[str, tuple[str, ...]] = {
     ),
     "placement": ("fdp_pli",),
     "priority": ("prioclass", "prio"),
+    "priority_shares": ("cmdprio_bssplit", "cmdprio_percentage"),
     "load": ("rate_iops", "rate", "thinktime", "numjobs", "iodepth"),
     "until": ("number_ios", "io_size", "runtime", "loops", "size"),
     "streams": ("offset_increment", "numjobs"),
@@ -94,6 +96,7 @@ class Conversion:
             **self._content(),
             **self._placement(),
             **self._priority(),
+            **priority_shares(self._given, self.blocks, self._engine),
         }
         self._load = self._load_of()
         self.buffered = self._is_buffered()

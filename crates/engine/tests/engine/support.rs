@@ -154,6 +154,7 @@ pub fn job(op: Op) -> Job {
         placement: Vec::new(),
         direct: false,
         priority: None,
+        priority_shares: Vec::new(),
         sync: workload::Sync::None,
         sqpoll: false,
         huge_pages: false,

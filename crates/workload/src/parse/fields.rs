@@ -15,7 +15,7 @@ pub(super) struct Fields<'a> {
 }
 
 /// Words that users of other tools try, and the key of the job that does it here.
-const FOREIGN: [(&str, &str); 90] = [
+const FOREIGN: [(&str, &str); 92] = [
     ("rw", "mix"),
     ("readwrite", "mix"),
     ("rwmixread", "mix"),
@@ -64,6 +64,8 @@ const FOREIGN: [(&str, &str); 90] = [
     ("o_dsync", "sync"),
     ("prio", "priority.level"),
     ("prioclass", "priority.class"),
+    ("cmdprio_percentage", "priority_shares"),
+    ("cmdprio_bssplit", "priority_shares"),
     ("buffer_pattern", "content.pattern"),
     ("sqthread_poll", "sqpoll"),
     ("iomem", "huge_pages"),

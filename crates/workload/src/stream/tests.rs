@@ -46,6 +46,7 @@ fn job(pattern: Pattern, ops: Vec<Block>, threads: u32) -> Job {
         placement: Vec::new(),
         direct: true,
         priority: None,
+        priority_shares: Vec::new(),
         sync: crate::Sync::None,
         sqpoll: false,
         huge_pages: false,

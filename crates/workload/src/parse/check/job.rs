@@ -4,7 +4,9 @@ use super::files::{files, one_layout};
 use super::load::{load, pace};
 use super::pattern::{pattern, places, position, replay};
 use super::rules::{ALIGN_BYTES_MAX, Checked, ensure, name, percent, weight};
-use crate::{Block, Extent, Job, Op, Pattern, Priority, PriorityClass, Stream, Until, Verify};
+use crate::{
+    Block, Extent, Job, Op, Pattern, Priority, PriorityClass, PriorityShare, Stream, Until, Verify,
+};
 
 const BLOCK_BYTES_MAX: u32 = 1 << 30;
 const SIZES_MAX: usize = 64;
@@ -51,7 +53,10 @@ pub fn job(job: &Job) -> Checked {
     )?;
     repeats(job)?;
     verify(job)?;
-    priority(job)?;
+    if let Some(asked) = job.priority {
+        priority(asked, "priority.level")?;
+    }
+    priority_shares(job)?;
     journal(job)?;
     load(&job.load)?;
     pace(job)?;
@@ -75,20 +80,75 @@ fn repeats(job: &Job) -> Checked {
     )
 }
 
-fn priority(job: &Job) -> Checked {
-    let Some(Priority { class, level }) = job.priority else {
-        return Ok(());
-    };
-    ensure(level <= Priority::LEVEL_MAX, "priority.level", || {
+fn priority(Priority { class, level }: Priority, key: &'static str) -> Checked {
+    ensure(level <= Priority::LEVEL_MAX, key, || {
         format!(
             "level is {level}, expected 0, which goes first, to {}",
             Priority::LEVEL_MAX
         )
     })?;
+    ensure(level == 0 || class != PriorityClass::Idle, key, || {
+        "the class idle has no levels: leave it out".to_owned()
+    })
+}
+
+/// Shares are of I/O that the job issues by entries of the ring, and those of one operation and size are one whole.
+fn priority_shares(job: &Job) -> Checked {
+    const KEY: &str = "priority_shares";
+    if job.priority_shares.is_empty() {
+        return Ok(());
+    }
+    let beside = [
+        ("files", job.files.is_some()),
+        ("gpu", job.gpu),
+        ("content.verify", job.content.verify.is_some()),
+    ];
+    if let Some((other, _)) = beside.into_iter().find(|(_, given)| *given) {
+        return ensure(false, KEY, || {
+            format!(
+                "shares of priorities go with one file or device without {other}: leave one out"
+            )
+        });
+    }
+    for one in &job.priority_shares {
+        priority(one.priority, KEY)?;
+        ensure(one.share > 0.0 && one.share <= 1.0, KEY, || {
+            "a share of nothing: expected one above 0% and up to 100%".to_owned()
+        })?;
+        ensure(
+            one.duration_limit <= PriorityShare::DURATION_LIMIT_MAX,
+            KEY,
+            || {
+                format!(
+                    "duration_limit is {}, expected 0, which is none, to {}",
+                    one.duration_limit,
+                    PriorityShare::DURATION_LIMIT_MAX
+                )
+            },
+        )?;
+    }
+    let issued = job.mix.ops.iter().flat_map(|block| {
+        let sizes = block.sizes.iter();
+        sizes.map(move |size| (block.op, size.size_bytes))
+    });
+    let issued: Vec<(Op, u32)> = issued.collect();
+    let mut own = job.priority_shares.iter();
     ensure(
-        level == 0 || class != PriorityClass::Idle,
-        "priority.level",
-        || "the class idle has no levels: leave it out".to_owned(),
+        own.all(|one| issued.iter().any(|&(op, bytes)| one.is_of(op, bytes))),
+        KEY,
+        || "a share is of an operation or block that the job does not issue".to_owned(),
+    )?;
+    let whole = |&(op, bytes): &(Op, u32)| -> f64 {
+        let shares = job.priority_shares.iter();
+        shares
+            .filter(|one| one.is_of(op, bytes))
+            .map(|one| one.share)
+            .sum()
+    };
+    ensure(
+        issued.iter().all(|one| whole(one) <= 1.0 + 1e-9),
+        KEY,
+        || "the shares of one operation and block come to more than 100%".to_owned(),
     )
 }
 

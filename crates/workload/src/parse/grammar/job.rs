@@ -11,10 +11,10 @@ use crate::parse::tree::{Node, Value};
 use crate::units::{parse_duration_ns, parse_multiple, parse_percent, parse_size_bytes};
 use crate::{
     BytePattern, Content, Errors, Extent, Job, Mix, Op, Pattern, Position, Priority, PriorityClass,
-    Region, Request, Stream, Sync, Until, Verify,
+    PriorityShare, Region, Request, Stream, Sync, Until, Verify,
 };
 
-const JOB_KEYS: [&str; 21] = [
+const JOB_KEYS: [&str; 22] = [
     "mix",
     "block",
     "flush_every",
@@ -26,6 +26,7 @@ const JOB_KEYS: [&str; 21] = [
     "content",
     "placement",
     "priority",
+    "priority_shares",
     "direct",
     "sync",
     "sqpoll",
@@ -38,7 +39,7 @@ const JOB_KEYS: [&str; 21] = [
     "streams",
 ];
 /// Keys of one of several workloads; the job says when all end, a stream when it ends sooner.
-const STREAM_KEYS: [&str; 15] = [
+const STREAM_KEYS: [&str; 16] = [
     "name",
     "mix",
     "block",
@@ -51,6 +52,7 @@ const STREAM_KEYS: [&str; 15] = [
     "content",
     "placement",
     "priority",
+    "priority_shares",
     "load",
     "until",
     "targets",
@@ -164,6 +166,9 @@ fn workload(fields: &Fields<'_>, shared: &Shared) -> Result<Job> {
             .map_or(Ok(Content::default()), content)?,
         placement: fields.get("placement").map_or(Ok(Vec::new()), placement)?,
         priority: fields.get("priority").map(priority).transpose()?,
+        priority_shares: fields
+            .get("priority_shares")
+            .map_or(Ok(Vec::new()), priority_shares)?,
         direct: shared.direct,
         sync: shared.sync,
         sqpoll: shared.sqpoll,
@@ -260,6 +265,32 @@ fn priority(node: &Node) -> Result<Priority> {
         class: class(fields.need("class")?)?,
         level: fields.integer_or("level", 0)?,
     })
+}
+
+fn priority_shares(node: &Node) -> Result<Vec<PriorityShare>> {
+    let one = |node: &Node| {
+        let keys = ["share", "class", "level", "duration_limit", "op", "block"];
+        let fields = Fields::new(node, "the share", &keys)?;
+        let ops = [("read", Op::Read), ("write", Op::Write)];
+        Ok(PriorityShare {
+            share: fields.need("share")?.parsed("share", parse_percent)?,
+            priority: Priority {
+                class: fields
+                    .need("class")?
+                    .word("class", &PriorityClass::WORDS, &[])?,
+                level: fields.integer_or("level", 0)?,
+            },
+            duration_limit: fields.integer_or("duration_limit", 0)?,
+            op: fields
+                .get("op")
+                .map(|node| node.word("op", &ops, &[]))
+                .transpose()?,
+            block_bytes: fields
+                .parsed("block", parse_size_bytes)?
+                .map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX)),
+        })
+    };
+    node.list("priority_shares")?.iter().map(one).collect()
 }
 
 fn placement(node: &Node) -> Result<Vec<u16>> {

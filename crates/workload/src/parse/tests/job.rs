@@ -30,6 +30,7 @@ fn a_short_job_gets_the_documented_defaults() {
         direct: true,
         sync: crate::Sync::None,
         priority: None,
+        priority_shares: Vec::new(),
         sqpoll: false,
         huge_pages: false,
         gpu: false,

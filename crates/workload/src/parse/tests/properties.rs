@@ -92,6 +92,7 @@ fn any_job() -> impl Strategy<Value = Job> {
                 class: crate::PriorityClass::BestEffort,
                 level: 5,
             }),
+            priority_shares: Vec::new(),
             huge_pages: true,
             gpu: true,
             streams: Vec::new(),

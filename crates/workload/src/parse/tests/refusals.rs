@@ -316,6 +316,24 @@ fn every_refusal_names_what_was_found_and_what_was_expected() {
         ),
         (
             "until",
+            "priority_shares = [{ share = \"60%\", class = \"idle\" }, { share = \"50%\", class = \"realtime\" }]\nuntil",
+            5,
+            "come to more than 100%",
+        ),
+        (
+            "until",
+            "priority_shares = [{ share = \"60%\", class = \"idle\", block = \"12KiB\" }]\nuntil",
+            5,
+            "that the job does not issue",
+        ),
+        (
+            "until",
+            "priority_shares = [{ share = \"60%\", class = \"realtime\", duration_limit = 8 }]\nuntil",
+            5,
+            "duration_limit is 8",
+        ),
+        (
+            "until",
             "align = 0\nuntil",
             5,
             "align is 0, expected up to 1TiB",
