@@ -23,8 +23,7 @@ pub use self::{
 };
 use crate::parse::{job_from_text, refuse, to_json};
 
-/// A share of the I/O; the operation and the block that it is of, where it is not of all; its class and level; its
-/// command duration limit.
+/// A share of the I/O; its operation and block size, `None` for all; its class and level; its command duration limit.
 type PriorityShareFacts = (
     f64,
     (Option<&'static str>, Option<u32>),

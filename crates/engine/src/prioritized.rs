@@ -1,5 +1,4 @@
-//! Reads and writes of which shares have another priority than the thread that submits them: a layer over an [`Encoder`]
-//! that draws the priority of each.
+//! Reads and writes with priorities of their own, drawn for each by the shares of the job: a layer over an [`Encoder`].
 
 use io_uring::{
     cqueue,

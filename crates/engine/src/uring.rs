@@ -266,7 +266,7 @@ fn plain<P: Protocol<Entry = squeue::Entry, Completion = cqueue::Entry>>(
     })
 }
 
-/// Reads and writes of which shares have another priority.
+/// Reads and writes whose priority is drawn for each.
 fn prioritized<P: Protocol<Entry = squeue::Entry, Completion = cqueue::Entry>>(
     spec: &ThreadSpec,
     ring: &mut Ring<P>,
