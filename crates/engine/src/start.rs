@@ -478,7 +478,7 @@ mod tests {
             for member in 0..job.load.iodepth() as usize {
                 assert!(stamps.insert(starter.content_seed() << STAMP_SHIFT));
                 let context = starter.context(index, member, None);
-                starter.spawn(&target, &context, None, || ()).unwrap();
+                starter.spawn(&target, &context, &job, || ()).unwrap();
             }
         }
     }
