@@ -4,6 +4,7 @@ A report's own page has more of such names in tests/report/test_hostile_page.py;
 tests/serve.
 """
 
+import json
 import os
 import re
 import sys
@@ -104,6 +105,31 @@ def chosen(folder: Path, name: str) -> Path:
     return written(folder, choice_page(choose(needs, [hostile], prices)))
 
 
+METHOD = """
+schema = "fathom-method/1"
+name = "small"
+title = {name}
+slice = "4GB"
+[[steps]]
+name = "write"
+label = {name}
+[steps.job]
+mix = "write"
+block = "128KiB"
+pattern = "sequential"
+load = {{ iodepth = 8 }}
+until = {{ time = "20ms" }}
+"""
+
+
+def swept(folder: Path, name: str) -> Path:
+    (folder / "small.toml").write_text(METHOD.format(name=json.dumps(name)))
+    options = ("--set", "program_us=400,800", "--out", folder / "runs")
+    of_command("sweep", folder / "small.toml", f"twin:{PM9A3}", *options)
+    [page] = (folder / "runs").glob("*/report.html")
+    return page
+
+
 def written(folder: Path, text: str) -> Path:
     path = folder / "page.html"
     path.write_text(text)
@@ -111,7 +137,7 @@ def written(folder: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
-@pytest.mark.parametrize("page", [compared, short, what_if, sized, chosen])
+@pytest.mark.parametrize("page", [compared, short, swept, what_if, sized, chosen])
 def test_a_hostile_name_on_a_page_of_a_command_is_harmless(
     page: Page, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, visit: Callable[..., Visit]
 ) -> None:
