@@ -82,7 +82,10 @@ def test_names_are_worked_on_as_by_fio(tmp_path: Path, name: str) -> None:
         ("ioengine=filestat\nfile_service_type=zipf", "6: file_service_type: zipf comes to files again"),
         ("ioengine=filestat\nstat_type=statx", "6: stat_type: statx: looks the whole path up"),
         ("ioengine=filestat\nfilename=x", "6: filename: names one of several files"),
-        ("ioengine=dirstat", "5: ioengine: dirstat has no counterpart"),
+        (
+            "ioengine=dirstat",
+            "5: ioengine: dirstat asks for the attributes of directories; it has no counterpart",
+        ),
         ("ioengine=filestat\n[b]\nioengine=filecreate", r"2: nrfiles: \[names\] and \[b\] run at once"),
     ],
 )
