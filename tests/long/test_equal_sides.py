@@ -166,7 +166,10 @@ def compared(base: Point, new: Point) -> list[tuple[str, Difference]]:
     found = [
         (
             metric.name,
-            *(estimate([metric.value(one)], [metric.bounds(one)], metric.resolution) for one in (base, new)),
+            *(
+                estimate([metric.value(one)], [metric.bounds(one)], metric.resolution, WINDOW_S)
+                for one in (base, new)
+            ),
         )
         for metric in metrics
     ]

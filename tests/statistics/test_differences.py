@@ -55,6 +55,19 @@ def test_a_single_run_is_as_sure_as_its_own_interval():
     assert found.high == pytest.approx(1.02, abs=0.0005)
 
 
+def test_a_single_window_is_as_sure_as_the_root_of_its_seconds_lets_its_variance_be_known():
+    known, window = estimate([100.0], [(98.0, 102.0)]), estimate([100.0], [(98.0, 102.0)], seconds=64.0)
+    assert known
+    assert window
+    assert (known.freedom, window.freedom) == (math.inf, 7.0)
+    sure, unsure = (difference(one, exactly(100.0), 0.9875) for one in (known, window))
+    wider = critical(0.9875, 7.0) / critical(0.9875, math.inf)
+    assert math.log(unsure.high) == pytest.approx(wider * math.log(sure.high))
+    assert estimate([100.0, 101.0], [(98.0, 102.0), (99.0, 103.0)], seconds=64.0) == estimate(
+        [100.0, 101.0], [(98.0, 102.0), (99.0, 103.0)]
+    )
+
+
 @pytest.mark.parametrize(
     ("values", "bounds"), [([100.0], [None]), ([100.0, None], [None, None]), ([0.0], [(0.0, 1.0)]), ([], [])]
 )

@@ -283,6 +283,7 @@ def _estimate(metric: Metric, cell: Cell) -> Estimate | None:
         [metric.value(point) for point in points],
         [metric.bounds(point) for point in points],
         metric.resolution,
+        None if cell.column.is_twin else cell.point.window_s,
     )
 
 

@@ -1,14 +1,15 @@
 """Whether two measurements differ: the ratio of two positive figures with its interval, and what it allows to say.
 
 Figures are compared as logarithms, so that twice and half are equally far. Welch's t with Satterthwaite's degrees of
-freedom; the interval of one of N comparisons is widened so that all N hold together (Bonferroni).
+freedom; the interval of one of N comparisons is widened so that all N hold together (Bonferroni). One window's variance
+is known about as well as that of the root of its seconds in batches (Flegal & Jones, Annals of Statistics 38, 2010).
 Definitions and the measured rate of false alarms: docs/explanation/statistics.md.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from math import exp, inf, log
+from math import exp, inf, log, sqrt
 from statistics import NormalDist, fmean, variance
 
 from fathom.statistics.student import critical, half_width
@@ -61,13 +62,21 @@ class Difference:
 
 
 def estimate(
-    values: Sequence[float | None], bounds: Sequence[Bounds | None], resolution: float = 0.0
+    values: Sequence[float | None],
+    bounds: Sequence[Bounds | None],
+    resolution: float = 0.0,
+    seconds: float | None = None,
 ) -> Estimate | None:
     """Returns the estimate of a figure from each repeat's value and its 95 % interval.
 
-    `resolution` is the relative width of the bins in which the figure was counted; a value is anywhere in its bin. The
-    variance is what differs between repeats, and at least what their own intervals allow. None where a value is missing
-    or not positive, and for a single value without an interval.
+    The variance is what differs between repeats, and at least what their own intervals allow. None where a value is
+    missing or not positive, and for a single value without an interval.
+
+    Args:
+        values: one of each repeat.
+        bounds: their intervals.
+        resolution: the relative width of the bins in which the figure was counted; a value is anywhere in its bin.
+        seconds: length of a single window, from whose seconds its interval was found; None where it is known better.
     """
     known = [value for value in values if value is not None and value > 0]
     if not known or len(known) < len(values):
@@ -81,7 +90,8 @@ def estimate(
         return None
     binned = resolution**2 / 12
     if between is None or (within is not None and within > between):
-        return Estimate(fmean(logs), (within or 0.0) + binned, inf, count)
+        batches = sqrt(seconds) if seconds is not None and count == 1 else inf
+        return Estimate(fmean(logs), (within or 0.0) + binned, max(batches - 1, 1.0), count)
     return Estimate(fmean(logs), between + binned, count - 1, count)
 
 
