@@ -166,11 +166,16 @@ def test_tracepoints_and_the_block_trace_record_the_same_requests(
     ours, theirs = ([*trace.batches()] for trace in traces)
     assert sum(map(len, ours)) >= COUNT
     for column in COLUMNS:
-        one_s, other_s = (np.concatenate([getattr(batch, column) for batch in own]) for own in (ours, theirs))
-        assert np.array_equal(one_s, other_s), column
-    owners = (np.concatenate([batch.process for batch in own]) for own in (ours, theirs))
-    names = ([trace.processes[number] for number in own] for trace, own in zip(traces, owners, strict=True))
-    assert next(names) == next(names)
+        our_own, their_own = (
+            np.concatenate([getattr(batch, column) for batch in batches]) for batches in (ours, theirs)
+        )
+        assert np.array_equal(our_own, their_own), column
+    # Names have numbers in the order in which each trace first has them.
+    our_names, their_names = (
+        [trace.processes[number] for batch in batches for number in batch.process]
+        for trace, batches in zip(traces, (ours, theirs), strict=True)
+    )
+    assert our_names == their_names
 
 
 def test_partitions_are_captured_as_devices_of_their_own(disks: dict[str, Path], tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{CaptureError, Step, setup};
+use crate::{CaptureError, Step, setup, source::by_cpu};
 
 /// The disk, and the folder of its trace files. It is not held open: a replay on it needs it alone.
 #[derive(Debug)]
@@ -38,22 +38,15 @@ impl Disk {
     /// Opens the trace file of each CPU, with the CPU's number.
     pub(crate) fn files(&self) -> Result<Vec<(u32, File)>, CaptureError> {
         let failed = || CaptureError::of(Step::Files, &self.folder);
-        let mut found = Vec::new();
-        for entry in fs::read_dir(&self.folder).map_err(failed())? {
-            let entry = entry.map_err(failed())?;
-            let name = entry.file_name();
-            let number = name.to_str().and_then(|name| name.strip_prefix("trace"));
-            if let Some(cpu) = number.and_then(|number| number.parse().ok()) {
-                let path = entry.path();
-                let file = File::open(&path).map_err(CaptureError::of(Step::Files, &path))?;
-                found.push((cpu, file));
-            }
-        }
+        let found = by_cpu(&self.folder, "trace").map_err(failed())?;
         if found.is_empty() {
             return Err(failed()(std::io::ErrorKind::NotFound.into()));
         }
-        found.sort_by_key(|&(cpu, _)| cpu);
-        Ok(found)
+        let opened = found.into_iter().map(|(cpu, path)| {
+            let file = File::open(&path).map_err(CaptureError::of(Step::Files, &path))?;
+            Ok((cpu, file))
+        });
+        opened.collect()
     }
 
     pub(crate) fn start(&self) -> Result<(), CaptureError> {

@@ -1,34 +1,25 @@
 //! The kernel's tracepoints of the block layer, as the records that its block trace has of the same events.
-//! Source: include/trace/events/block.h, `blk_fill_rwbs` in kernel/trace/blktrace.c, and the `format` file of each event.
+//! Source: include/trace/events/block.h, and the `format` file of each event.
 
 use std::collections::HashSet;
 
+use trace::BlockRecord;
+
 use crate::page::{long, word};
 
-/// The tracepoints, and what the block trace calls them (`enum blktrace_act`).
+/// The tracepoints, and what the block trace calls them.
 pub(crate) const TRACEPOINTS: [(&str, u32); 5] = [
-    ("block_bio_queue", 1),
-    ("block_rq_requeue", 6),
-    ("block_rq_issue", 7),
-    ("block_rq_complete", 8),
-    ("block_bio_complete", 8),
+    ("block_bio_queue", BlockRecord::QUEUED),
+    ("block_rq_requeue", BlockRecord::REQUEUED),
+    ("block_rq_issue", BlockRecord::ISSUED),
+    ("block_rq_complete", BlockRecord::COMPLETED),
+    ("block_bio_complete", BlockRecord::COMPLETED),
 ];
 
-const MAGIC: u32 = 0x6561_7407;
 const SECTOR_BYTES: u32 = 512;
 const NAME_BYTES: u16 = 16;
 /// Most processes whose names are kept apart (`PID_MAX_LIMIT`).
 const MOST_PROCESSES: usize = 1 << 22;
-
-const READ: u32 = 1 << 16;
-const WRITE: u32 = 1 << 17;
-const FLUSH: u32 = 1 << 18;
-const SYNC: u32 = 1 << 19;
-const NOTIFY: u32 = 1 << 26;
-const AHEAD: u32 = 1 << 27;
-const META: u32 = 1 << 28;
-const DISCARD: u32 = 1 << 29;
-const FUA: u32 = 1 << 31;
 
 /// Where a field stands in an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +103,8 @@ impl Translator {
         let id = u32::from(short(event, 0)?);
         let layout = *self.layouts.iter().find(|layout| layout.id == id)?;
         let marks = event.get(layout.marks.at..layout.marks.at + layout.marks.size)?;
-        let bits = bits_of(marks)?;
+        let end = marks.iter().position(|&letter| letter == 0);
+        let bits = BlockRecord::bits_of(&marks[..end.unwrap_or(marks.len())])?;
         let bytes = match layout.bytes {
             Some(field) => word(event, field.at)?,
             None => word(event, layout.sectors.at)?.checked_mul(SECTOR_BYTES)?,
@@ -120,77 +112,45 @@ impl Translator {
         let error = layout
             .error
             .map_or(Some(0), |field| word(event, field.at))?;
-        let pid = word(event, layout.pid.at)?;
+        let record = BlockRecord {
+            time_ns,
+            sector: long(event, layout.sector.at)?,
+            bytes,
+            action: layout.act | bits,
+            pid: word(event, layout.pid.at)?,
+            device: self.device,
+            cpu: self.cpu,
+            error: error as u16,
+            ..BlockRecord::default()
+        };
         if let Some(field) = layout.name
             && self.named.len() < MOST_PROCESSES
-            && self.named.insert(pid)
+            && self.named.insert(record.pid)
         {
             let name = event.get(field.at..field.at + usize::from(NAME_BYTES))?;
-            let header = (time_ns, 0, 0, NOTIFY, pid, 0, NAME_BYTES);
-            self.record(header, into);
+            let naming = BlockRecord {
+                sector: 0,
+                bytes: 0,
+                action: BlockRecord::NAMES_THREAD,
+                error: 0,
+                payload_bytes: NAME_BYTES,
+                ..record
+            };
+            self.numbered(naming).append_to(into);
             into.extend_from_slice(name);
         }
-        let sector = long(event, layout.sector.at)?;
-        let header = (
-            time_ns,
-            sector,
-            bytes,
-            layout.act | bits,
-            pid,
-            error as u16,
-            0,
-        );
-        self.record(header, into);
+        self.numbered(record).append_to(into);
         Some(())
     }
 
-    /// Appends a `struct blk_io_trace`.
-    fn record(
-        &mut self,
-        (time_ns, sector, bytes, action, pid, error, payload_bytes): (
-            u64,
-            u64,
-            u32,
-            u32,
-            u32,
-            u16,
-            u16,
-        ),
-        into: &mut Vec<u8>,
-    ) {
+    /// Returns the record with the next number.
+    fn numbered(&mut self, record: BlockRecord) -> BlockRecord {
         self.records = self.records.wrapping_add(1);
-        into.extend_from_slice(&MAGIC.to_le_bytes());
-        into.extend_from_slice(&self.records.to_le_bytes());
-        into.extend_from_slice(&time_ns.to_le_bytes());
-        into.extend_from_slice(&sector.to_le_bytes());
-        for word in [bytes, action, pid, self.device, self.cpu] {
-            into.extend_from_slice(&word.to_le_bytes());
+        BlockRecord {
+            sequence: self.records,
+            ..record
         }
-        into.extend_from_slice(&error.to_le_bytes());
-        into.extend_from_slice(&payload_bytes.to_le_bytes());
     }
-}
-
-/// Returns the bits of the letters that describe an operation; `None` for one without data, other than a flush.
-fn bits_of(letters: &[u8]) -> Option<u32> {
-    let mut bits = 0;
-    let mut operation = false;
-    for letter in letters.iter().take_while(|&&letter| letter != 0) {
-        bits |= match letter {
-            b'R' => READ,
-            b'W' => WRITE,
-            b'D' => DISCARD | WRITE,
-            b'F' if operation => FUA,
-            b'F' => FLUSH,
-            b'S' => SYNC,
-            b'A' => AHEAD,
-            b'M' => META,
-            b'Z' => return None,
-            _ => 0,
-        };
-        operation |= matches!(letter, b'R' | b'W' | b'D');
-    }
-    (operation || bits & FLUSH != 0).then_some(bits)
 }
 
 fn short(bytes: &[u8], at: usize) -> Option<u16> {
@@ -227,7 +187,7 @@ format:
     }
 
     fn translator() -> Translator {
-        let layout = Layout::parse(ISSUE, 7).expect("all fields");
+        let layout = Layout::parse(ISSUE, BlockRecord::ISSUED).expect("all fields");
         Translator::new(vec![layout], 253 << 20, 3)
     }
 
@@ -237,28 +197,18 @@ format:
         translator
             .append(5, &event(b"WFS", 42), &mut bytes)
             .expect("a record");
-        assert_eq!(bytes.len(), 48 + 16 + 48);
+        assert_eq!(bytes.len(), BlockRecord::BYTES + 16 + BlockRecord::BYTES);
         assert_eq!(&bytes[48..51], b"fio");
-        let record = bytes[64..].to_vec();
-        let at = |at| word(&record, at).expect("a word");
-        assert_eq!(at(0), MAGIC);
-        assert_eq!((long(&record, 8), long(&record, 16)), (Some(5), Some(88)));
-        assert_eq!((at(24), at(28)), (4096, 7 | WRITE | FUA | SYNC));
+        let at = |at: usize| word(&bytes, 64 + at).expect("a word");
+        let long_at = |at: usize| long(&bytes, 64 + at);
+        let bits = BlockRecord::bits_of(b"WFS").expect("a write");
+        assert_eq!((long_at(8), long_at(16)), (Some(5), Some(88)));
+        assert_eq!((at(24), at(28)), (4096, BlockRecord::ISSUED | bits));
         assert_eq!((at(32), at(36), at(40), at(44)), (42, 253 << 20, 3, 0));
         translator
             .append(6, &event(b"R", 42), &mut bytes)
             .expect("a record");
-        assert_eq!(bytes.len(), 48 + 16 + 48 + 48);
-    }
-
-    #[test]
-    fn letters_are_the_bits_of_the_block_trace() {
-        assert_eq!(bits_of(b"RA\0M"), Some(READ | AHEAD));
-        assert_eq!(bits_of(b"FWFSM"), Some(FLUSH | WRITE | FUA | SYNC | META));
-        assert_eq!(bits_of(b"DS"), Some(DISCARD | WRITE | SYNC));
-        assert_eq!(bits_of(b"FF"), Some(FLUSH));
-        assert_eq!(bits_of(b"N"), None);
-        assert_eq!(bits_of(b"ZR"), None);
+        assert_eq!(bytes.len(), 3 * BlockRecord::BYTES + 16);
     }
 
     #[test]
@@ -267,6 +217,7 @@ format:
         let mut other = event(b"R", 1);
         other[0] = 1;
         assert_eq!(translator.append(0, &other, &mut bytes), None);
+        assert_eq!(translator.append(0, &event(b"N", 1), &mut bytes), None);
         assert_eq!(
             translator.append(0, &event(b"R", 1)[..40], &mut bytes),
             None

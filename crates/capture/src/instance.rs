@@ -14,7 +14,7 @@ use crate::{
     CaptureError, Step,
     events::{Layout, TRACEPOINTS, Translator},
     page::{MOST_BYTES, Page},
-    source::Source,
+    source::{Source, by_cpu},
 };
 
 const BLOCKS: &str = "/sys/class/block";
@@ -77,29 +77,30 @@ impl Instance {
         Ok(instance)
     }
 
-    /// Opens the buffer of each CPU and makes its file, with its path.
-    pub(crate) fn sources(&self, folder: &Path) -> Result<Vec<(PathBuf, Pipe)>, CaptureError> {
-        let mut found = Vec::new();
-        for (cpu, buffers) in self.cpus()? {
+    /// Opens the buffer of each CPU, with the CPU's number.
+    pub(crate) fn files(&self) -> Result<Vec<(u32, File)>, CaptureError> {
+        let opened = self.cpus()?.into_iter().map(|(cpu, buffers)| {
             let raw = buffers.join("trace_pipe_raw");
             let mut options = OpenOptions::new();
             options
                 .read(true)
                 .custom_flags(OFlags::NONBLOCK.bits() as i32);
-            let from = options
+            let file = options
                 .open(&raw)
                 .map_err(CaptureError::of(Step::Files, &raw))?;
-            let path = folder.join(format!("{}.blktrace.{cpu}", self.name));
-            let to = File::create_new(&path).map_err(CaptureError::of(Step::Copy, &path))?;
-            let pipe = Pipe {
-                from,
-                to: BufWriter::new(to),
-                translator: Translator::new(self.layouts.clone(), self.device, cpu),
-                records: Vec::new(),
-            };
-            found.push((path, pipe));
+            Ok((cpu, file))
+        });
+        opened.collect()
+    }
+
+    /// Returns what makes records of a CPU's buffer and writes them.
+    pub(crate) fn pipe(&self, cpu: u32, from: File, to: BufWriter<File>) -> Pipe {
+        Pipe {
+            from,
+            to,
+            translator: Translator::new(self.layouts.clone(), self.device, cpu),
+            records: Vec::new(),
         }
-        Ok(found)
     }
 
     pub(crate) fn start(&self) -> Result<(), CaptureError> {
@@ -127,18 +128,7 @@ impl Instance {
 
     fn cpus(&self) -> Result<Vec<(u32, PathBuf)>, CaptureError> {
         let folder = self.folder.join("per_cpu");
-        let failed = || CaptureError::of(Step::Files, &folder);
-        let mut found = Vec::new();
-        for entry in fs::read_dir(&folder).map_err(failed())? {
-            let entry = entry.map_err(failed())?;
-            let name = entry.file_name();
-            let number = name.to_str().and_then(|name| name.strip_prefix("cpu"));
-            if let Some(cpu) = number.and_then(|number| number.parse().ok()) {
-                found.push((cpu, entry.path()));
-            }
-        }
-        found.sort_by_key(|&(cpu, _)| cpu);
-        Ok(found)
+        by_cpu(&folder, "cpu").map_err(CaptureError::of(Step::Files, &folder))
     }
 
     fn set(&self, file: &str, value: &str) -> Result<(), CaptureError> {

@@ -11,10 +11,12 @@ use std::{
     io::{self, Read, Write},
 };
 
+use trace::BlockRecord;
+
 use crate::source::Source;
 
 /// Bytes of the smallest record.
-const RECORD_BYTES: u64 = 48;
+const RECORD_BYTES: u64 = BlockRecord::BYTES as u64;
 
 /// What a trace file can do.
 pub(crate) trait Parts: Read {

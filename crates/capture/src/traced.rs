@@ -45,24 +45,21 @@ impl Traced {
 
     /// Opens the buffer of each CPU, and makes a file in the folder for each.
     pub(crate) fn sources(&self, folder: &Path) -> Result<Vec<Opened>, CaptureError> {
-        match self {
-            Self::BlockTrace(disk) => {
-                let opened = disk.files()?.into_iter().map(|(cpu, from)| {
-                    let path = folder.join(format!("{}.blktrace.{cpu}", disk.name));
-                    let to =
-                        File::create_new(&path).map_err(CaptureError::of(Step::Copy, &path))?;
-                    let relay: Box<dyn Source> = Box::new(Relay::new(from, BufWriter::new(to)));
-                    Ok((path, relay))
-                });
-                opened.collect()
-            }
-            Self::Tracepoints(instance) => {
-                let opened = instance.sources(folder)?.into_iter();
-                Ok(opened
-                    .map(|(path, pipe)| (path, Box::new(pipe) as _))
-                    .collect())
-            }
-        }
+        let (name, files) = match self {
+            Self::BlockTrace(disk) => (&disk.name, disk.files()?),
+            Self::Tracepoints(instance) => (&instance.name, instance.files()?),
+        };
+        let opened = files.into_iter().map(|(cpu, from)| {
+            let path = folder.join(format!("{name}.blktrace.{cpu}"));
+            let to = File::create_new(&path).map_err(CaptureError::of(Step::Copy, &path))?;
+            let to = BufWriter::new(to);
+            let source: Box<dyn Source> = match self {
+                Self::BlockTrace(_) => Box::new(Relay::new(from, to)),
+                Self::Tracepoints(instance) => Box::new(instance.pipe(cpu, from, to)),
+            };
+            Ok((path, source))
+        });
+        opened.collect()
     }
 
     pub(crate) fn start(&self) -> Result<(), CaptureError> {

@@ -1,37 +1,18 @@
-//! The binary files of `blktrace`, one per CPU, merged by time. A record has 48 bytes and a payload.
-//! Source: `struct blk_io_trace` and the masks in include/uapi/linux/blktrace_api.h.
+//! The binary files of `blktrace`, one per CPU, merged by time.
 
 use std::collections::VecDeque;
 
 use crate::{
-    Fault, Flags, Operation,
+    BlockRecord, Fault, Operation,
     names::Dictionary,
     pairing::{Asker, Event, Stage},
 };
 
-/// The first four bytes of a record: 0x65617400 and version 7.
-pub(crate) const MAGIC: u32 = 0x6561_7407;
-const HEADER_BYTES: usize = 48;
 /// Linux gives out no more process ids (`PID_MAX_LIMIT`).
 const MOST_PROCESSES: usize = 1 << 22;
-
-const WRITE: u32 = 1 << 17;
-const FLUSH: u32 = 1 << 18;
-const SYNC: u32 = 1 << 19;
-const NOTIFY: u32 = 1 << 26;
-const AHEAD: u32 = 1 << 27;
-const META: u32 = 1 << 28;
-const DISCARD: u32 = 1 << 29;
-const FUA: u32 = 1 << 31;
-const QUEUED: u32 = 1;
-const ISSUED: u32 = 7;
-const REQUEUED: u32 = 6;
-const COMPLETED: u32 = 8;
 /// -EAGAIN in 16 bits: the error of a request that found no room and may not wait.
 const NO_ROOM: u16 = 11_u16.wrapping_neg();
-/// The payload begins with the number of a control group.
-const WITH_CGROUP: u32 = 1 << 8;
-const PROCESS_NAME: u32 = 0;
+const THREAD_NAME: u32 = 0;
 
 /// One file's bytes that are not decoded yet, and its events.
 #[derive(Clone, Debug, Default)]
@@ -51,18 +32,6 @@ pub(crate) struct Blktrace {
     /// Number of the name of each process, by its id.
     processes: std::collections::HashMap<u32, u32>,
     devices: std::collections::HashMap<u32, u32>,
-}
-
-/// A record as it stands in a file.
-struct Record {
-    time_ns: u64,
-    sector: u64,
-    bytes: u32,
-    action: u32,
-    pid: u32,
-    device: u32,
-    cpu: u32,
-    error: u16,
 }
 
 impl Blktrace {
@@ -116,49 +85,38 @@ impl Blktrace {
     ) -> Option<usize> {
         let bytes = own.bytes.get(at..)?;
         if own.lost {
-            let next = memchr::memmem::find(bytes, &MAGIC.to_le_bytes());
+            let next = memchr::memmem::find(bytes, &BlockRecord::MAGIC.to_le_bytes());
             own.lost = next.is_none();
             // The mark may begin in the last three bytes and go on in the next portion.
             let passed = next.unwrap_or(bytes.len().saturating_sub(3));
             return (passed > 0 || !own.lost).then_some(passed);
         }
-        let header = bytes.get(..HEADER_BYTES)?;
-        if word(header, 0) != MAGIC {
+        let header = bytes.first_chunk()?;
+        let Some(record) = BlockRecord::read(header) else {
             own.records += 1;
             own.lost = true;
             faults.push((own.records, Fault::Mark));
             return Some(1);
-        }
-        let payload_bytes = usize::from(u16::from_le_bytes([header[46], header[47]]));
-        let payload = bytes.get(HEADER_BYTES..HEADER_BYTES + payload_bytes)?;
-        own.records += 1;
-        let record = Record {
-            time_ns: long(header, 8),
-            sector: long(header, 16),
-            bytes: word(header, 24),
-            action: word(header, 28),
-            pid: word(header, 32),
-            device: word(header, 36),
-            cpu: word(header, 40),
-            error: u16::from_le_bytes([header[44], header[45]]),
         };
+        let whole = BlockRecord::BYTES + usize::from(record.payload_bytes);
+        let payload = bytes.get(BlockRecord::BYTES..whole)?;
+        own.records += 1;
         match self.event(&record, payload, names) {
             Ok(Some(event)) => own.events.push_back((event, record.pid)),
             Ok(None) => {}
             Err(fault) => faults.push((own.records, fault)),
         }
-        Some(HEADER_BYTES + payload_bytes)
+        Some(whole)
     }
 
     fn event(
         &mut self,
-        record: &Record,
+        record: &BlockRecord,
         payload: &[u8],
         names: &mut Dictionary,
     ) -> Result<Option<Event>, Fault> {
-        let kind = record.action & 0xffff & !WITH_CGROUP;
-        if record.action & NOTIFY != 0 {
-            if kind == PROCESS_NAME {
+        if record.is_note() {
+            if record.what() == THREAD_NAME {
                 let end = memchr::memchr(0, payload).unwrap_or(payload.len());
                 let name = names.processes.number(&payload[..end])?;
                 if self.processes.len() < MOST_PROCESSES {
@@ -167,15 +125,15 @@ impl Blktrace {
             }
             return Ok(None);
         }
-        let stage = match kind {
-            QUEUED => Stage::Queue,
-            ISSUED => Stage::Issue,
-            REQUEUED => Stage::Requeue,
-            COMPLETED if record.error == NO_ROOM => Stage::Refused,
-            COMPLETED => Stage::Complete,
+        let stage = match record.what() {
+            BlockRecord::QUEUED => Stage::Queue,
+            BlockRecord::ISSUED => Stage::Issue,
+            BlockRecord::REQUEUED => Stage::Requeue,
+            BlockRecord::COMPLETED if record.error == NO_ROOM => Stage::Refused,
+            BlockRecord::COMPLETED => Stage::Complete,
             _ => return Ok(None),
         };
-        let Some((op, flags)) = operation(record.action, record.bytes) else {
+        let Some((op, flags)) = record.operation() else {
             return Ok(None);
         };
         let offset_bytes = record.sector.checked_mul(512);
@@ -248,43 +206,4 @@ impl Blktrace {
         self.processes.insert(pid, name);
         Ok(name)
     }
-}
-
-/// The kernel marks a flush of its own as a read of nothing, as `blk_fill_rwbs` shows by "FN".
-fn operation(action: u32, bytes: u32) -> Option<(Operation, Flags)> {
-    let has = |bit: u32| action & bit != 0;
-    let op = if has(DISCARD) {
-        Operation::Discard
-    } else if has(WRITE) {
-        Operation::Write
-    } else if bytes > 0 {
-        Operation::Read
-    } else if has(FLUSH) {
-        Operation::Flush
-    } else {
-        return None;
-    };
-    let flag = |bit, flag| if has(bit) { flag } else { 0 };
-    let before = flag(
-        FLUSH,
-        if op == Operation::Flush {
-            0
-        } else {
-            Flags::PREFLUSH
-        },
-    );
-    let flags = flag(SYNC, Flags::SYNC) | flag(FUA, Flags::FUA) | flag(META, Flags::META);
-    Some((op, Flags(flags | flag(AHEAD, Flags::AHEAD) | before)))
-}
-
-fn word(bytes: &[u8], at: usize) -> u32 {
-    let mut four = [0; 4];
-    four.copy_from_slice(&bytes[at..at + 4]);
-    u32::from_le_bytes(four)
-}
-
-fn long(bytes: &[u8], at: usize) -> u64 {
-    let mut eight = [0; 8];
-    eight.copy_from_slice(&bytes[at..at + 8]);
-    u64::from_le_bytes(eight)
 }

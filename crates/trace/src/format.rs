@@ -1,6 +1,6 @@
 //! The formats and how each is recognised.
 
-use crate::{blktrace, columns::Columns, iolog, lines, vscsi};
+use crate::{BlockRecord, columns::Columns, iolog, lines, vscsi};
 
 /// A format of traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl Format {
 
 /// Returns the format of a file that begins with `head`: a few KiB, or all of a shorter file.
 pub fn detect(head: &[u8]) -> Option<Format> {
-    if head.starts_with(&blktrace::MAGIC.to_le_bytes()) {
+    if head.starts_with(&BlockRecord::MAGIC.to_le_bytes()) {
         return Some(Format::Blktrace);
     }
     if head.iter().take(512).any(|&byte| byte == 0) {

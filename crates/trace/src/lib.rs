@@ -6,6 +6,7 @@ mod batch;
 mod biosnoop;
 mod blkparse;
 mod blktrace;
+mod block_record;
 mod columns;
 mod fault;
 mod format;
@@ -24,6 +25,7 @@ mod rwbs;
 mod vscsi;
 
 pub use batch::Batch;
+pub use block_record::BlockRecord;
 pub use columns::ColumnsError;
 pub use fault::{Fault, Wrong};
 pub use format::{Format, detect};

@@ -20,7 +20,8 @@ pub(crate) fn parse(letters: &[u8]) -> Option<(Operation, Flags)> {
             b'S' => flags |= Flags::SYNC,
             b'M' => flags |= Flags::META,
             b'A' => flags |= Flags::AHEAD,
-            b'N' | b'B' | b'E' => {}
+            // Atomic writes are marked too.
+            b'N' | b'B' | b'E' | b'U' => {}
             _ => return None,
         }
     }

@@ -85,15 +85,12 @@ def check(asked: Asked) -> list[Disk]:
             f"{asked.out}: exists", "remove it, or give the path of a file that does not exist"
         )
     if not (asked.has_block_trace or asked.has_tracepoints):
-        by, mount = (
-            ("tracefs", f"tracefs tracefs {asked.tracefs}")
-            if asked.via == "tracepoints"
-            else ("debugfs", f"debugfs debugfs {asked.debugfs}")
-        )
-        folder = asked.tracefs / "instances" if by == "tracefs" else asked.debugfs / "block"
+        only_tracefs = asked.via == "tracepoints"
+        kind, mounted = ("tracefs", asked.tracefs) if only_tracefs else ("debugfs", asked.debugfs)
         raise UsageError(
-            f"{folder} is not there: the kernel hands its traces out by {by}",
-            f"mount it by `mount -t {mount}`; without the folder then, the kernel has no such trace",
+            f"{mounted / ('instances' if only_tracefs else 'block')} is not there: the kernel hands its traces out by "
+            f"{kind}",
+            f"mount it by `mount -t {kind} {kind} {mounted}`; without the folder then, the kernel has no such trace",
         )
     return disks
 

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
-from typing import Annotated, Literal
+from typing import Annotated, get_args
 
 import typer
 
 from fathom.cli.options import AsJson, size_bytes
 from fathom.cli.output import print_json
+from fathom.cli.replay import word_of
 
 
 def capture(
@@ -39,9 +40,10 @@ def capture(
         str | None, typer.Option(help="the kernel's buffer of each CPU (default: 8MiB)", metavar="SIZE")
     ] = None,
     via: Annotated[
-        Literal["block-trace", "tracepoints"] | None,
+        str | None,
         typer.Option(
-            help="which trace of the kernel's (default: the block trace, or tracepoints without it)"
+            help="block-trace or tracepoints of the kernel (default: the first that there is)",
+            metavar="TRACE",
         ),
     ] = None,
     end: Annotated[
@@ -53,7 +55,7 @@ def capture(
 
     The kernel records it: that needs root. Ctrl-C ends it, and keeps what was captured.
     """
-    from fathom.capture.session import BUFFER_BYTES, Asked, check, end_left_behind, on_itself, record
+    from fathom.capture.session import BUFFER_BYTES, Asked, Via, check, end_left_behind, on_itself, record
     from fathom.traces.convert import complaints, output_format
 
     if end:
@@ -67,7 +69,7 @@ def capture(
         processes=process or (),
         anonymise=anonymise,
         buffer_bytes=_buffer_bytes(size_bytes(buffer) or BUFFER_BYTES),
-        via=via,
+        via=None if via is None else word_of("--via", via, get_args(Via)),
     )
     output_format(asked.out)
     if disk := on_itself(asked, check(asked)):

@@ -26,10 +26,10 @@ def method_of(name: str, options: ReplayOptions, *, quick: bool) -> "Method":
         Replay(
             options.trace,
             options.trace_device,
-            _word("--timing", options.timing, get_args(Timing)),
+            word_of("--timing", options.timing, get_args(Timing)),
             options.speed,
-            _word("--offsets", options.offsets, get_args(Offsets)),
-            _word("--fill", options.fill, get_args(Fill)),
+            word_of("--offsets", options.offsets, get_args(Offsets)),
+            word_of("--fill", options.fill, get_args(Fill)),
             options.iodepth,
             size_bytes(options.align) or 1,
             options.threads,
@@ -41,7 +41,8 @@ def method_of(name: str, options: ReplayOptions, *, quick: bool) -> "Method":
     return method
 
 
-def _word(option: str, given: str, known: Sequence[Word]) -> Word:
+def word_of(option: str, given: str, known: Sequence[Word]) -> Word:
+    """Returns what was given as one of the words that an option knows. Raises UsageError."""
     found = next((word for word in known if word == given), None)
     if found is None:
         raise UsageError(f"{option} is {given!r}", f"use {', '.join(known[:-1])} or {known[-1]}")
