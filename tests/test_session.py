@@ -408,7 +408,7 @@ def test_parts_that_need_a_result_of_each_other_are_in_one_chain(three_parts: Me
 def test_a_failed_part_ends_its_target_once_and_keeps_the_other_parts(
     three_parts: Method, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(run: TargetRun, chain: object) -> None:
+    def fails(run: TargetRun, chain: object, helpers: object) -> None:
         raise FathomError("the disk is full")
 
     monkeypatch.setattr(TargetRun, "run_chain", fails)

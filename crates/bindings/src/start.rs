@@ -142,6 +142,18 @@ impl TwinDevice {
         device.map(Self).map_err(refuse)
     }
 
+    /// A device of its own in the state of this one. Waits for a job that runs on it.
+    fn copied(&self, py: Python<'_>) -> PyResult<Self> {
+        let copy = py.detach(|| self.0.copied()).map(Self);
+        copy.ok_or_else(|| refuse("systems cannot be copied"))
+    }
+
+    /// Returns whether `copied` can.
+    #[getter]
+    fn copyable(&self) -> bool {
+        self.0.is_copyable()
+    }
+
     /// Bytes that jobs address: the simulated slice.
     #[getter]
     fn capacity_bytes(&self) -> u64 {

@@ -62,6 +62,7 @@ impl InFlight {
 }
 
 /// A disk drive.
+#[derive(Clone)]
 pub struct Disk {
     params: DiskParams,
     layout: Layout,

@@ -80,6 +80,7 @@ struct HostRequest {
 }
 
 /// A file system over a device.
+#[derive(Clone)]
 pub struct FileSystem<D> {
     device: D,
     params: FsParams,

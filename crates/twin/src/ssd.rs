@@ -81,7 +81,8 @@ struct InFlight {
     errno: i32,
 }
 
-/// A solid-state drive.
+/// A solid-state drive. A clone has its state, virtual time and requests in flight included, and goes its own way.
+#[derive(Clone)]
 pub struct Ssd {
     params: SsdParams,
     geometry: Geometry,

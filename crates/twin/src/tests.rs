@@ -1,6 +1,7 @@
 //! Tests by behaviour: the translation layer against closed forms and a plain map, the queues
 //! against queueing theory, the whole drive against conservation laws.
 
+mod copies;
 mod drive;
 mod drives;
 mod file_system;

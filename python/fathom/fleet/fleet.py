@@ -335,6 +335,7 @@ class FleetBackend:
     real_time = True
     settled = False
     of_hosts = True
+    copied = None
     capacity_bytes = None
 
     def __init__(self, fleet: Fleet, target: Target) -> None:

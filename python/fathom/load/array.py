@@ -5,7 +5,8 @@ the cores of the bench and the link of its host bus adapter. These are dealt out
 (`fathom.catalog.models.System.share`). So are the benches of unlike twins. Real targets share what they really share.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
 from typing import NamedTuple
 
 from fathom import _core
@@ -36,8 +37,7 @@ class ArrayBackend:
             make_twin(drive.parameters_json, own, drive.file_system)
             for drive, own in zip(drives, self._seeds(seed), strict=True)
         ]
-        layered = [drive.file_system is not None for drive in drives]
-        self._layered = [device for device, has in zip(self.devices, layered, strict=True) if has]
+        self._layered = [drive.file_system is not None for drive in drives]
         self.capacity_bytes = sum(device.capacity_bytes for device in self.devices)
         self.scales = {name: device.scale for name, device in zip(self.parts, self.devices, strict=True)}
         alike = len(set(self.scales.values())) == 1
@@ -54,10 +54,21 @@ class ArrayBackend:
         """Starts the job on every drive at once. A precision is that of the total, so that all drives end their windows
         together.
         """
-        if self._layered:
-            ready_twins(job, self._layered)
+        if any(self._layered):
+            layered = zip(self.devices, self._layered, strict=True)
+            ready_twins(job, [device for device, has_file_system in layered if has_file_system])
         seeds = self._seeds(seed)
         return ArrayLoad(start_twins(job, self.devices, seeds, hold_every_s, precision), len(self.parts))
+
+    @property
+    def copied(self) -> "Callable[[], ArrayBackend] | None":
+        """Makes drives of their own in the states of these; None where one of them cannot be copied."""
+        return self._copied if all(device.copyable for device in self.devices) else None
+
+    def _copied(self) -> "ArrayBackend":
+        array = copy(self)
+        array.devices = [device.copied() for device in self.devices]
+        return array
 
     def _seeds(self, seed: int) -> list[int]:
         return [part_seed(seed, number) for number in range(1, len(self.parts) + 1)]

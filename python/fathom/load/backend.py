@@ -6,8 +6,9 @@ time however fast the reader is; real devices never wait. Given a precision, a t
 as its figures are known that well. A real device takes the time it was given.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from typing import Protocol
 
 from fathom import _core
@@ -105,6 +106,11 @@ class Backend(Protocol):
         """Starts a job on every target at once. Raises FathomError when it cannot."""
         ...
 
+    @property
+    def copied(self) -> "Callable[[], Backend] | None":
+        """Makes a backend of its own in the state of this one; None where the targets cannot be copied."""
+        ...
+
 
 @contextmanager
 def errors_of_core() -> Iterator[None]:
@@ -159,6 +165,7 @@ class EngineBackend:
     real_time = True
     settled = False
     of_hosts = False
+    copied = None
     capacity_bytes = None
     parts: Sequence[str] = ()
 
@@ -242,6 +249,16 @@ class TwinBackend:
         if self._layered:
             ready_twins(job, [self.device])
         return start_twins(job, [self.device], [seed], hold_every_s, precision)
+
+    @property
+    def copied(self) -> "Callable[[], TwinBackend] | None":
+        """Makes a twin of its own in the state of this one; None for a system."""
+        return self._copied if self.device.copyable else None
+
+    def _copied(self) -> "TwinBackend":
+        twin = copy(self)
+        twin.device = self.device.copied()
+        return twin
 
 
 def make_twin(parameters_json: str, seed: int, file_system: str | None = None) -> _core.TwinDevice:

@@ -37,8 +37,15 @@ class InTurn:
         self._lock = Lock()
         self._finished: deque[_Finished] = deque()
         self._speaking: Voice | None = None
-        self._left = {Voice(self): None for _ in range(chains)}
-        self.voices: Sequence[Voice] = tuple(self._left)
+        self._left: dict[Voice, None] = {}
+        self.voices: Sequence[Voice] = tuple(self.joined() for _ in range(chains))
+
+    def joined(self) -> "Voice":
+        """Returns the voice of one more chain."""
+        voice = Voice(self)
+        with self._lock:
+            self._left[voice] = None
+        return voice
 
     def started(self, voice: "Voice", begun: _Begun) -> None:
         """Passes a step's start on if the chain speaks, or none does."""
@@ -110,6 +117,10 @@ class Voice:
 
     def target_ended(self, target: Target, error: str | None) -> None:
         """Says nothing: a target has ended when all of its chains have."""
+
+    def beside(self) -> "Voice":
+        """Returns the voice of a chain that runs beside this one, of the same target."""
+        return self._told.joined()
 
     def end(self) -> bool:
         """Ends the chain. Returns whether it was the target's last."""

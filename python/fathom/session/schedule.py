@@ -5,6 +5,7 @@ Uses only the finished steps in the run directory, so a resumed run takes the sa
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import count, groupby
 
 from fathom.method.curve import figures, open_job, rate_of
 from fathom.method.method import Method, Step
@@ -81,6 +82,18 @@ class Schedule:
             for chain in sorted(set(chain_of))
         ]
 
+    def side_by_side(self, keys: Sequence[StepKey]) -> list[list[StepKey]]:
+        """Returns the steps in groups that follow each other. The points of a curve are one group, since all that each
+        needs is the maximum. Any other step is a group of its own: so is a point of a search, which needs all before.
+        """
+        alone = count()
+
+        def group(key: StepKey) -> object:
+            place = self.step(key).place
+            return place.curve if place and place.share is not None else next(alone)
+
+        return [list(own) for _, own in groupby(keys, group)]
+
     def preparing(self, keys: Sequence[StepKey]) -> list[StepKey]:
         """Returns the steps that only bring a drive to its steady state."""
         return [key for key in keys if self.step(key).kind in ("fill", "precondition")]
@@ -105,12 +118,13 @@ class Schedule:
         place = step.place
         if place is None:
             return step
+        # A search looks back to every point; a point looks back to the maximum alone.
         of_curve = [
             earlier
             for earlier in self.keys
             if earlier.number < key.number
             if (other := self.step(earlier)).name == place.curve
-            or (other.place and other.place.curve == place.curve)
+            or (place.share is None and other.place and other.place.curve == place.curve)
         ]
         measured = [figures(rows) for earlier in of_curve if (rows := self._points(earlier))]
         curve = next(curve for earlier in of_curve if (curve := self.step(earlier).curve))

@@ -1,7 +1,8 @@
 """All targets of a run, and its end: tables, notes, status.
 
 Real targets run one after another, alone on the machine. Twins run afterwards, and so do parts of one twin that
-begin fresh. As many run at once as there are cores, since each lives in its own virtual time.
+begin fresh. As many run at once as there are cores, since each lives in its own virtual time. Cores that have nothing
+left to begin help with the points of a curve.
 """
 
 import os
@@ -23,6 +24,7 @@ from fathom.runs.document import LOST_HOST, NoteRecord, Status
 from fathom.runs.home import runs_home
 from fathom.runs.reader import Run
 from fathom.runs.store import RunStore
+from fathom.session.helpers import Helpers
 from fathom.session.idle import idle_notes
 from fathom.session.in_turn import InTurn, Voice
 from fathom.session.options import Observer, Options
@@ -85,17 +87,17 @@ class Session:
                     chains = self._target_run(index, self.options.observer).chains()
                     in_turn = InTurn(self.options.observer, self.targets[index], len(chains))
                     running += [
-                        pool.submit(self._run_chain, index, chain, voice)
+                        pool.submit(self._run_chain, index, chain, voice, Helpers(pool, at_once, voice))
                         for chain, voice in zip(chains, in_turn.voices, strict=True)
                     ]
             for future in running:
                 future.result()
 
-    def _run_chain(self, index: int, chain: Sequence[Part], voice: Voice) -> None:
+    def _run_chain(self, index: int, chain: Sequence[Part], voice: Voice, helpers: Helpers) -> None:
         """Runs a chain of a twin, unless another of the target has failed; the last to end ends the target."""
         if not (self.options.interrupt.is_set() or index in self.errors):
             with self._kept(index):
-                self._target_run(index, voice).run_chain(chain)
+                self._target_run(index, voice).run_chain(chain, helpers)
         if voice.end():
             with self._kept(index):
                 self._check_whole(self.schedules[index])

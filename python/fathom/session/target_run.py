@@ -2,11 +2,15 @@
 
 A twin's state is a function of the steps before, so resuming repeats them without recording them again. A real target's
 state is on the target.
+
+Points of a curve on a twin begin each from a copy of the state that the maximum left. What a point does to its copy
+is lost with it. So points need nothing of each other, and a curve leaves the state of its maximum to what follows.
 """
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from copy import copy
+from dataclasses import dataclass, field, replace
 
 from fathom import _core
 from fathom.catalog import load_device
@@ -28,7 +32,8 @@ from fathom.runs.rows import StepRows
 from fathom.runs.store import RunStore, StepKey, StepOutcome
 from fathom.session.failures import mostly_failed, not_returned, nothing_done
 from fathom.session.filled import FILL, FILLED_TURNOVER
-from fathom.session.options import Options
+from fathom.session.helpers import Helpers
+from fathom.session.options import Observer, Options
 from fathom.session.remark_log import RemarkLog
 from fathom.session.schedule import Part, Schedule
 from fathom.session.steady_rounds import SteadyRounds, Written
@@ -36,6 +41,24 @@ from fathom.session.stepper import Progress, on_this_machine, run_step
 from fathom.targets.not_measured import NotMeasured, Quantity
 from fathom.targets.purge import OnProgress, send_purge
 from fathom.targets.target import Target
+
+
+@dataclass
+class _Known:
+    """What the steps so far say of the target's state: what they wrote, and by workload whether it became steady."""
+
+    written: Written = field(default_factory=Written)
+    steady: dict[str, bool | None] = field(default_factory=dict)
+
+    def add(self, step: Step, outcome: StepOutcome) -> None:
+        """Adds a step that has ended."""
+        if step.kind == "purge":
+            self.written = Written(purged=True)
+        elif step.afresh:
+            self.written = Written(filled=True)
+        self.written.add(step, outcome.written_bytes)
+        if step.kind == "precondition":
+            self.steady[step.workload] = outcome.steady
 
 
 class TargetRun:
@@ -76,11 +99,11 @@ class TargetRun:
         parts = self.schedule.fresh_parts(afresh=self._keeps_state)
         return [parts] if self.target.parts else self.schedule.chains(parts)
 
-    def run_chain(self, chain: Sequence[Part]) -> None:
-        """Runs the remaining steps of parts one after another. Raises as `run`."""
+    def run_chain(self, chain: Sequence[Part], helpers: Helpers) -> None:
+        """Runs the remaining steps of parts one after another, and points of a curve side by side. Raises as `run`."""
         for bench, keys in chain:
             if not all(map(self.schedule.finished, keys)):
-                self._run_steps(self._needed(keys), self._twin(bench), None)
+                self._run_steps(self._needed(keys), self._twin(bench), None, helpers)
 
     def _not_measured(self, sampler: Sampler) -> list[NotMeasured]:
         """Returns what the sampler lacks, except energy where a power meter measures it."""
@@ -128,32 +151,84 @@ class TargetRun:
         )
         return Drive(name, parameters, twin.identity.file_system)
 
-    def _run_steps(self, keys: Sequence[StepKey], backend: Backend, sampler: Sampler | None) -> None:
-        steady: dict[str, bool | None] = {}
-        written = Written()
-        for place, key in enumerate(keys, 1):
+    def _run_steps(
+        self,
+        keys: Sequence[StepKey],
+        backend: Backend,
+        sampler: Sampler | None,
+        helpers: Helpers | None = None,
+    ) -> None:
+        known = _Known()
+        for group in self.schedule.side_by_side(keys):
+            if self.schedule.step(group[0]).place and (copied := backend.copied):
+                self._run_on_copies(group, backend, copied, known, helpers)
+                continue
+            for key in group:
+                if self.options.interrupt.is_set():
+                    return
+                self._run_in_turn(key, keys, backend, sampler, known)
+
+    def _run_in_turn(
+        self,
+        key: StepKey,
+        keys: Sequence[StepKey],
+        backend: Backend,
+        sampler: Sampler | None,
+        known: "_Known",
+    ) -> None:
+        """Runs a step, or repeats it for the state that a step after it needs."""
+        step = self._next(key, backend, known)
+        if step is None:
+            return
+        outcome = self.store.outcome(key) if self.schedule.finished(key) else None
+        if outcome is None:
+            outcome = self._run_one(key, step, backend, sampler, known)
+        elif not backend.real_time and not all(
+            self.schedule.finished(later) for later in keys if later.number > key.number
+        ):
+            self._repeat(key, step, backend, known.written)
+        known.add(step, outcome)
+
+    def _run_on_copies(
+        self,
+        keys: Sequence[StepKey],
+        backend: Backend,
+        copied: Callable[[], Backend],
+        known: "_Known",
+        helpers: Helpers | None,
+    ) -> None:
+        """Runs points, each on a copy of the twin, in as many threads as are free.
+
+        A thread copies when it begins a point, so there are never more copies than threads that simulate.
+        """
+
+        def run(key: StepKey, observer: Observer) -> None:
             if self.options.interrupt.is_set():
                 return
-            step = self._next(key, backend)
-            if step is None:
-                continue
-            if written.filled and step.turnover is None:
-                step = replace(step, turnover=FILLED_TURNOVER)
-            outcome = self.store.outcome(key) if self.schedule.finished(key) else None
-            if outcome is None:
-                outcome = self._run_one(key, step, backend, sampler, written, steady.get(step.workload))
-            elif not backend.real_time and not all(self.schedule.finished(later) for later in keys[place:]):
-                self._repeat(key, step, backend, written)
-            if step.kind == "purge":
-                written = Written(purged=True)
-            elif step.afresh:
-                written = Written(filled=True)
-            written.add(step, outcome.written_bytes)
-            if step.kind == "precondition":
-                steady[step.workload] = outcome.steady
+            beside = copy(self)
+            beside.options = replace(self.options, observer=observer)
+            step = beside._next(key, backend, known)
+            if step is not None:
+                beside._run_one(key, step, copied(), None, known)
 
-    def _next(self, key: StepKey, backend: Backend) -> Step | None:
+        left = [key for key in keys if not self.schedule.finished(key)]
+        if self.options.interrupt.is_set():
+            return
+        if helpers is not None and not self.target.parts:
+            helpers.share(left, run)
+            return
+        for key in left:
+            run(key, self.options.observer)
+
+    def _next(self, key: StepKey, backend: Backend, known: "_Known") -> Step | None:
         """Returns the step to run; None where it does not apply, or a search has ended."""
+        step = self._aimed(key, backend)
+        if step is not None and known.written.filled and step.turnover is None:
+            return replace(step, turnover=FILLED_TURNOVER)
+        return step
+
+    def _aimed(self, key: StepKey, backend: Backend) -> Step | None:
+        """Returns the step with its load, which may follow from earlier steps."""
         planned = self.schedule.step(key)
         if reason := inapplicable(planned, self.target):
             self._leave_out(key, planned, reason)
@@ -193,8 +268,7 @@ class TargetRun:
         step: Step,
         backend: Backend,
         sampler: Sampler | None,
-        written: Written,
-        steady: bool | None,
+        known: "_Known",
     ) -> StepOutcome:
         """Runs a step and saves its result. Raises FathomError where most of its I/O failed, or some did not return."""
         target, store = self.target, self.store
@@ -211,9 +285,9 @@ class TargetRun:
             sampler.step(step.name)
             if self.meter:
                 self.meter.begin()
-        recordings, outcome = self._drive(key, step, backend, rows, written)
+        recordings, outcome = self._drive(key, step, backend, rows, known.written)
         ended_s = time.time()
-        rows.finish(recordings, self.method.name, steady)
+        rows.finish(recordings, self.method.name, known.steady.get(step.workload))
         if sampler is not None:
             self._sample(key, rows, sampler, outcome.window_s, ended_s)
         self.remark_log.setup(key, target.name, recordings[0].setup, gpu_of(recordings[0]))

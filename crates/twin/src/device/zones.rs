@@ -123,6 +123,7 @@ pub struct ZoneInfo {
 }
 
 /// The state of all zones.
+#[derive(Clone)]
 pub struct Zones {
     /// What there is.
     pub model: ZoneModel,

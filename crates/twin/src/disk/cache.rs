@@ -15,6 +15,7 @@ struct Dirty {
 }
 
 /// Written ranges that the medium does not have yet; neighbours are joined.
+#[derive(Clone)]
 pub struct WriteCache {
     /// By start.
     extents: BTreeMap<u64, Dirty>,
@@ -142,6 +143,7 @@ pub struct Segment {
 }
 
 /// Ranges that were read, the one used last in front.
+#[derive(Clone)]
 pub struct Segments {
     held: VecDeque<Segment>,
     most: usize,

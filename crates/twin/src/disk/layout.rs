@@ -50,6 +50,7 @@ impl Divisor {
 /// Slots of the table that finds a zone, about.
 const SLOTS_LOG2: u32 = 9;
 
+#[derive(Clone)]
 struct Zone {
     first_byte: u64,
     first_cylinder: u32,
@@ -59,6 +60,7 @@ struct Zone {
 }
 
 /// The address map of a disk.
+#[derive(Clone)]
 pub struct Layout {
     zones: Vec<Zone>,
     /// The zone of the first byte in each `1 << slot_bits` bytes: a search begins there.

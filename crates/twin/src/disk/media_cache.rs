@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use super::DiskParams;
 
 /// What the media cache holds.
+#[derive(Clone)]
 pub struct MediaCache {
     band_bytes: u64,
     /// What the user sees; the log lies behind.

@@ -73,7 +73,7 @@ impl Arm<'_> {
 }
 
 /// Commands that wait for the arm.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Queue {
     waiting: Vec<Waiting>,
     scheduling: Scheduling,

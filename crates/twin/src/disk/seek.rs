@@ -48,6 +48,7 @@ fn mean_shape(knee: f64) -> f64 {
 }
 
 /// Times of the arm.
+#[derive(Clone)]
 pub struct Seek {
     read: Curve,
     write: Curve,

@@ -81,6 +81,18 @@ fn measure(disk: &mut Disk, job: &Job) -> Recording {
     run(job, disk, seed, &Control::default(), |_| {}).expect("the job runs")
 }
 
+#[test]
+fn a_copy_of_a_disk_goes_on_as_the_disk_would_have_and_leaves_it_alone() {
+    let mut disk = Disk::new(&small_disk()).expect("valid parameters");
+    let mix = r#"{"read":50,"write":50}"#;
+    let random = job(mix, "4KiB", "uniform", "", 16, r#"{"count":2000}"#);
+    measure(&mut disk, &random);
+    let mut copy = disk.clone();
+    let copied = measure(&mut copy, &random);
+    measure(&mut copy, &random);
+    assert!(copied == measure(&mut disk, &random));
+}
+
 fn iops(recording: &Recording) -> f64 {
     recording.completed() as f64 * 1e9 / recording.window_ns as f64
 }

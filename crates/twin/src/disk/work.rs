@@ -16,7 +16,7 @@ pub(super) enum Work {
 }
 
 /// Time of the arm, by what it was spent on.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Spent {
     pub(super) busy_ns: u64,
     pub(super) seek_ns: u64,

@@ -108,7 +108,7 @@ impl Part {
 }
 
 /// The extents of one file.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Extents {
     parts: Vec<Part>,
     count: u64,

@@ -125,7 +125,7 @@ fn runs(mut word: u64, len: u64) -> u64 {
 }
 
 /// Blocks of a file.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Ranges {
     /// By first block over `LEAF`.
     leaves: Vec<Leaf>,

@@ -7,6 +7,7 @@
 /// Streams that are followed at once; the one that was read longest ago gives way.
 const STREAMS: usize = 64;
 
+#[derive(Clone)]
 struct Stream {
     /// Where its next read begins.
     next: u64,
@@ -17,7 +18,7 @@ struct Stream {
 }
 
 /// What a read asks for besides its own blocks.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Ahead {
     /// Blocks to read now for later reads, from and up to.
     pub window: Option<(u64, u64)>,
@@ -26,7 +27,7 @@ pub struct Ahead {
 }
 
 /// The readers of a file.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Readers {
     /// The one that read last is at the end.
     streams: Vec<Stream>,

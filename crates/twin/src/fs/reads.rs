@@ -7,6 +7,7 @@ use super::{BLOCK_BYTES, DeviceTag, FileSystem, HostRequest};
 use workload::Op;
 
 /// A read of the device.
+#[derive(Clone)]
 pub struct DeviceRead {
     start: u64,
     end: u64,

@@ -42,6 +42,7 @@ impl Window {
 }
 
 /// Space in block groups of equal length, made when they are needed. Blocks are counted from the first.
+#[derive(Clone)]
 pub struct Groups {
     first: u64,
     blocks: u64,
@@ -206,6 +207,7 @@ impl Groups {
 }
 
 /// Space in zones that are written in order.
+#[derive(Clone)]
 pub struct Zones {
     first: u64,
     length: u64,
@@ -306,6 +308,7 @@ impl Zones {
 }
 
 /// Either way to keep space.
+#[derive(Clone)]
 pub enum Space {
     /// Any free block can be written.
     Groups(Groups),

@@ -17,7 +17,7 @@ use super::{BLOCK_BYTES, DeviceTag, FileSystem};
 const READS_FIRST: u32 = 32;
 
 /// A write to the device.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Write {
     device: u64,
     len: u64,
@@ -26,6 +26,7 @@ pub struct Write {
 }
 
 /// The page cache's flusher.
+#[derive(Clone)]
 pub struct WriteBack {
     /// Blocks that may be dirty before writers wait, and before write-back begins.
     limit: u64,
@@ -91,6 +92,7 @@ impl WriteBack {
 }
 
 /// What the next commit has to do, and the one under way.
+#[derive(Clone)]
 pub struct Commit {
     /// Extents written since the last one.
     pub changes: u64,

@@ -1,6 +1,7 @@
 //! A set of small integers, one bit each.
 
 /// Bits 0..n, all clear at first.
+#[derive(Clone)]
 pub struct Bits(Box<[u64]>);
 
 impl Bits {

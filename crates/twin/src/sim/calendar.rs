@@ -40,6 +40,7 @@ struct Pending {
 }
 
 /// Pending events with a 32-bit payload each, whose top bits are their kind.
+#[derive(Clone)]
 pub struct Calendar {
     /// The first of each kind's own ring, its time and the place in the low bits, and last the least of the shared ones.
     firsts: [u64; SHARED + 1],
@@ -192,6 +193,7 @@ impl Calendar {
 }
 
 /// Events in the order they come out, in a ring whose length is a power of two.
+#[derive(Clone)]
 struct EventRing {
     events: Box<[Pending]>,
     first: usize,
@@ -257,6 +259,7 @@ struct Bucket {
 }
 
 /// The calendar proper: equal times come out in the order they went in.
+#[derive(Clone)]
 struct Ring {
     buckets: Box<[Bucket]>,
     occupied: Box<[u64]>,

@@ -8,6 +8,7 @@
 const PS: u64 = 1000;
 
 /// One server, or several that serve one queue.
+#[derive(Clone)]
 pub struct Fifo {
     /// The first server, without a detour: mostly there is but one.
     first: Server,
@@ -16,7 +17,7 @@ pub struct Fifo {
 
 /// Time spent waiting, summed over all that wait: a queue reports when each comes and goes, in any order. A part of an
 /// I/O counts with its share of the I/O. So parts side by side wait no longer than the whole.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Waits {
     /// Departures less arrivals, ns times shares.
     sum: i128,

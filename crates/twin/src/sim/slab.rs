@@ -3,6 +3,7 @@
 use std::ops::{Index, IndexMut};
 
 /// Things by number. A released one stays readable until its number is given out again.
+#[derive(Clone)]
 pub struct Slab<T> {
     items: Vec<T>,
     free: Vec<u32>,

@@ -29,7 +29,7 @@ pub(super) struct UnitState {
 }
 
 /// What a reclaim group holds of the buffer.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct GroupBuffer {
     /// Writes that wait for room, in order.
     pub(super) waiting: VecDeque<u32>,
@@ -39,6 +39,7 @@ pub(super) struct GroupBuffer {
 }
 
 /// The write buffer, protected against power loss, and the DRAM that cleaning moves pages through.
+#[derive(Clone)]
 pub(super) struct WriteBuffer {
     /// The group at hand.
     pub(super) group: GroupBuffer,

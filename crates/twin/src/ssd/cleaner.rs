@@ -74,7 +74,7 @@ impl CleaningRead {
 }
 
 /// Where cleaning is in a reclaim group.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct GroupCleaning {
     victim: Option<Victim>,
     target: Target,
@@ -106,6 +106,7 @@ impl GroupCleaning {
 }
 
 /// What moves valid pages out of superblocks and frees them.
+#[derive(Clone)]
 pub(super) struct Cleaner {
     /// The group at hand.
     pub(super) group: GroupCleaning,

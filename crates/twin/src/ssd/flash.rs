@@ -67,6 +67,7 @@ pub struct FlashCounts {
 }
 
 /// All dies and channels of a drive.
+#[derive(Clone)]
 pub struct Flash {
     dies: Vec<Die>,
     servers: Vec<ReadServer>,

@@ -37,6 +37,7 @@ struct Frontier {
 }
 
 /// The translation layer.
+#[derive(Clone)]
 pub struct Ftl {
     geometry: Geometry,
     map: PageNumbers,

@@ -17,7 +17,7 @@ use crate::ssd::geometry::Geometry;
 use crate::ssd::params::SsdParams;
 
 /// What a group has to itself, while another is at hand.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Inactive {
     buffer: GroupBuffer,
     cleaning: GroupCleaning,
@@ -32,6 +32,7 @@ struct Fullness {
 }
 
 /// Reclaim groups; a drive has one at least.
+#[derive(Clone)]
 pub(super) struct Groups {
     pub(super) active: u32,
     pub(super) table: Option<Box<GroupTable>>,
@@ -53,6 +54,7 @@ impl Groups {
 }
 
 /// The groups of a drive with several.
+#[derive(Clone)]
 pub(super) struct GroupTable {
     inactive: Box<[Inactive]>,
     fullness: Box<[Fullness]>,

@@ -11,6 +11,7 @@ use crate::sim::server::{Fifo, Waits};
 use crate::ssd::params::{SsdParams, UNIT_BYTES};
 
 /// Commands between the host and the drive's controller.
+#[derive(Clone)]
 pub(super) struct HostQueue {
     /// Commands in the drive, and how many it takes now.
     taken: u32,

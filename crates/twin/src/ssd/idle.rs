@@ -6,6 +6,7 @@ use crate::ssd::geometry::Geometry;
 use crate::ssd::params::SsdParams;
 
 /// Cleaning in idle time.
+#[derive(Clone)]
 pub struct IdleCleaning {
     after_ns: u64,
     /// Free superblocks of a reclaim group at which it stops.

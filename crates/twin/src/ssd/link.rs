@@ -31,6 +31,7 @@ fn lane_bytes_per_ns(generation: u32) -> f64 {
 }
 
 /// The link, both directions.
+#[derive(Clone)]
 pub struct Link {
     /// To the host, and where they differ to the device.
     to_host: Fifo,

@@ -9,6 +9,7 @@ use crate::device::Share;
 use crate::ssd::params::{SsdParams, UNIT_BYTES};
 
 /// The namespaces of a drive with several.
+#[derive(Clone)]
 pub(super) struct Namespaces {
     /// First page of each.
     starts: Box<[u32]>,

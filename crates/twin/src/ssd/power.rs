@@ -12,6 +12,7 @@ use crate::sim::event::Event;
 use crate::ssd::params::{SsdParams, UNIT_BYTES};
 
 /// What the drive's power and temperature come to.
+#[derive(Clone)]
 pub(super) struct Power {
     pub(super) governor: Option<Box<Governor>>,
 }

@@ -16,6 +16,7 @@ use crate::ssd::params::{SsdParams, UNIT_BYTES};
 const AHEAD: u32 = 1 << 31;
 
 /// Neighbouring pages that one flash read brings.
+#[derive(Clone)]
 struct Part {
     /// First logical page, how many, and where the first one lay.
     first: u32,
@@ -29,6 +30,7 @@ struct Part {
 }
 
 /// Reads one behind the other.
+#[derive(Clone)]
 struct Stream {
     /// Where the next read begins, and up to where pages were read ahead.
     next: u32,
@@ -38,6 +40,7 @@ struct Stream {
 }
 
 /// The streams that the controller follows, the one used last in front, and the parts read ahead.
+#[derive(Clone)]
 pub(super) struct ReadAhead {
     pages: u32,
     streams_max: usize,
@@ -105,7 +108,7 @@ impl ReadAhead {
 }
 
 /// Pages of a read, by where they come from.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct FromDram {
     pages: u32,
     unmapped: bool,

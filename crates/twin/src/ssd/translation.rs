@@ -38,6 +38,7 @@ impl SuperblockState {
 }
 
 /// Where logical pages lie, in which superblocks, and who writes to those.
+#[derive(Clone)]
 pub(super) struct Translation {
     pub(super) ftl: Ftl,
     pub(super) map_flush: Option<MapFlush>,

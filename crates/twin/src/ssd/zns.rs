@@ -28,6 +28,7 @@ struct Reset {
 }
 
 /// The zones of a drive and what lies behind them.
+#[derive(Clone)]
 pub(super) struct Zns {
     pub(super) zones: Zones,
     /// Pages from one zone to the next, and those that can be written.

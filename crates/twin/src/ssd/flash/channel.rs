@@ -8,6 +8,7 @@ pub(super) enum Payload {
     Cleaning(u32),
 }
 
+#[derive(Clone)]
 pub(super) struct Transfer {
     pub(super) payload: Payload,
     pub(super) remaining_ns: u64,
@@ -20,6 +21,7 @@ pub(super) enum Carrying {
     Background,
 }
 
+#[derive(Clone)]
 pub(super) struct Channel {
     pub(super) carrying: Carrying,
     /// May lie ahead: a read whose page is still being sensed, and that nothing will pass.

@@ -30,6 +30,7 @@ pub(super) enum Background {
     Suspending,
 }
 
+#[derive(Clone)]
 pub(super) struct Die {
     pub(super) channel: u32,
     pub(super) background: Background,

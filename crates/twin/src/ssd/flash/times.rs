@@ -4,6 +4,7 @@ use crate::sim::event::us_to_ns;
 use crate::ssd::params::{SenseTime, SsdParams, UNIT_BYTES};
 
 /// Durations in ns.
+#[derive(Clone)]
 pub(super) struct Times {
     pub(super) sense: [u32; 4],
     pub(super) cleaning_sense: u64,

@@ -15,6 +15,7 @@ use crate::ssd::params::{SsdParams, UNIT_BYTES};
 const FRACTION: u64 = 1024;
 
 /// What is to be written of the map.
+#[derive(Clone)]
 pub struct MapFlush {
     /// Logical number of the first map page: they follow the user's.
     first: u32,

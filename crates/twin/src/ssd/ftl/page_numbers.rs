@@ -21,10 +21,10 @@ impl PageNumbers {
     /// Returns `count` times `value`.
     pub fn new(count: u32, value: u32) -> Self {
         let count = count as usize;
-        let mut numbers = match Self::mapped(count) {
-            Some(pages) => Self::Mapped(pages),
-            None => Self::Plain(vec![value; count].into_boxed_slice()),
+        let Some(pages) = Self::mapped(count) else {
+            return Self::Plain(vec![value; count].into_boxed_slice());
         };
+        let mut numbers = Self::Mapped(pages);
         if value != 0 {
             numbers.fill(value);
         }
@@ -40,6 +40,17 @@ impl PageNumbers {
         #[cfg(target_os = "linux")]
         let _ = pages.advise(memmap2::Advice::HugePage);
         Some(pages)
+    }
+}
+
+impl Clone for PageNumbers {
+    fn clone(&self) -> Self {
+        let Some(pages) = Self::mapped(self.len()) else {
+            return Self::Plain((**self).into());
+        };
+        let mut copy = Self::Mapped(pages);
+        copy.copy_from_slice(self);
+        copy
     }
 }
 

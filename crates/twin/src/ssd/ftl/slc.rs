@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use crate::ssd::geometry::Geometry;
 
 /// Which superblocks are in SLC mode.
+#[derive(Clone)]
 pub struct SlcCache {
     /// Superblocks set aside, and those of them that hold or take data.
     superblocks: u32,

@@ -48,6 +48,7 @@ impl Superblock {
 }
 
 /// The closed superblocks, as the policy needs them.
+#[derive(Clone)]
 pub enum Victims {
     /// Fewest valid pages first.
     Greedy(Greedy),
@@ -139,6 +140,7 @@ impl Victims {
 }
 
 /// Valid pages of every closed superblock, side by side; [`NOT_CLOSED`] of the others.
+#[derive(Clone)]
 pub struct Greedy {
     valid: Box<[u32]>,
     superblock_pages: u32,
@@ -158,6 +160,7 @@ impl Greedy {
 }
 
 /// Random draws (Van Houdt, SIGMETRICS 2013).
+#[derive(Clone)]
 pub struct DChoices {
     /// Closed superblocks per reclaim group.
     closed: Box<[Vec<u32>]>,
@@ -189,6 +192,7 @@ impl DChoices {
 
 /// Benefit over cost, age x (1 - u) / 2u (Kawaguchi, Nishioka & Motoda, USENIX 1995). Here u is the share of valid
 /// pages. The age is the time since the superblock was closed or lost a page, counted in overwrites.
+#[derive(Clone)]
 pub struct CostBenefit {
     closed: Vec<u32>,
     touched: Box<[u64]>,

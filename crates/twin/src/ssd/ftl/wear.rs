@@ -8,6 +8,7 @@ use std::ops::Range;
 use crate::ssd::ftl::victim::{Phase, Superblock};
 
 /// Erase counts.
+#[derive(Clone)]
 pub struct Wear {
     erases: Box<[u32]>,
     total: u64,

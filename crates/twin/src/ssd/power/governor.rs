@@ -51,6 +51,7 @@ struct Thermometer {
 }
 
 /// Watches over power and temperature.
+#[derive(Clone)]
 pub struct Governor {
     cap_w: f64,
     tokens_j: f64,

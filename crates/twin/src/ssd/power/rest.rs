@@ -7,6 +7,7 @@ use crate::sim::event::us_to_ns;
 use crate::ssd::params::SsdParams;
 
 /// Where the drive is between two commands, and what that has saved.
+#[derive(Clone)]
 pub struct Rest {
     after_ns: u64,
     entry_ns: u64,
