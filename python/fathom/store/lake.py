@@ -9,7 +9,7 @@ import duckdb
 from fathom.errors import FathomError, RefusedError
 from fathom.runs.sandbox import literal
 from fathom.store.address import S3, Address
-from fathom.store.extensions import load
+from fathom.store.extensions import EXTENSIONS_OF_PACKAGES, load
 from fathom.store.failures import failure
 
 WAIT_S = 60.0
@@ -41,6 +41,12 @@ class Lake:
             f"select data_file from ducklake_list_files('lake', {literal(table)})"
         ).fetchall()
         return [str(one) for (one,) in found]
+
+    def tables(self) -> dict[str, int]:
+        """Returns the number of files of each table. One question of the catalogue answers it for all."""
+        with self._named_errors():
+            found = self.connection.execute("select table_name, file_count from ducklake_table_info('lake')")
+            return {str(name): int(files) for name, files in found.fetchall()}
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -149,7 +155,7 @@ def open_s3(connection: duckdb.DuckDBPyConnection) -> None:
 
 @contextmanager
 def _connected(address: Address, data: str = "") -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect(":memory:") as connection:
+    with duckdb.connect(":memory:", config=EXTENSIONS_OF_PACKAGES) as connection:
         with named_errors(address):
             load(connection, "ducklake", *(["postgres_scanner"] if address.is_shared else []))
             if data.startswith(_ON_S3):

@@ -17,7 +17,7 @@ from fathom.store.address import Address
 from fathom.store.contents import Contents, file_tables
 from fathom.store.fetch import cache_of, fetched
 from fathom.store.lake import Lake, attached, named_errors
-from fathom.store.tables import FACTS_KEPT, LABELS, ROWS, add_missing, check_format, insert, tables_of
+from fathom.store.tables import FACTS_KEPT, LABELS, ROWS, add_missing, check_format, insert
 
 BATCH_RUNS = 200
 BATCH_BYTES = 256 << 20
@@ -52,10 +52,14 @@ class Store:
 
     def labels(self) -> dict[str, Labels]:
         """Returns tags and note of each run that somebody labelled, by id."""
-        if not self.has("labels"):
-            return {}
+        return self._labels() if self.has("labels") else {}
+
+    def _labels(self, name: str | None = None) -> dict[str, Labels]:
+        """Returns the labels of all runs, or of one, from the table of labels."""
         newest = "arg_max(struct_pack(tags, note), number)"
-        rows = self._rows(f"select run, unnest({newest}) from lake.labels group by run").to_pylist()
+        only = "where $name is null or run = $name"
+        sql = f"select run, unnest({newest}) from lake.labels {only} group by run"
+        rows = self._rows(sql, name=name).to_pylist()
         found: dict[str, Labels] = {}
         for row in rows:
             # Whoever can write the data base can write what is no tag.
@@ -71,7 +75,7 @@ class Store:
         with self._lake.transaction():
             self._fill(add_missing(self._lake))
             self._manifest(name)
-            labels = change(self.labels().get(name, Labels()))
+            labels = change(self._labels(name).get(name, Labels()))
             [last] = self._rows("select coalesce(max(number), 0) as number from lake.labels").to_pylist()
             row: dict[str, object] = {
                 "run": name,
@@ -81,7 +85,7 @@ class Store:
                 "given": datetime.now(UTC).isoformat(timespec="seconds"),
             }
             insert(self._lake.connection, "labels", pa.Table.from_pylist([row], schema=LABELS))
-        self._merge()
+        self._merge("labels")
         return labels
 
     def _manifest(self, name: str) -> str:
@@ -94,7 +98,7 @@ class Store:
 
     def has(self, table: str) -> bool:
         """Returns whether some version that has the table added runs."""
-        return table in tables_of(self._lake)
+        return table in self._lake.tables()
 
     def files(self, table: str) -> list[str]:
         """Returns the Parquet files that hold a table; none where the store has not got it."""
@@ -131,7 +135,7 @@ class Store:
             ids = {one.id for one in new}
             for one in batch:
                 said(one.id, one.id in ids)
-        self._merge()
+        self._merge("runs", *ROWS)
 
     def _fill(self, made: Sequence[str]) -> None:
         """Puts into new tables the rows of the runs that are in the store already."""
@@ -175,10 +179,11 @@ class Store:
             insert(connection, "files", rows)
         insert(connection, "runs", pa.Table.from_pylist([one.facts() for one in new], schema=FACTS_KEPT))
 
-    def _merge(self) -> None:
+    def _merge(self, *tables: str) -> None:
         """Puts the rows of many small files into few. The small ones stay for those who read an earlier state."""
-        for table in ("runs", *ROWS, "labels"):
-            if len(self.files(table)) > MOST_SMALL:
+        files = self._lake.tables()
+        for table in tables:
+            if files[table] > MOST_SMALL:
                 with self._lake.transaction():
                     self._lake.connection.execute(
                         f"call ducklake_merge_adjacent_files('lake', '{table}', max_file_size => {SMALL_BYTES})"

@@ -45,7 +45,7 @@ SCHEMAS: Mapping[str, pa.Schema] = {"runs": FACTS_KEPT, **ROWS, "files": FILES, 
 def init(address: Address, data: str) -> None:
     """Makes a store. Raises UsageError where there is one."""
     with create(address, data) as lake:
-        if "about" in tables_of(lake):
+        if "about" in lake.tables():
             raise UsageError(f"{address.text}: there is a store already", "`fathom store add RUN` adds to it")
         with lake.transaction():
             for name, schema in SCHEMAS.items():
@@ -60,7 +60,7 @@ def init(address: Address, data: str) -> None:
 def check_format(lake: Lake) -> None:
     """Raises UsageError for a data base that is no store of this format."""
     found: tuple[object, ...] | None = None
-    if "about" in tables_of(lake):
+    if "about" in lake.tables():
         with named_errors(lake.address):
             found = lake.connection.execute("select format from lake.about").fetchone()
     if found is None:
@@ -73,18 +73,11 @@ def check_format(lake: Lake) -> None:
         )
 
 
-def tables_of(lake: Lake) -> set[str]:
-    """Returns the names of the tables of a data base."""
-    with named_errors(lake.address):
-        sql = "select table_name from duckdb_tables() where database_name = 'lake'"
-        return {str(name) for (name,) in lake.connection.execute(sql).fetchall()}
-
-
 def add_missing(lake: Lake) -> list[str]:
     """Adds the tables and columns that this version knows and the store does not. Returns the new tables, which are
     empty. Runs of earlier versions have null in new columns.
     """
-    present = tables_of(lake)
+    present = lake.tables()
     for name, schema in SCHEMAS.items():
         if name not in present:
             _create(lake, name, schema)
