@@ -52,7 +52,7 @@ CUTS = {
     "snia-cbw": Cut(steps=["purge", "precondition", "cbw"], replaced=DEMANDS),
     "snia-dirth": Cut(steps=["purge", "precondition", "dirth"], replaced=DEMANDS),
     "snia-hir": Cut(
-        steps=["purge", "precondition", "settle", "idle-5s", "idle-50s"], replaced={"= 36": "= 5"}
+        [SMALL], steps=["purge", "precondition", "settle", "idle-5s", "idle-50s"], replaced={"= 36": "= 5"}
     ),
     "snia-iops": Cut(
         replaced={
@@ -79,6 +79,7 @@ CUTS = {
     "what-if": Cut([f"{SN861}?settled_share=1"]),
     "what-if-system": Cut(["twin:atto-xstreamcore-9400"]),
     "write-amplification": Cut(
+        [SMALL],
         steps=["purge", "fill", "write"],
         replaced={
             "{ zipf = 0.6 }, { zipf = 0.8 }, { zipf = 0.99 }, ": "",

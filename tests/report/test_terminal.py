@@ -16,6 +16,7 @@ from fathom.report import print_table
 from fathom.report.blocks import Table
 from fathom.report.comparison import compare
 from fathom.report.data import load
+from fathom.report.findings import gate
 from fathom.report.sections import corners
 from fathom.runs.reader import Run
 from fathom.statistics.limits import limit_in
@@ -97,31 +98,36 @@ def test_repeats_have_their_interval_on_the_line_of_the_workload(tmp_path: Path)
     assert all("±" in line for line in lines if line.startswith("4 KiB random read"))
 
 
+@pytest.fixture(scope="module")
+def settled(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return fathom.run("four-corners", targets=[PM9A3], out=tmp_path_factory.mktemp("settled"))
+
+
 def test_twins_have_the_range_that_measurements_are_expected_in_and_measured_targets_have_none(
-    runs: list[Run], tmp_path: Path
+    runs: list[Run], settled: Run, tmp_path: Path
 ) -> None:
     spread = spread_of(load_device(PM9A3.removeprefix("twin:")), 4096)
     assert spread is not None
-    settled = [
-        fathom.run("four-corners", targets=targets, out=tmp_path) for targets in ([PM9A3], [PM9A3, SN861])
-    ]
-    text = " ".join(" ".join(printed([settled[0].path], 200)).split())
+    text = " ".join(" ".join(printed([settled.path], 200)).split())
     assert text.count("Expect 80 % of measurements within") == 1
     assert f"{range_words(spread)} for blocks up to 8 KiB" in text
     wider = spread_of(load_device(SN861.removeprefix("twin:")), 4096)
     assert wider is not None
-    both = " ".join(" ".join(printed([settled[1].path], 200)).split())
+    other = fathom.run("four-corners", targets=[SN861], out=tmp_path)
+    both = " ".join(" ".join(printed([settled.path, other.path], 200)).split())
     assert both.count("Expect 80 %") == 1
     assert range_words(max(spread, wider, key=lambda one: one.factor)) in both
     assert "Expect 80 %" not in " ".join(printed([runs[0].path], 200)), "its rates have not settled"
-    nothing = fathom.run("four-corners", targets=["null:"], out=tmp_path, quick=True)
+    method = tmp_path / "depths.toml"
+    method.write_text(METHOD.replace('"1s"', '"100ms"'))
+    nothing = fathom.run(str(method), targets=["null:"], out=tmp_path)
+    assert not gate(compare([load(nothing.path)])), "only a settled rate could have a range"
     assert "Expect 80 %" not in " ".join(printed([nothing.path], 200))
 
 
 def test_the_results_table_shows_the_range_of_each_settled_rate_of_a_twin(
-    runs: list[Run], tmp_path: Path
+    runs: list[Run], settled: Run
 ) -> None:
-    settled = fathom.run("four-corners", targets=[PM9A3], out=tmp_path)
     comparison = compare([load(settled.path)])
     section = corners.build(comparison)
     assert section is not None

@@ -10,7 +10,9 @@ from fathom.errors import UsageError
 from fathom.runs.sandbox import literal
 
 INSTALL = "pip install 'fathom[store]'"
-EXTENSIONS_OF_PACKAGES = {"allow_unsigned_extensions": "true"}
+EXTENSIONS_OF_PACKAGES: dict[str, str | bool | int | float | list[str]] = {
+    "allow_unsigned_extensions": "true"
+}
 """Lets a connection load them without DuckDB's signature, which takes 0.15 s for each, a third of a short command.
 
 Whoever can change an installed package can change the code that loads it too: the signature would protect nothing.
