@@ -52,6 +52,8 @@ class JobOp:
     op: str
     weight: float
     sizes: list[tuple[int, float]]
+    align_bytes: int | None
+    """Alignment of its offsets, where it is not the job's."""
 
 @final
 class FileSet:
@@ -101,6 +103,16 @@ class Pattern:
     bands: list[tuple[float, float]]
     """Hot spots: (area, access) each, relative weights."""
     open: int | None
+    """Zones: how many each thread keeps open."""
+    in_order: bool
+    """Zones: whether they come in their order."""
+    strip_bytes: int | None
+    gap_bytes: int | None
+    """Strips: what is left out behind each."""
+    order: list[int]
+    """Blocks: their numbers in the region."""
+    moves: bool
+    """Blocks: whether each round goes as many blocks further as the list has."""
     file: str | None
     """Replay: the prepared trace."""
     offsets: Literal["as-is", "wrap", "scale"] | None

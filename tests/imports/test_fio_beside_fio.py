@@ -57,6 +57,14 @@ SEQUENTIAL = {
     "flushes after writes": "rw=write\nsize=1m\nbs=4k\nfsync=8",
     "data flushes after each write": "rw=write\nsize=256k\nbs=4k\nfdatasync=1",
     "rwmixread that leaves one operation": "rw=rw\nrwmixread=100\nsize=1m\nbs=4k,8k",
+    "zones with gaps between them": "rw=read\nsize=1m\nbs=64k\nzonemode=strided\nzonesize=256k\nzoneskip=512k",
+    "writes to the first part of each range": (
+        "rw=write\nbs=64k\nsize=1m\nzonemode=strided\nzonesize=256k\nzonerange=512k\nzoneskip=256k\noffset=512k"
+    ),
+    "zones again from the first": "rw=read\nbs=64k\nzonemode=strided\nzonesize=256k\nzoneskip=512k",
+    "zones of jobs that all begin at the start": (
+        "rw=read\nsize=512k\nbs=64k\nnumjobs=2\nzonemode=strided\nzonesize=128k\nzoneskip=128k"
+    ),
     "a comment behind a value": "rw=read # not write\nsize=1m ; not 4m\nbs=64k",
 }
 RANDOM = {
@@ -73,6 +81,9 @@ DRAWN = {
     "a range of sizes": "rw=randread\nsize=4m\nio_size=32m\nbsrange=4k-16k\nnorandommap",
     "a range that ends between": "rw=randread\nsize=4m\nio_size=32m\nbsrange=4k-10k\nnorandommap",
     "an alignment": "rw=randread\nsize=4m\nbs=4k\nio_size=8m\nblockalign=16k\nnorandommap",
+    "alignments of each operation": (
+        "rw=randrw\nsize=4m\nbs=4k\nio_size=48m\nblockalign=8k,16k\nnorandommap"
+    ),
     "some at random": "rw=randread\nsize=4m\nbs=4k\nio_size=32m\npercentage_random=30\nnorandommap",
     "bands": "rw=randread\nsize=4m\nbs=4k\nio_size=32m\nrandom_distribution=zoned:80/25:20/75",
 }

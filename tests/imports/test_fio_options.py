@@ -33,6 +33,8 @@ BLKIO = (
     *("rw=read", "direct=1", "runtime=60", "time_based"),
 )
 
+STRIPS = (*BASE[:2], "rw=read", "direct=1", "zonemode=strided", "zonesize=1m", "zoneskip=1m", "size=8m")
+
 #: For each applied option lines of a job without it, and a line of it that asks for something else.
 CHANGES: dict[str, tuple[tuple[str, ...], str]] = {
     "description": (BASE, "description=what it is for"),
@@ -85,6 +87,18 @@ CHANGES: dict[str, tuple[tuple[str, ...], str]] = {
         (*BASE, "rw=randwrite", "zonemode=zbd", "job_max_open_zones=4"),
         "job_max_open_zones=3",
     ),
+    "zonesize": (STRIPS, "zonesize=512k"),
+    "zoneskip": (STRIPS, "zoneskip=2m"),
+    "zonerange": (STRIPS, "zonerange=4m"),
+    "random_sequence_stride": (
+        (*ONCE, "rw=randread", "bs=4k", "random_distribution=sequence:2,0,1"),
+        "random_sequence_stride=1",
+    ),
+    "steadystate": ((*BASE, "ss_dur=9"), "ss=bw:5%"),
+    "steadystate_duration": (BASE, "ss_dur=9"),
+    "steadystate_ramp_time": ((*BASE, "ss_dur=9"), "ss_ramp=4"),
+    "steadystate_check_interval": ((*BASE, "ss_dur=9"), "ss_interval=3"),
+    "fill_device": (("filename=f", "rw=write", "direct=1"), "fill_device=1"),
     "mem": (BASE, "iomem=mmaphuge"),
     "kb_base": (BASE, "kb_base=1000"),
     "stonewall": ((*BASE, "[other]", *BASE), "stonewall"),

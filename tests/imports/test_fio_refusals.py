@@ -53,7 +53,45 @@ def test_what_has_no_counterpart_is_told_with_its_line(tmp_path: Path) -> None:
         ("[x]\nrw=write\nsize=1m\nioengine=mmap\nsync=1\n", ":5: sync: has no effect on a mapping"),
         ("[x]\nrw=write\nsize=1m\nend_fsync=1\n", ":4: end_fsync: 1: the flush at the end counts"),
         ("[x]\nrw=write\nsize=1m\nfilename=a:b\n", ":4: filename: 2 files of one job share"),
-        ("[x]\nrw=write\nsize=1g\nzonemode=zbd\nmax_open_zones=1\n", ":4: zonemode: zones in their order"),
+        ("[x]\nrw=rw\nsize=1g\nzonemode=zbd\n", ":4: zonemode: zones in their order"),
+        ("[x]\nrw=read\nsize=1g\nzonemode=zbd\nzoneskip=1m\n", ":5: zoneskip: fio refuses it beside"),
+        ("[x]\nrw=read\nsize=1g\nzonesize=1m\n", ":4: zonesize: goes through zones without zonemode"),
+        ("[x]\nrw=randread\nsize=1g\nzonemode=strided\nzonesize=1m\n", ":4: zonemode: strided zones have"),
+        (
+            "[x]\nrw=read\nsize=1g\nzonemode=strided\nzonesize=2m\nzonerange=1m\n",
+            ":5: zonesize: strided zones",
+        ),
+        (
+            "[x]\nrw=read\nsize=1g\nzonemode=strided\nzonesize=1m\ntime_based\nruntime=5\n",
+            ":4: zonemode: strided zones have no counterpart with loops",
+        ),
+        (
+            "[x]\nrw=randread\nsize=8k\nrandom_distribution=sequence:2,0,1\n",
+            ":4: random_distribution: names a block beyond size",
+        ),
+        (
+            "[x]\nrw=randrw\nsize=1m\nrandom_distribution=sequence:2,0,1\n",
+            ":4: random_distribution: a list of blocks",
+        ),
+        (
+            "[x]\nrw=read\nsize=1m\nnumjobs=2\nss_dur=9\n",
+            ":5: steadystate_duration: each of numjobs is judged",
+        ),
+        ("[x]\nrw=read\nsize=1m\nss=iops:50\nss_dur=9\n", ":4: steadystate: 50 is no share of the mean"),
+        (
+            "[x]\nrw=read\nsize=1m\nss=iops:5%\nss_dur=9\n[y]\nrw=read\nsize=1m\n",
+            ":5: steadystate_duration: each job is judged and ends by itself",
+        ),
+        ("[x]\nrw=write\nsize=1m\nfill_device=1\n", ":4: fill_device: writes beyond size"),
+        ("[x]\nrw=randwrite\nfill_device=1\nfilename=f\n", ":3: fill_device: has a counterpart for one job"),
+        (
+            "[x]\nrw=read\nsize=1m\ndirect=1\nverify=md5\n",
+            ":5: verify: checks data that no job of the file has written before",
+        ),
+        (
+            "[x]\nrw=randrw\nsize=1m\nblockalign=4k,8k\nrandom_distribution=zipf\n",
+            ":4: ba: alignments that differ by operation have a counterpart for",
+        ),
         (
             "[x]\nrw=randwrite\nnumjobs=3\nsize=1g\nzonemode=zbd\nmax_open_zones=4\n",
             ":6: max_open_zones: 4 zones",

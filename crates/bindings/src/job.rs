@@ -111,6 +111,7 @@ impl Job {
                 .iter()
                 .map(|share| (share.size_bytes, share.weight))
                 .collect(),
+            align_bytes: block.align_bytes,
         });
         ops.collect()
     }

@@ -123,6 +123,7 @@ fn job(settings: &HashMap<&str, &str>) -> Result<Job, Box<dyn Error>> {
                 op,
                 weight: 1.0,
                 sizes,
+                align_bytes: None,
             }],
         },
         pattern: match settings.get("pattern") {

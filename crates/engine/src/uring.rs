@@ -361,7 +361,7 @@ fn zoned<P: Protocol>(spec: &ThreadSpec, below: P) -> Result<ZoneLayer<P>, Engin
         source,
     };
     let part = match job.pattern {
-        Pattern::Zones { open } => Some(Part {
+        Pattern::Zones { open, .. } => Some(Part {
             job,
             region: job.region.resolve(target.geometry).map_err(stream_error)?,
             thread: spec.context.member as u32,

@@ -34,7 +34,7 @@ pub use job::{
 };
 pub use method::{
     Curve, FileSystem, KeyFigure, Latency, Method, Metric, Offered, Quick, Round, Slo, Steady,
-    Step, StepKind,
+    Step, StepKind, Stillness, UntilSteady,
 };
 pub use position::{OperationPositions, Position, ThreadPositions};
 pub use priority::{Priority, PriorityClass, PriorityDraw, PriorityShare};

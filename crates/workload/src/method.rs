@@ -180,6 +180,9 @@ pub struct Step {
     pub afresh: bool,
     /// Only for [`StepKind::Precondition`]: when it counts as steady.
     pub steady: Option<Steady>,
+    /// Only for [`StepKind::Measure`]: it ends before its time once its figures hold still.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_steady: Option<UntilSteady>,
     /// Only for [`StepKind::Curve`]: the points after the maximum.
     pub curve: Option<Curve>,
     /// Only for a step of a round: which one, and until when rounds are repeated.
@@ -219,6 +222,12 @@ impl Method {
             if let Some(steady) = &mut step.steady {
                 steady.round_ns = divide(steady.round_ns, by).max(SHORTEST_ROUND_NS);
                 steady.written /= quick.divide_volumes_by;
+            }
+            if let Some(steady) = &mut step.until_steady {
+                let least_ns = steady.every_ns.saturating_mul(2);
+                steady.over_ns = steady.every_ns.max(1)
+                    * (divide(steady.over_ns, by).max(least_ns) / steady.every_ns.max(1));
+                steady.after_ns = divide(steady.after_ns, by);
             }
             if let Some(curve) = &mut step.curve {
                 curve.time_ns = divide(curve.time_ns, by);
@@ -325,6 +334,34 @@ pub enum Metric {
     Mbps,
     /// Mean service latency.
     Latency,
+}
+
+/// When the figures of a measured step hold still: fio's `steadystate` over its last seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UntilSteady {
+    /// What is looked at.
+    pub metric: Metric,
+    /// What has to be small.
+    pub by: Stillness,
+    /// Below which fraction of the mean.
+    pub limit: f64,
+    /// Length of the window, ns.
+    pub over_ns: u64,
+    /// How much of the step's begin is not looked at, ns.
+    pub after_ns: u64,
+    /// Length of one value of the window, ns.
+    pub every_ns: u64,
+}
+
+/// What has to be small for figures to hold still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stillness {
+    /// The largest distance of a value from the mean of the window.
+    Deviation,
+    /// The slope of a straight line through them, for each value.
+    Slope,
 }
 
 /// The SNIA SSS PTS steady-state window over rounds of IOPS.

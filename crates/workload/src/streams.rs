@@ -123,6 +123,7 @@ fn mix_of(streams: &[Stream]) -> Mix {
             op,
             weight: 0.0,
             sizes: Vec::new(),
+            align_bytes: None,
         };
         for Stream { job, .. } in streams {
             let in_flight = f64::from(job.load.threads()) * f64::from(job.load.iodepth());

@@ -5,7 +5,7 @@
 //! on a twin: whoever drives the device passes it the resets, in line with the load.
 
 use crate::stream::random::{mix, scaled};
-use crate::{Job, Op, Request, name_ops};
+use crate::{Job, Op, Pattern, Request, name_ops};
 
 /// Draws of a place to read before all zones are counted through: where they are full the first is good.
 const DRAWS: u32 = 16;
@@ -100,6 +100,15 @@ pub struct ZoneShare {
     append_bytes: u64,
     /// The last draw.
     drawn: u64,
+    /// Where the next read goes if zones come in their order.
+    ordered: Option<Reading>,
+}
+
+/// A place in the zones of a thread: a zone of its own, and bytes behind that one's start.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reading {
+    zone: usize,
+    read: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -134,6 +143,8 @@ impl ZoneShare {
                 .max()
                 .unwrap_or(0),
             drawn: 0,
+            ordered: matches!(job.pattern, Pattern::Zones { in_order: true, .. })
+                .then(Reading::default),
         }
     }
 
@@ -157,7 +168,9 @@ impl ZoneShare {
     /// Goes on with zones that were left partly written, so that they do not count against the device's limit for
     /// nothing. It finishes what is too many, then takes empty zones, and full ones at last.
     pub fn open_first(&mut self, count: u32, device: &mut impl ZoneDevice) {
+        let ordered = self.ordered.is_some();
         let rank = |own: &OwnZone| match own.issued {
+            _ if ordered => 0,
             _ if own.is_begun() => 0,
             issued if issued == own.zone.start => 1,
             _ => 2,
@@ -167,8 +180,10 @@ impl ZoneShare {
         let rest = order.split_off((count as usize).min(order.len()));
         order.iter().for_each(|&index| self.own[index].open = true);
         self.open = order;
-        rest.into_iter()
-            .for_each(|index| self.finish(index, device));
+        if !ordered {
+            rest.into_iter()
+                .for_each(|index| self.finish(index, device));
+        }
     }
 
     /// Makes a zone full that is not gone on with.
@@ -203,6 +218,14 @@ impl ZoneShare {
     /// show nothing. Where nothing was written, the request stays.
     fn place_read(&mut self, request: &mut Request) {
         let size_bytes = u64::from(request.size_bytes);
+        if let Some(mut next) = self.ordered {
+            if self.advance(&mut next, size_bytes) {
+                request.offset_bytes = self.own[next.zone].zone.start + next.read;
+                next.read += size_bytes;
+                self.ordered = Some(next);
+            }
+            return;
+        }
         let zones = self.readable.len() as u64;
         if zones == 0 {
             return;
@@ -235,6 +258,22 @@ impl ZoneShare {
         }
     }
 
+    /// Moves a place on to the next one where so much was written, from the first zone again behind the last; whether
+    /// there is one.
+    fn advance(&self, next: &mut Reading, size_bytes: u64) -> bool {
+        for _ in 0..=self.own.len() {
+            let zone = &self.own[next.zone].zone;
+            if zone.start + next.read + size_bytes <= zone.pointer {
+                return true;
+            }
+            *next = Reading {
+                zone: (next.zone + 1) % self.own.len(),
+                read: 0,
+            };
+        }
+        false
+    }
+
     /// At the pointer of an open zone that takes a write now; there is one in a job that was checked, where
     /// [`ZoneShare::is_ready`].
     fn place_write(
@@ -252,7 +291,8 @@ impl ZoneShare {
         let at = (0..count)
             .map(|step| (draw + step) % count)
             .find(|&at| takes(&self.own[self.open[at]]))?;
-        let reset = !self.own[self.open[at]].has_room(size_bytes) && self.replace(at, device);
+        let reset =
+            !self.own[self.open[at]].has_room(size_bytes) && self.replace(at, device, size_bytes);
         let zone = self.open[at];
         let own = &mut self.own[zone];
         request.offset_bytes = match request.op {
@@ -264,10 +304,13 @@ impl ZoneShare {
         Some(Placed { zone, reset })
     }
 
-    /// Another zone in place of one without room, drawn at random; whether it holds old data.
-    fn replace(&mut self, at: usize, device: &mut impl ZoneDevice) -> bool {
+    /// Another zone in place of one without room: drawn at random, or the next; whether it holds old data.
+    fn replace(&mut self, at: usize, device: &mut impl ZoneDevice, size_bytes: u64) -> bool {
         let (old, count) = (self.open[at], self.own.len());
-        let draw = self.below(count as u64) as usize;
+        let draw = match self.ordered {
+            Some(_) => (old + 1) % count,
+            None => self.below(count as u64) as usize,
+        };
         self.own[old].open = false;
         self.finish(old, device);
         let free = |own: &OwnZone| !own.open && own.in_flight == 0;
@@ -278,7 +321,9 @@ impl ZoneShare {
         self.open[at] = next;
         let own = &mut self.own[next];
         own.open = true;
-        let reset = own.issued > own.zone.start;
+        // In their order, zones are written on from where they stand.
+        let goes_on = self.ordered.is_some() && own.has_room(size_bytes);
+        let reset = own.issued > own.zone.start && !goes_on;
         if reset {
             own.issued = own.zone.start;
             own.zone.pointer = own.zone.start;
@@ -427,6 +472,71 @@ mod tests {
         let begun = ZONE + BLOCK;
         assert_eq!(placed[..3], [(begun, false), (0, false), (BLOCK, false)]);
         assert_eq!(placed[3], (ZONE, true));
+    }
+
+    fn share_in_order(mix: &str, zones: &[Zone]) -> (ZoneShare, Device) {
+        let mut job = job(mix, 1);
+        job.pattern = Pattern::Zones {
+            open: 1,
+            in_order: true,
+        };
+        let mut share = ZoneShare::new(&job, zones.iter().copied());
+        let mut device = Device::default();
+        share.open_first(1, &mut device);
+        (share, device)
+    }
+
+    #[test]
+    fn zones_in_order_are_written_on_from_where_they_stand_and_reset_where_they_are_full() {
+        let zones = [
+            zone(0, 2 * BLOCK, BLOCK),
+            zone(1, 2 * BLOCK, 2 * BLOCK),
+            zone(2, 2 * BLOCK, 0),
+        ];
+        let (mut share, mut device) = share_in_order("write", &zones);
+        let placed: Vec<_> = (0..6)
+            .map(|draw| {
+                let mut write = request(Op::Write, draw);
+                let placed = share.place(&mut write, &mut device).unwrap();
+                share.settle(placed.zone, BLOCK, true, &mut device);
+                (write.offset_bytes, placed.reset)
+            })
+            .collect();
+        let (second, third) = (ZONE, 2 * ZONE);
+        assert_eq!(
+            placed,
+            [
+                (BLOCK, false),
+                (second, true),
+                (second + BLOCK, false),
+                (third, false),
+                (third + BLOCK, false),
+                (0, true),
+            ]
+        );
+        assert_eq!(device.finished, [0_u32; 0]);
+    }
+
+    #[test]
+    fn zones_in_order_are_read_up_to_their_pointers_and_from_the_first_again() {
+        let zones = [
+            zone(0, ZONE, 2 * BLOCK),
+            zone(1, ZONE, 0),
+            zone(2, ZONE, BLOCK),
+        ];
+        let (mut share, mut device) = share_in_order("read", &zones);
+        let read: Vec<_> = (0..4)
+            .map(|draw| {
+                let mut read = request(Op::Read, draw);
+                share.place(&mut read, &mut device);
+                read.offset_bytes
+            })
+            .collect();
+        assert_eq!(read, [0, BLOCK, 2 * ZONE, 0]);
+        let (mut empty, mut device) = share_in_order("read", &[zone(0, ZONE, 0)]);
+        let mut stays = request(Op::Read, 3);
+        empty.place(&mut stays, &mut device);
+        assert_eq!(stays.offset_bytes, 3 * BLOCK);
     }
 
     #[test]

@@ -141,7 +141,7 @@ class FioFile:
             label = f"{step.label}: {name}" if name else step.label
             yield _Section(
                 _section(step.name, name),
-                [f"description={_line(label)}", *made.options],
+                [f"description={_line(label)}", *made.options, *_steady_state(step)],
                 [made.remark] if made.remark else [],
                 numjobs=made.numjobs,
                 waits=number == 0,
@@ -183,6 +183,24 @@ class FioFile:
         for step in self._steps.values():
             if step.round and step.round.of == of:
                 yield step.name
+
+
+def _steady_state(step: Step) -> list[str]:
+    """Returns the options that end a section once it holds still, all its jobs together. Raises NoCounterpartError."""
+    if not (rule := step.until_steady):
+        return []
+    if rule.metric == "latency" or rule.every_s > 1:
+        raise NoCounterpartError("an early end by latency, or by other than single seconds, in fio 3.33")
+    if len(step.job.streams) > 1:
+        raise NoCounterpartError("streams that end together when they hold still")
+    metric = "iops" if rule.metric == "iops" else "bw"
+    kind = f"{metric}_slope" if rule.by == "slope" else metric
+    return [
+        "group_reporting",
+        f"steadystate={kind}:{100 * rule.limit_fraction:.6g}%",
+        f"steadystate_duration={rule.over_s}s",
+        *([f"steadystate_ramp_time={time_text(round(rule.after_s * 1e9))}"] if rule.after_s else []),
+    ]
 
 
 def _section(step: str, stream: str = "") -> str:

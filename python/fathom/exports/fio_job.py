@@ -29,6 +29,9 @@ _CLASSES = ("realtime", "best-effort", "idle")
 _DIVIDED = frozenset(("sequential", "sequential-streams", "backwards", "strided", "random-once"))
 
 
+_IN_ORDER = frozenset(("sequential", "sequential-streams", "backwards", "strided", "strips"))
+
+
 @dataclass(frozen=True)
 class RateFromSection:
     """A rate that is known only after another section has run: this share of its IOPS, over all operations."""
@@ -89,6 +92,8 @@ class FioOptions:
             raise NoCounterpartError("trims beside other operations: fio gives them no share")
         if self._place.is_file and self._has("trim"):
             raise NoCounterpartError("trims of a file: fio trims only devices")
+        if self._kind == "blocks":
+            raise NoCounterpartError("a list of blocks, which fio 3.33 does not take")
         if self._job.files:
             raise NoCounterpartError(
                 "a set of files, which fio lays out and chooses from by rules of its own"
@@ -115,8 +120,10 @@ class FioOptions:
         return sum(op.weight for op in self._ops)
 
     def _mix(self) -> list[str]:
-        random = self._kind not in ("sequential", "sequential-streams", "backwards", "strided")
+        random = self._kind not in _IN_ORDER and not self._job.pattern.in_order
         mixed = len(self._ops) > 1
+        if mixed and (self._kind == "strips" or self._job.pattern.in_order):
+            raise NoCounterpartError("reads and writes together that go through zones in their order")
         rw = ("rand" if random else "") + ("rw" if mixed else self._ops[0].op)
         options = [f"rw={rw}{self._step()}"]
         if mixed:
@@ -172,6 +179,9 @@ class FioOptions:
 
     def _align(self) -> list[str]:
         align_bytes = self._job.align_bytes
+        if any(op.align_bytes for op in self._ops):
+            aligns = [op.align_bytes or op.sizes[0][0] for op in sorted(self._ops, key=_place_in_order)]
+            return [f"blockalign={','.join(map(size_text, aligns))}"]
         random = self._kind in ("uniform", "zipf", "pareto", "hot-spots")
         if align_bytes is None:
             if random and len(self._sizes()) > 1:
@@ -210,9 +220,30 @@ class FioOptions:
             case "zones":
                 if self.numjobs > 1:
                     raise NoCounterpartError("zones that each thread keeps open for itself")
+                if pattern.in_order:
+                    self._note("it ends with the last zone, where Fathom goes on with the first")
+                    return ["zonemode=zbd"]
                 return ["zonemode=zbd", f"max_open_zones={pattern.open or 1}"]
+            case "strips":
+                return self._strips()
             case _:
                 return []
+
+    def _strips(self) -> list[str]:
+        """Returns strided zones, which fio goes through to the end of the target, whatever its `size` is."""
+        pattern, job = self._job.pattern, self._job
+        size_bytes = self._one_size("strips")
+        whole_target = job.region_size.fraction == 1.0 and not job.region_start.fraction
+        if not whole_target or (pattern.strip_bytes or 0) % size_bytes:
+            raise NoCounterpartError("strips of a part of the target, or that are not whole blocks")
+        if self.numjobs > 1 and job.thread_positions != "start":
+            raise NoCounterpartError("strips that the threads divide")
+        self._note("it ends where the target ends within a strip, where Fathom goes on with the first")
+        return [
+            "zonemode=strided",
+            f"zonesize={size_text(pattern.strip_bytes or 0)}",
+            f"zoneskip={size_text(pattern.gap_bytes or 0)}",
+        ]
 
     def _jumps(self) -> str:
         pattern = self._job.pattern

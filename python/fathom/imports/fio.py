@@ -12,7 +12,7 @@ from fathom.errors import UsageError
 from fathom.imports.draft import Draft, DraftStep, name_of
 from fathom.imports.fio_blocks import Blocks
 from fathom.imports.fio_file import FioJob, Option, check_values, jobs_of_file
-from fathom.imports.fio_files import NOTHING, Files, files_of
+from fathom.imports.fio_files import NO_DISK, NOTHING, Files, files_of
 from fathom.imports.fio_foreign import check_engines
 from fathom.imports.fio_job import Conversion
 from fathom.imports.fio_names import ON_NAMES, NamesConversion
@@ -232,6 +232,8 @@ class _State:
     """What the steps before have done to a target."""
 
     filled: list[Value] = field(default_factory=list)
+    sealed: list[Value] = field(default_factory=list)
+    """Regions whose data can be checked."""
     laid_out: bool = False
 
 
@@ -279,7 +281,10 @@ def _add_group(draft: Draft, group: _Group, state: _State) -> None:
         step.keys["target"] = group.target
     if text := first.job.options.get("description"):
         step.keys["label"] = text.value
-    laid = any(_needs_data(one) for one in made) and group.files != NOTHING
+    if rule := _still(made):
+        step.keys["until_steady"] = rule
+    _check_sealed(group, state)
+    laid = any(_needs_data(one) for one in made) and group.files not in (NOTHING, NO_DISK)
     if laid and not state.laid_out and first.region not in state.filled:
         draft.add(_layout(group))
         state.laid_out = True
@@ -307,6 +312,33 @@ def _add_group(draft: Draft, group: _Group, state: _State) -> None:
         draft.add(DraftStep(f"{step.name}-verify", dict(step.keys), back | first.read_back, place=step.place))
     if not group.targets:
         state.filled += [one.fills for one in made if one.fills is not None]
+        if any(one.writes for one in made):
+            state.sealed = [one.fills for one in made if one.seals and one.fills and len(made) == 1]
+
+
+def _still(made: Sequence[Made]) -> dict[str, Value]:
+    """Returns the rule that ends jobs when they hold still, together. Raises UsageError where it is not for all."""
+    first, asked = made[0], [one for one in made if one.still]
+    if not asked:
+        return {}
+    grouped = all(one.job.options.get("group_reporting", Option("0", "")).value != "0" for one in made)
+    apart = any("new_group" in one.job.options for one in made[1:])
+    if len(made) > 1 and (not grouped or apart or any(one.still != first.still for one in made)):
+        raise UsageError(
+            f"{asked[0].place('steadystate_duration')}: each job is judged and ends by itself",
+            "give all jobs group_reporting and the same steadystate",
+        )
+    return first.still
+
+
+def _check_sealed(group: _Group, state: _State) -> None:
+    """Raises UsageError for a job that checks data which no job before has written whole and such."""
+    for one in group.made:
+        if one.checks and (len(group.made) > 1 or group.first.region not in state.sealed):
+            raise UsageError(
+                f"{one.place('verify')}: checks data that no job of the file has written before, whole and with verify",
+                "let such a job go before it, or leave verify out",
+            )
 
 
 def _needs_data(one: Made) -> bool:

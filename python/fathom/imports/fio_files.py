@@ -35,8 +35,11 @@ class Files:
 
 #: Engines that do nothing with a request: in C, and in C++.
 DO_NOTHING = ("null", "cpp_null")
+#: Devices that are no disks. A system call to one does as much as an entry of the ring without a target.
+NO_DISKS = ("/dev/null", "/dev/zero")
 #: What they work on.
 NOTHING = Files(("null:",))
+NO_DISK = Files(("nop:",))
 
 
 def files_of(job: FioJob) -> Files:
@@ -63,7 +66,8 @@ def files_of(job: FioJob) -> Files:
         )
     if paths[0] in ("", "-"):
         raise UsageError(f"{_place(job, 'filename')}: {paths[0] or 'nothing'} is no file", "give a path")
-    return Files((_within(directory, paths[0]),))
+    path = _within(directory, paths[0])
+    return NO_DISK if path in NO_DISKS else Files((path,))
 
 
 def _of_libblkio(job: FioJob) -> Files:
@@ -116,7 +120,7 @@ def _jobs(job: FioJob) -> int:
 
 
 def _target(path: str) -> str:
-    return path if path.startswith("/dev/") or path == "null:" else f"file:{path}"
+    return path if path.startswith("/dev/") or path in ("null:", "nop:") else f"file:{path}"
 
 
 def _text(job: FioJob, key: str) -> str:

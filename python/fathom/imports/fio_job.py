@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from fathom.imports.draft import Draft
 from fathom.imports.fio_blocks import Blocks
 from fathom.imports.fio_file import FioJob
-from fathom.imports.fio_files import DO_NOTHING
+from fathom.imports.fio_files import DO_NOTHING, NO_DISKS
 from fathom.imports.fio_given import GivenOptions
 from fathom.imports.fio_pattern import repeated_bytes
 from fathom.imports.fio_place import Place
 from fathom.imports.fio_priorities import priority_shares
 from fathom.imports.fio_sets import FileSet
+from fathom.imports.fio_steady import until_steady
 from fathom.method.toml_text import Value, duration_text, size_text
 
 #: Engines that keep `iodepth` I/Os in flight; the others wait for each.
@@ -57,7 +58,7 @@ _SOURCES: dict[str, tuple[str, ...]] = {
     "priority": ("prioclass", "prio"),
     "priority_shares": ("cmdprio_bssplit", "cmdprio_percentage"),
     "load": ("rate_iops", "rate", "thinktime", "numjobs", "iodepth"),
-    "until": ("number_ios", "io_size", "runtime", "loops", "size"),
+    "until": ("number_ios", "io_size", "runtime", "loops", "size", "fill_device"),
     "streams": ("offset_increment", "numjobs"),
 }
 
@@ -66,7 +67,8 @@ class Conversion:
     """One job of fio in the keys of a method's job.
 
     `until` is its end, `ramp_s` the uncounted time before it. `read_back` has the keys that differ in a pass that reads
-    back what was written; empty without such a pass. With `own_files` each of `numjobs` has its own file.
+    back what was written; empty without such a pass. `still` are the keys of the rule that ends it once it holds still.
+    With `own_files` each of `numjobs` has its own file.
     """
 
     def __init__(self, draft: Draft, job: FioJob, *, own_files: bool) -> None:
@@ -79,6 +81,8 @@ class Conversion:
             *("openfiles", "file_service_type", "wait_for"),
         ):
             self._given.has(key)
+        if (path := self._given.text("filename", "")) in NO_DISKS:
+            self._given.note("filename", f"{path} is no disk; nop: asks the kernel for nothing either")
         self._engine = self._engine_of()
         self.jobs = self._given.whole("numjobs", 1, 1)
         self.delay_s = self._given.seconds("startdelay")
@@ -105,6 +109,7 @@ class Conversion:
         self.ramp_s = self._ramp()
         self._check_cached()
         self.read_back = self._read_back()
+        self.still = until_steady(self._given, self.jobs)
         for key in self._given.forgotten:
             raise self._given.error(
                 key, "was not applied", "this is an internal fault: report it, and leave it out"
@@ -250,10 +255,10 @@ class Conversion:
         if given.has("buffer_pattern"):
             content |= self._repeated(content)
         if self._is_verified:
-            if set(self._weights) != {"write"}:
+            if len(self._weights) > 1 or "trim" in self._weights:
                 raise given.error(
                     "verify",
-                    "checks fio's own data, or reads back beside other I/O",
+                    "reads back beside other I/O",
                     "a job that only writes has one",
                 )
             content["verify"] = 1
@@ -296,6 +301,16 @@ class Conversion:
         if kind == "idle":
             return {"priority": kind}
         return {"priority": {"class": kind, "level": level}}
+
+    @property
+    def checks(self) -> bool:
+        """Whether its reads are checked against what was written before."""
+        return self._is_verified and self.reads
+
+    @property
+    def seals(self) -> bool:
+        """Whether its writes are such that reads can be checked."""
+        return self._is_verified and self.writes
 
     @property
     def _is_verified(self) -> bool:
@@ -419,6 +434,9 @@ class Conversion:
         waits = self._engine in _SYNCHRONOUS
         if waits and depth > 1:
             given.note("iodepth", f"{self._engine} waits for each I/O: the depth is 1, whatever iodepth says")
+        elif depth > 1 and self._place.pattern == {"zones": "in-order"} and self.writes:
+            waits = True
+            given.note("iodepth", "a zone takes one write at a time: the depth is 1, whatever iodepth says")
         depth = 1 if waits else depth
         load: dict[str, Value] = {"threads": threads, "iodepth": depth}
         pause_s = given.seconds("thinktime", "us")
@@ -477,7 +495,10 @@ class Conversion:
                     "number_ios", "has no counterpart with loops or flushes", "leave one of them out"
                 )
             until["count"] = count * self._threads
-        if amount is not None:
+        if (listed := self._place.listed_ios) is not None:
+            most = math.ceil((amount or 0) / self.blocks.largest) if amount is not None else listed
+            until["count"] = min(listed, most, count or listed)
+        elif amount is not None:
             if not count or amount < count * self._threads * self.blocks.largest:
                 until["bytes"] = size_text(amount)
         else:
@@ -489,6 +510,9 @@ class Conversion:
         bytes.
         """
         given, files = self._given, self._place.files
+        if self._place.fills_device:
+            self._check_filling()
+            return None
         if files is not None:
             return None if files.is_whole else files.job_bytes * loops * self._threads
         usual = (
@@ -499,6 +523,22 @@ class Conversion:
             return None
         key = "io_size" if given.has("io_size") else "size"
         return given.size_of(text, key) * loops * self._threads
+
+    def _check_filling(self) -> None:
+        """Raises UsageError where `fill_device` ends in another way than after one pass of writes, in order."""
+        given = self._given
+        once = self._threads == 1 and given.whole("loops", 1) == 1 and not given.has("io_size")
+        if self._place.pattern != "sequential" or set(self._weights) != {"write"} or not once:
+            raise given.error(
+                "fill_device",
+                "has a counterpart for one job that writes in order, once",
+                "give rw=write, without numjobs, loops and io_size",
+            )
+        if not given.text("filename", "").startswith("/dev/"):
+            given.note(
+                "fill_device",
+                "fio goes on until the file system is full; here the file has the size of --size",
+            )
 
     def _regions(self, loops: int) -> float:
         """Returns the volume that ends the job, in multiples of the region."""
@@ -523,7 +563,7 @@ class Conversion:
         """
         given = self._given
         reads = given.flag("do_verify", usual=True)
-        if not self._is_verified or not reads:
+        if not self._is_verified or not reads or self.reads:
             return {}
         region = self._place.size
         block = self.blocks.one_size

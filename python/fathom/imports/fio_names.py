@@ -24,7 +24,7 @@ _SELECTS: dict[str, dict[str, Value]] = {"roundrobin": {}, "random": {"select": 
 class NamesConversion:
     """One job on names in the keys of a method's job. It has the facts that a `Conversion` has."""
 
-    reads = writes = buffered = exits_all = False
+    reads = writes = buffered = exits_all = checks = seals = False
     fills = None
     ramp_s = 0.0
     region: Value = "100%"
@@ -51,6 +51,7 @@ class NamesConversion:
         self.files = self._set()
         self.until = self._until()
         self.read_back: dict[str, Value] = {}
+        self.still: dict[str, Value] = {}
         for key in ("rw", "bs", "bsrange", "bssplit", "iodepth", "direct", "buffered", "invalidate"):
             given.idle(key, f"has no effect in jobs of the engine {self._engine}")
         for key in given.forgotten:

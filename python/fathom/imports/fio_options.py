@@ -57,7 +57,7 @@ _DRAWS = "Fathom draws by its own generator, from `--seed`"
 _LAYOUT = "says how fio makes its files; Fathom makes its own, with their room reserved"
 _PLACE = "says on which processors, memory or account fio runs; Fathom runs as it is started"
 _ORDER = "keeps jobs in step with each other"
-_FEEDBACK = "steers or ends the load by what it measures"
+_FEEDBACK = "steers the load by what it measures"
 _REPLAY = "replays a recorded trace"
 _AFTER = "adds I/O after or between that of the job"
 _SET = "makes sets of files"
@@ -95,8 +95,16 @@ _ALL: tuple[FioOption, ...] = (
     *_applied("`content`", "zero_buffers", "buffer_compress_percentage", "dedupe_percentage"),
     *_applied("`content.pattern`; a file, an offset and a number above 255 are refused", "buffer_pattern"),
     *_applied("`priority`", "prio", "prioclass"),
-    *_applied("the pattern `zones`", "zonemode"),
+    *_applied("the pattern `zones` or `strips`", "zonemode"),
     *_applied("zones that all jobs, or each, keep open", "max_open_zones", "job_max_open_zones"),
+    *_applied("`zones`, or the pattern `strips`", "zonesize", "zoneskip", "zonerange"),
+    *_applied("later fio: the pattern `blocks`", "random_sequence_stride"),
+    *_applied(
+        "`until_steady` of the step",
+        *("steadystate/ss", "steadystate_duration/ss_dur", "steadystate_ramp_time/ss_ramp"),
+    ),
+    *_applied("later fio: `until_steady` of the step", "steadystate_check_interval/ss_interval"),
+    *_applied("`until`: the whole device, or file", "fill_device/fill_fs"),
     *_applied("`huge_pages`, where it asks for them", "mem/iomem"),
     *_applied("what a size's unit stands for", "kb_base"),
     *_applied("a further step", "stonewall/wait_for_previous"),
@@ -195,14 +203,14 @@ _ALL: tuple[FioOption, ...] = (
         "verify_write_sequence",
         "verify_header_seed",
     ),
-    *_noted("zones are those of the device", "zonesize=0", "zonecapacity=0"),
+    *_noted("zones are those of the device", "zonecapacity=0"),
     *_noted("has no effect, and none in fio either", "rwmixcycle", "percentage_sequential", "flow_watermark"),
     *_noted("has no effect without cgroup", "cgroup_nodelete"),
     *_noted("nothing is trimmed here", "trim_verify_zero"),
     *_noted("later fio: says what each file is; Fathom looks itself", "filetype"),
     *_noted("later fio: names fio's processes", "comm"),
     *_noted("later fio: data placement is asked for by placement handles alone", "fdp", "dataplacement"),
-    *_refused(_SET, "opendir", "file_append=0", "fill_device/fill_fs=0", "unlink_each_loop=0"),
+    *_refused(_SET, "opendir", "file_append=0", "unlink_each_loop=0"),
     *_refused("makes files and does no I/O", "create_only=0"),
     *_refused("locks files against other jobs", "lockfile=none"),
     *_refused("reads whole files before", "pre_read=0"),
@@ -213,10 +221,7 @@ _ALL: tuple[FioOption, ...] = (
     *_refused("ends jobs that have not begun", "exit_what=group,stonewall"),
     *_refused(_ORDER, "flow=0", "flow_id=0", "flow_sleep=0"),
     *_refused(_FEEDBACK, "latency_target=0", "latency_window=0", "latency_percentile", "latency_run=0"),
-    *_refused(
-        _FEEDBACK, "steadystate/ss", "steadystate_duration/ss_dur=0", "steadystate_ramp_time/ss_ramp=0"
-    ),
-    *_refused(_FEEDBACK, "steadystate_check_interval/ss_interval", "profile"),
+    *_refused(_FEEDBACK, "profile"),
     *_refused("pauses in another way than after each I/O", "thinktime_spin=0", "thinktime_blocks=1"),
     *_refused("pauses in another way than after each I/O", "thinktime_blocks_type", "thinktime_iotime=0"),
     *_refused("pauses in another way than after each I/O", "rate_ignore_thinktime=0"),
@@ -246,7 +251,7 @@ _ALL: tuple[FioOption, ...] = (
     *_refused("reads blocks back in another way than after all writes", "experimental_verify=0"),
     *_refused("later fio: reads blocks back after a crash", "verify_policy=completed"),
     *_refused(_AFTER, "trim_percentage=0", "trim_backlog=0", "trim_backlog_batch"),
-    *_refused("goes through zones in another way", "zonerange=0", "zoneskip=0", "read_beyond_wp=0"),
+    *_refused("goes through zones in another way", "read_beyond_wp=0"),
     *_refused("goes through zones in another way", "write_zone_remainder=0"),
     *_refused("goes through zones in another way", "ignore_zone_limits=0", "zone_reset_threshold"),
     *_refused("goes through zones in another way", "zone_reset_frequency", "recover_zbd_write_error=0"),
@@ -266,7 +271,6 @@ _ALL: tuple[FioOption, ...] = (
     ),
     *_refused("later fio: trims several ranges at once", "num_range=1"),
     *_refused("later fio: another random order", "rw_sequencer_seed", "lfsr_seed", "fdp_randomness"),
-    *_refused("later fio: another random order", "random_sequence_stride=0"),
     *(
         _option(text, use, says)
         for use, says, text in ((Use(use), says, text) for use, says, text in OF_ENGINES)

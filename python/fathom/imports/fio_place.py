@@ -1,5 +1,6 @@
 """Where the I/O of a job of fio goes: pattern, position, region and alignment."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from fathom.imports.fio_blocks import Blocks
@@ -7,6 +8,8 @@ from fathom.imports.fio_given import GivenOptions
 from fathom.imports.fio_sets import files_each, set_of
 from fathom.method.toml_text import Value, size_text
 
+#: The size of a region that begins at a byte and ends with the target.
+_TO_THE_END = "up to 1024PiB"
 #: A place or a length: bytes, or percent of the target.
 Extent = tuple[str, float]
 
@@ -25,6 +28,7 @@ class Place:
         self._own_files = own_files
         self._timed = given.is_timed
         self._align: int | None = None
+        self._aligns: dict[str, int] = {}
         self._goes_beyond = False
         self.pattern = self._pattern()
         #: The files of all jobs, where each has several.
@@ -33,6 +37,11 @@ class Place:
         if self.files is None:
             self.start, self.size = self._extent("offset", "0"), self._extent("size", "100%")
             self._check_filesize()
+        self.listed_ios = self._listed_ios()
+        if self.has_strips:
+            self._check_strips()
+        if self.fills_device and (self.size != ("%", 100.0) or self.start[1]):
+            raise given.error("fill_device", "writes beyond size, or behind an offset", "leave those out")
         if self._goes_beyond and self._align:
             self.size = self._beyond(self._align)
         self.parts = self._parts()
@@ -59,8 +68,12 @@ class Place:
     def _ordered(self) -> dict[str, Value]:
         threads = 1 if self.parts == "apart" or self._own_files else self._jobs
         position: dict[str, Value] = {}
-        mixed = isinstance(self.pattern, Mapping) and "random" in self.pattern
-        if threads > 1 and self.parts != "joined" and (mixed or self.pattern in ("sequential", "backwards")):
+        ordered = isinstance(self.pattern, Mapping) and bool({"random", "strips"} & self.pattern.keys())
+        if (
+            threads > 1
+            and self.parts != "joined"
+            and (ordered or self.pattern in ("sequential", "backwards"))
+        ):
             position["threads"] = "start"
         if self.pattern == "sequential" and len(self._blocks.ops) > 1:
             position["operations"] = "apart"
@@ -70,6 +83,8 @@ class Place:
         return keys
 
     def _alignment(self) -> dict[str, Value]:
+        if self._aligns:
+            return {"align": {op: size_text(align) for op, align in self._aligns.items()}}
         return {} if self._align is None else {"align": size_text(self._align)}
 
     # Patterns
@@ -78,7 +93,7 @@ class Place:
         if (zones := self._zones()) is not None:
             return zones
         if not self._blocks.random:
-            for key in ("random_distribution", "percentage_random", "norandommap"):
+            for key in ("random_distribution", "percentage_random", "norandommap", "random_sequence_stride"):
                 self._given.idle(key, "has no effect on sequential I/O")
             return self._sequence()
         if self._blocks.modifier:
@@ -88,10 +103,23 @@ class Place:
                 "percentage_random has",
             )
         self._align_random()
+        pattern = self._drawn()
+        if self._aligns and pattern != "uniform":
+            raise self._given.error(
+                "ba",
+                "alignments that differ by operation have a counterpart for blocks that are drawn independently",
+                "give one for all, or norandommap",
+            )
+        return pattern
+
+    def _drawn(self) -> Value:
+        """Returns the pattern of random I/O."""
         kind, _, rest = self._given.text("random_distribution", "random").partition(":")
         if kind != "random":
             self._given.idle("norandommap", "has no effect on such a distribution")
             self._given.idle("percentage_random", "has no effect on such a distribution")
+        if kind != "sequence":
+            self._given.idle("random_sequence_stride", "has no effect on such a distribution")
         match kind:
             case "random":
                 return self._random()
@@ -100,9 +128,13 @@ class Place:
                 return {kind: self._given.number_of(rest or usual, "random_distribution")}
             case "zoned":
                 return self._hot_spots(rest)
+            case "sequence":
+                return self._listed(rest)
             case _:
                 raise self._given.error(
-                    "random_distribution", f"{kind} has no counterpart", "random, zipf, pareto and zoned have"
+                    "random_distribution",
+                    f"{kind} has no counterpart",
+                    "random, zipf, pareto, zoned and sequence have",
                 )
 
     def _zones(self) -> "Value | None":
@@ -110,18 +142,22 @@ class Place:
         mode = given.text("zonemode", "none")
         each, together = given.has("job_max_open_zones"), given.has("max_open_zones")
         if mode == "none":
-            for key in ("zonesize", "max_open_zones", "job_max_open_zones"):
+            for key in ("zonesize", "zonerange", "zoneskip", "max_open_zones", "job_max_open_zones"):
                 if given.text(key, "0") != "0":
-                    raise given.error(key, "goes through zones without zonemode=zbd", "give zonemode=zbd")
+                    raise given.error(
+                        key, "goes through zones without zonemode", "give zonemode=zbd or strided"
+                    )
             return None
+        if mode == "strided":
+            return self._strips()
         if mode != "zbd":
             raise given.error("zonemode", f"{mode} has no counterpart", "leave zones out")
+        given.idle("zonesize", "zones are those of the device")
+        given.idle("zonerange", "zones are those of the device")
+        if given.size("zoneskip"):
+            raise given.error("zoneskip", "fio refuses it beside zonemode=zbd", "leave it out")
         if not self._blocks.random:
-            raise given.error(
-                "zonemode",
-                "zones in their order have no counterpart: here a zone is drawn at random",
-                "rw=randwrite has",
-            )
+            return self._zones_in_order()
         for key in ("random_distribution", "percentage_random", "norandommap", "ba"):
             given.idle(key, "has no effect on zones here")
         if each == together:
@@ -136,6 +172,118 @@ class Place:
                 "give a multiple",
             )
         return {"zones": zones // self._jobs if together else zones}
+
+    def _zones_in_order(self) -> Value:
+        """Returns the pattern of zones one after the other: fio begins each at its write pointer, or reads up to it."""
+        given, ops = self._given, self._blocks.ops
+        if len(ops) > 1 or "trim" in ops or self._blocks.modifier or self._jobs > 1:
+            raise given.error(
+                "zonemode",
+                "zones in their order have a counterpart for one job that reads or writes them whole",
+                "give rw=read or rw=write, without numjobs",
+            )
+        for key in (
+            "random_distribution",
+            "percentage_random",
+            "norandommap",
+            "ba",
+            "random_sequence_stride",
+        ):
+            given.idle(key, "has no effect on sequential I/O")
+        for key in ("max_open_zones", "job_max_open_zones"):
+            given.idle(key, "zones are written one after the other")
+        given.note(
+            "zonemode",
+            "zones that may be written anywhere are left out; behind the last zone it goes on with the first, where "
+            "fio ends",
+        )
+        return {"zones": "in-order"}
+
+    def _strips(self) -> Value:
+        given, blocks = self._given, self._blocks
+        for key in ("max_open_zones", "job_max_open_zones", "ba"):
+            given.idle(key, "has no effect on strided zones")
+        strip, skip = given.size("zonesize"), given.size("zoneskip")
+        reach = given.size("zonerange") or strip
+        if blocks.random or blocks.modifier or len(blocks.ops) > 1:
+            raise given.error(
+                "zonemode", "strided zones have a counterpart for reads, or writes, in order", "give rw=read"
+            )
+        for key in ("random_distribution", "percentage_random", "norandommap", "random_sequence_stride"):
+            given.idle(key, "has no effect on sequential I/O")
+        if not strip or not blocks.one_size or strip % blocks.one_size or strip > reach:
+            raise given.error(
+                "zonesize",
+                "strided zones have a counterpart where they are whole blocks, and no longer than zonerange",
+                "give a multiple of bs",
+            )
+        given.note(
+            "zonemode", "where the device ends within a zone, fio ends too; here the first one follows"
+        )
+        return {"strips": {"size": size_text(strip), "gap": size_text(reach - strip + skip)}}
+
+    @property
+    def has_strips(self) -> bool:
+        """Whether it goes through strips of the region and leaves out what lies between them."""
+        return isinstance(self.pattern, Mapping) and "strips" in self.pattern
+
+    def _check_strips(self) -> None:
+        """fio goes on behind `size`, to the end of the file; `size` only says how much is moved. Raises UsageError."""
+        given = self._given
+        sized = given.has("size") or given.has("filesize")
+        share = given.text("size", "100%").endswith("%") and given.text("size", "100%") != "100%"
+        if given.whole("loops", 1) > 1 or share or (sized and self._timed) or given.has("offset_increment"):
+            raise given.error(
+                "zonemode",
+                "strided zones have no counterpart with loops, parts, a size in percent, or size and time_based",
+                "give a size in bytes, or time_based and a runtime",
+            )
+        self.size = ("%", 100.0)
+
+    def _listed(self, rest: str) -> Value:
+        """Returns the pattern of blocks that are listed. Raises UsageError."""
+        given = self._given
+        numbers = rest.split(",")
+        if not all(re.fullmatch(r"\d{1,9}", one) for one in numbers):
+            raise given.error(
+                "random_distribution", f"{rest} is no list of blocks", "write one such as 2,0,1"
+            )
+        alone = len(self._blocks.ops) == 1 and self._blocks.one_size and (self._jobs == 1 or self._own_files)
+        if not alone or self._timed or given.whole("loops", 1) > 1 or given.has("ba"):
+            raise given.error(
+                "random_distribution",
+                "a list of blocks has a counterpart for one operation of one job, without loops and time_based",
+                "leave those out",
+            )
+        order: list[Value] = [int(one) for one in numbers]
+        moves = given.flag("random_sequence_stride")
+        return {"blocks": {"order": order, **({"moves": True} if moves else {})}}
+
+    def _listed_ios(self) -> int | None:
+        """Returns after how many I/Os a list leaves the region, where fio ends; None without a list."""
+        if not (isinstance(self.pattern, Mapping) and isinstance(self.pattern.get("blocks"), Mapping)):
+            return None
+        given, block = self._given, self._blocks.one_size or 1
+        _, _, rest = given.text("random_distribution", "").partition(":")
+        order = [int(one) for one in rest.split(",")]
+        unit, size = self.size
+        places = int(size) // block
+        if unit == "%" or max(order) >= places:
+            raise given.error(
+                "random_distribution", "names a block beyond size", "give a size that holds all"
+            )
+        if not given.flag("random_sequence_stride"):
+            return places
+        return next(
+            number
+            for number in range(places + len(order) + 1)
+            if number // len(order) * len(order) + order[number % len(order)] >= places
+        )
+
+    @property
+    def fills_device(self) -> bool:
+        """Whether it writes until there is no more room."""
+        return self._given.flag("fill_device")
 
     def _sequence(self) -> Value:
         given, modifier = self._given, self._blocks.modifier
@@ -202,7 +350,7 @@ class Place:
         if self._blocks.one_size is None:
             given.note(
                 next((key for key in ("bssplit", "bsrange") if given.has(key)), "bs"),
-                "several block sizes: blocks are drawn anew each time, as with norandommap",
+                "several block sizes: blocks are drawn anew each time, as with norandommap; fio ends with its map",
             )
             return "uniform"
         if self._jobs > 1 and not self._own_files and files_each(given) == 1:
@@ -215,17 +363,19 @@ class Place:
     def _align_random(self) -> None:
         """fio aligns random offsets to the smallest block of the operation, or to `ba`."""
         given = self._given
+        ops = self._blocks.ops
         if given.has("ba"):
-            aligns = {given.size_of(one, "ba") for one in given.per_op("ba", "0", self._blocks.ops).values()}
+            aligns = {op: given.size_of(one, "ba") for op, one in given.per_op("ba", "0", ops).items()}
         elif all(len(sizes) == 1 for sizes in self._blocks.sizes.values()):
             return
         else:
-            aligns = set(self._blocks.least.values())
-        if len(aligns) > 1 or not aligns.copy().pop():
-            raise given.error(
-                "ba", "alignments that differ by operation have no counterpart", "give one for all"
-            )
-        self._align = aligns.pop()
+            aligns = dict(self._blocks.least)
+        if not all(aligns.values()):
+            raise given.error("ba", "is no alignment", "give one above 0")
+        if len(set(aligns.values())) == 1:
+            self._align = next(iter(aligns.values()))
+        else:
+            self._aligns = aligns
 
     def _hot_spots(self, rest: str) -> Value:
         given = self._given
@@ -304,7 +454,7 @@ def _region(start: Extent, size: Extent) -> dict[str, Value]:
     if start[1]:
         region["start"] = _text(start)
     if start[1] and size == ("%", 100.0):
-        return {"region": region}
+        return {"region": region if start[0] == "%" else {**region, "size": _TO_THE_END}}
     if start[0] == "%" and size[0] == "%":
         size = ("%", min(size[1], 100.0 - start[1]))
     if size != ("%", 100.0):

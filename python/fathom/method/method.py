@@ -17,6 +17,7 @@ from fathom.method.job import NS_PER_S, job_of
 from fathom.method.offered import Offered, OfferedJson, parse_offered
 from fathom.method.rounds import Round, RoundJson, parse_round
 from fathom.method.template import is_template
+from fathom.method.until_steady import UntilSteady, UntilSteadyJson, parse_until_steady
 from fathom.targets.target import Target
 from fathom.text_file import read_text
 
@@ -53,6 +54,7 @@ class _StepJson(TypedDict):
     offered: OfferedJson | None
     afresh: NotRequired[bool]
     steady: _SteadyJson | None
+    until_steady: NotRequired[UntilSteadyJson]
     curve: CurveJson | None
     round: RoundJson | None
     job: "JsonValue"
@@ -102,8 +104,9 @@ class Step:
     `bench` names the catalogue's system that twins are driven from; without one it is each device's own. `precision`
     is the half-width of the 95 % intervals of rate and mean latency, as a fraction of them. At it, a twin's window or
     round may end before its time. `turnover` is the least share of the region that such a window writes, where the
-    method says. `percentile` is the highest, 0..1, that it holds the I/Os for, of every operation. A fill that is
-    `afresh` begins a new twin of an SSD, and fills the whole of it.
+    method says. `percentile` is the highest, 0..1, that it holds the I/Os for, of every operation. With
+    `until_steady` a window of any target ends once its seconds hold still. A fill that is `afresh` begins a new twin of
+    an SSD, and fills the whole of it.
     """
 
     name: str
@@ -124,6 +127,7 @@ class Step:
     round: Round | None = None
     targets: tuple[str, ...] = ()
     only_files: bool = False
+    until_steady: UntilSteady | None = None
 
     @property
     def prepares(self) -> bool:
@@ -293,6 +297,7 @@ def _step(step: _StepJson) -> Step:
         round=parse_round(step["round"]) if step["round"] else None,
         targets=tuple(step.get("targets", ())),
         only_files=step.get("only_files", False),
+        until_steady=parse_until_steady(still) if (still := step.get("until_steady")) else None,
     )
 
 

@@ -380,7 +380,7 @@ class RunData:
                     )
                 for name, other in (beside or {}).items():
                     connection.register(name, other)
-                return connection.execute(sql, dict(parameters or {})).to_arrow_table()
+                return connection.sql(sql, params=dict(parameters or {})).to_arrow_table()
             except duckdb.Error as error:
                 first = str(error).partition("\n")[0]
                 raise FathomError(

@@ -24,7 +24,7 @@ class Remaining:
 
 def remaining_of(step: Step, target: Target, progress: Progress) -> Remaining:
     """Returns what is left of a step, at its present rate where it ends by volume."""
-    at_most = bool(step.steady) or (step.precision is not None and target.kind == "twin")
+    at_most = bool(step.steady or step.until_steady) or (step.precision is not None and target.kind == "twin")
     if progress.share is not None:
         left_s = progress.elapsed_s * (1 / progress.share - 1) if progress.share else None
         return Remaining(progress.share, left_s, "target", at_most)

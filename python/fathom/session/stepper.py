@@ -16,6 +16,7 @@ from fathom.method.method import Job, Step
 from fathom.runs.rows import StepRows
 from fathom.runs.store import StepOutcome
 from fathom.session.steady_rounds import SteadyRounds
+from fathom.session.still import StillSeconds
 from fathom.statistics.means import mean_by_count
 from fathom.statistics.uncertainty import count_for
 
@@ -118,14 +119,19 @@ def run_step(
     on_progress: Callable[[Progress], None],
     watch: Callable[[], None] | None = None,
 ) -> tuple[list[_core.Recording], StepOutcome]:
-    """Runs the step to its end, to steadiness, or to the interrupt. The first recording is the target's own.
+    """Runs the step to its end, to steadiness by its own rule, or to the interrupt.
+
+    The first recording is the target's own.
 
     `watch` is called once a minute; an exception from it ends the load.
 
     Raises `_core.BackendError` when the target fails for good; the rows collected until then stay in `rows`.
     """
     rounds = _Rounds(steady) if steady else None
-    handle = backend.start(step.job, seed, steady.round_s if steady else None, precision_of(step, backend))
+    still = StillSeconds(step.until_steady) if step.until_steady else None
+    judged = rounds or still
+    hold_s = steady.round_s if steady else still.every_s if still else None
+    handle = backend.start(step.job, seed, hold_s, precision_of(step, backend))
     enough = False
     try:
         moved_bytes = 0
@@ -142,7 +148,7 @@ def run_step(
                 if interval.target:
                     continue
                 moved_bytes += sum(op.bytes for op in interval.ops)
-                if rounds and not enough and rounds.add(interval):
+                if judged and not enough and judged.add(interval):
                     enough = True
                     if backend.real_time:
                         handle.stop()
@@ -163,8 +169,8 @@ def run_step(
     short = backend.real_time and not enough and all(_is_short(step, one) for one in recordings)
     return recordings, StepOutcome(
         status="partial" if interrupt.is_set() or short else "complete",
-        steady=steady.steady if steady else None,
-        reason=steady.conclude() if steady else "",
+        steady=steady.steady if steady else still.steady if still else None,
+        reason=steady.conclude() if steady else still.reason if still else "",
         window_s=recording.window_s,
         written_bytes=sum(op.bytes for op in recording.ops if op.op in WRITES),
     )
@@ -188,7 +194,7 @@ def precision_of(step: Step, backend: Backend) -> _core.Precision | None:
     may.
     """
     capacity_bytes = backend.capacity_bytes
-    if step.precision is None or capacity_bytes is None or step.kind == "fill":
+    if step.precision is None or step.until_steady or capacity_bytes is None or step.kind == "fill":
         return None
     if backend.settled:
         return _core.Precision(step.precision, POINT_COUNT, 0, WITHOUT_LIMIT)

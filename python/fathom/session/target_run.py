@@ -293,6 +293,8 @@ class TargetRun:
         self.remark_log.setup(key, target.name, recordings[0].setup, gpu_of(recordings[0]))
         for fact in facts_of(recordings[0]):
             self.remark_log.remark(key, target.name, fact)
+        if step.until_steady:
+            self.remark_log.remark(key, target.name, Words(text=f"step {step.name}: {outcome.reason}"))
         self._say_short(key, step, outcome)
         # What was given up at the user's word is no failure of the target.
         failure = mostly_failed(step, recordings[0])

@@ -120,7 +120,7 @@ class Store:
 
     def _rows(self, sql: str, **values: object) -> pa.Table:
         with named_errors(self.address):
-            return self._lake.connection.execute(sql, values or None).to_arrow_table()
+            return self._lake.connection.sql(sql, params=values or None).to_arrow_table()
 
     def add(self, runs: Sequence[Path], said: Callable[[str, bool], None]) -> None:
         """Adds runs, each whole or not at all. `said` gets each id, and whether it is new.

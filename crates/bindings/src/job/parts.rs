@@ -52,13 +52,14 @@ impl Extent {
     }
 }
 
-/// An operation with its weight and its block sizes, each with its weight.
+/// An operation with its weight, its block sizes, each with its weight, and its own alignment.
 #[pyclass(frozen, get_all, eq, module = "fathom._core")]
 #[derive(Debug, PartialEq)]
 pub struct JobOp {
     pub op: &'static str,
     pub weight: f64,
     pub sizes: Vec<(u32, f64)>,
+    pub align_bytes: Option<u64>,
 }
 
 #[pymethods]
@@ -81,6 +82,11 @@ pub struct Pattern {
     write: Option<f64>,
     bands: Vec<(f64, f64)>,
     open: Option<u32>,
+    in_order: bool,
+    strip_bytes: Option<u64>,
+    gap_bytes: Option<u64>,
+    order: Vec<u32>,
+    moves: bool,
     file: Option<String>,
     offsets: Option<&'static str>,
     waits: bool,
@@ -110,7 +116,16 @@ impl From<&workload::Pattern> for Pattern {
             workload::Pattern::HotSpots { ref bands } => {
                 own.bands = bands.iter().map(|band| (band.area, band.access)).collect();
             }
-            workload::Pattern::Zones { open } => own.open = Some(open),
+            workload::Pattern::Zones { open, in_order } => {
+                (own.open, own.in_order) = (Some(open), in_order);
+            }
+            workload::Pattern::Strips {
+                strip_bytes,
+                gap_bytes,
+            } => (own.strip_bytes, own.gap_bytes) = (Some(strip_bytes), Some(gap_bytes)),
+            workload::Pattern::Blocks { ref order, moves } => {
+                (own.order, own.moves) = (order.clone(), moves);
+            }
             workload::Pattern::Replay {
                 ref file,
                 offsets,

@@ -101,7 +101,10 @@ fn impossible_loads_and_operations_are_refused() {
     assert!(refusal(&endless, &null_spec()).contains("at most 32767"));
     assert!(refusal(&job(Op::Append), &null_spec()).contains("zone append"));
     let mut zones = job(Op::Read);
-    zones.pattern = Pattern::Zones { open: 1 };
+    zones.pattern = Pattern::Zones {
+        open: 1,
+        in_order: false,
+    };
     assert!(refusal(&zones, &null_spec()).contains("not host-managed"));
     let nothing = engine::start(&job(Op::Read), &[], &Options::default());
     assert!(matches!(nothing, Err(EngineError::NoTarget)));

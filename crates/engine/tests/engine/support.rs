@@ -181,7 +181,12 @@ pub fn block(op: Op, size_bytes: u32, weight: f64) -> Block {
             weight: 1.0,
         }]
     };
-    Block { op, weight, sizes }
+    Block {
+        op,
+        weight,
+        sizes,
+        align_bytes: None,
+    }
 }
 
 pub fn forever() -> Until {

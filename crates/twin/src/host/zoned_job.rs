@@ -70,7 +70,7 @@ impl Zoning {
             refused: 0,
             resets: 0,
         };
-        if let Pattern::Zones { open } = job.pattern {
+        if let Pattern::Zones { open, .. } = job.pattern {
             zoning.shares = shares(job, device, &model, region, open)?;
             return Ok(Some(zoning));
         }

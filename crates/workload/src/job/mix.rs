@@ -22,6 +22,9 @@ pub struct Block {
     pub weight: f64,
     /// Block sizes of this operation; at least one entry unless the operation is a flush.
     pub sizes: Vec<BlockShare>,
+    /// Alignment of its offsets in bytes, in place of the job's. `None`: as the job has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub align_bytes: Option<u64>,
 }
 
 /// One block size with its share.

@@ -24,6 +24,22 @@ pub enum Pattern {
         /// From the start of one request to that of the next.
         stride_bytes: u64,
     },
+    /// Ascending offsets in strips of one size, with a gap of another behind each. At the region's end each thread goes on
+    /// from its first strip.
+    Strips {
+        /// Bytes of a strip.
+        strip_bytes: u64,
+        /// Bytes that are left out behind it.
+        gap_bytes: u64,
+    },
+    /// Blocks in the order that a list has, then again.
+    Blocks {
+        /// Numbers of blocks of the region, from 0.
+        order: Vec<u32>,
+        /// Whether each round goes as many blocks further as the list has.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        moves: bool,
+    },
     /// Independent, uniformly distributed offsets.
     Uniform,
     /// Every block of the region once, in random order; then again in another order. Each thread has
@@ -59,6 +75,9 @@ pub enum Pattern {
     Zones {
         /// Zones that each thread keeps open for writing.
         open: u32,
+        /// Whether a thread goes through its zones in their order instead, one after the other.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        in_order: bool,
     },
     /// The I/Os of a recorded trace, in its order. Operations, sizes and offsets are the trace's, and so are the times of
     /// recorded arrivals. The mix says what they come to.
@@ -113,6 +132,8 @@ impl Pattern {
             Self::SequentialStreams { .. } => "sequential-streams",
             Self::Backwards => "backwards",
             Self::Strided { .. } => "strided",
+            Self::Strips { .. } => "strips",
+            Self::Blocks { .. } => "blocks",
             Self::Uniform => "uniform",
             Self::RandomOnce => "random-once",
             Self::Zipf { .. } => "zipf",

@@ -40,6 +40,20 @@ enum State {
         lap_bytes: u64,
         stride_bytes: u64,
     },
+    /// `first_bytes`: where the thread's first strip begins; `strip`: of its size and gap.
+    Strips {
+        cursor_bytes: u64,
+        begin_bytes: u64,
+        first_bytes: u64,
+        strip: (u64, u64),
+    },
+    /// `base`: the block that the list counts from in this round.
+    Blocks {
+        order: Box<[u32]>,
+        at: usize,
+        base: u64,
+        moves: bool,
+    },
     Uniform,
     RandomOnce(Walk),
     /// Sequential from several positions, or from those of all threads, with or without jumps.
@@ -132,6 +146,34 @@ impl Addresses {
                     stride_bytes: *stride_bytes,
                 }
             }
+            Pattern::Strips {
+                strip_bytes,
+                gap_bytes,
+            } => {
+                check_alignment(*strip_bytes, geometry)?;
+                check_alignment(*gap_bytes, geometry)?;
+                let apart = strip_bytes + gap_bytes;
+                // Those that hold a block.
+                let strips = (region.size_bytes - u64::from(largest_bytes)) / apart + 1;
+                let first_bytes = apart * part_start(strips, part, parts);
+                State::Strips {
+                    cursor_bytes: first_bytes,
+                    begin_bytes: first_bytes,
+                    first_bytes,
+                    strip: (*strip_bytes, *gap_bytes),
+                }
+            }
+            Pattern::Blocks { order, moves } => {
+                if let Some(&block) = order.iter().find(|&&block| u64::from(block) >= units) {
+                    return Err(StreamError::NoBlock { block, units });
+                }
+                State::Blocks {
+                    order: order.clone().into(),
+                    at: 0,
+                    base: 0,
+                    moves: *moves,
+                }
+            }
             Pattern::Uniform | Pattern::Zones { .. } | Pattern::Replay { .. } => State::Uniform,
             Pattern::RandomOnce => {
                 let places = (region.size_bytes - u64::from(largest_bytes)) / unit_bytes + 1;
@@ -201,7 +243,9 @@ impl Addresses {
     /// Returns the places for `op` with blocks of `size_bytes`, precomputed so that a draw needs no division.
     pub(super) fn slots(&self, job: &Job, op: Op, size_bytes: u32) -> Slots {
         let size_bytes = u64::from(size_bytes.max(1));
-        let align_bytes = self.align_bytes.unwrap_or(size_bytes);
+        let own = job.mix.ops.iter().find(|block| block.op == op);
+        let own_bytes = own.and_then(|block| block.align_bytes);
+        let align_bytes = own_bytes.or(self.align_bytes).unwrap_or(size_bytes);
         let places = |space_bytes: u64| space_bytes.saturating_sub(size_bytes) / align_bytes + 1;
         Slots {
             align_bytes,
@@ -256,6 +300,40 @@ impl Addresses {
                 let at_bytes = *cursor_bytes;
                 *cursor_bytes += *stride_bytes;
                 return self.region.start_bytes + at_bytes;
+            }
+            State::Strips {
+                cursor_bytes,
+                begin_bytes,
+                first_bytes,
+                strip: (strip_bytes, gap_bytes),
+            } => {
+                let size_bytes = u64::from(size_bytes);
+                if *cursor_bytes + size_bytes > *begin_bytes + *strip_bytes {
+                    *begin_bytes += *strip_bytes + *gap_bytes;
+                    *cursor_bytes = *begin_bytes;
+                }
+                if *cursor_bytes + size_bytes > self.region.size_bytes {
+                    (*begin_bytes, *cursor_bytes) = (*first_bytes, *first_bytes);
+                }
+                let at_bytes = *cursor_bytes;
+                *cursor_bytes += size_bytes;
+                return self.region.start_bytes + at_bytes;
+            }
+            State::Blocks {
+                order,
+                at,
+                base,
+                moves,
+            } => {
+                let units = self.region.size_bytes / self.unit_bytes;
+                let unit = (*base + u64::from(order[*at])) % units;
+                *at += 1;
+                if *at == order.len() {
+                    *at = 0;
+                    let moved = if *moves { order.len() as u64 } else { 0 };
+                    *base = (*base + moved) % units;
+                }
+                unit
             }
             State::RandomOnce(walk) => {
                 return self.region.start_bytes + walk.next() * self.unit_bytes;
@@ -338,7 +416,10 @@ fn check_alignment(align_bytes: u64, geometry: Geometry) -> Result<(), StreamErr
 /// Largest block of the job, once every size and the alignment fit the target's block.
 fn check_blocks(job: &Job, geometry: Geometry) -> Result<u32, StreamError> {
     let block_bytes = geometry.block_bytes.max(1);
-    check_alignment(job.align_bytes.unwrap_or(0), geometry)?;
+    let aligns = job.mix.ops.iter().map(|block| block.align_bytes);
+    for align_bytes in aligns.chain([job.align_bytes]) {
+        check_alignment(align_bytes.unwrap_or(0), geometry)?;
+    }
     let mut largest_bytes = 0;
     for size in job.mix.ops.iter().flat_map(|block| &block.sizes) {
         if size.size_bytes == 0 || size.size_bytes % block_bytes != 0 {

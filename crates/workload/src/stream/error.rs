@@ -61,6 +61,16 @@ pub enum StreamError {
         /// Threads of the job.
         threads: u32,
     },
+    /// An order names a block that the region lacks.
+    #[error(
+        "the order names block {block}, and the region has {units}: use a larger region, or blocks below that"
+    )]
+    NoBlock {
+        /// Number of the block, from 0.
+        block: u32,
+        /// Blocks in the region on this target.
+        units: u64,
+    },
     /// A prepared trace cannot be replayed on the target.
     #[error("trace {file}: {reason}")]
     Replay {

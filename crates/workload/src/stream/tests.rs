@@ -28,6 +28,7 @@ fn block(op: Op, weight: f64, sizes: &[(u32, f64)]) -> Block {
         op,
         weight,
         sizes: sizes.collect(),
+        align_bytes: None,
     }
 }
 

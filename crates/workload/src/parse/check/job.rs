@@ -12,6 +12,23 @@ const BLOCK_BYTES_MAX: u32 = 1 << 30;
 const SIZES_MAX: usize = 64;
 const WORKLOADS_MAX: usize = 64;
 const VERIFY_UNIT_BYTES: u32 = 512;
+/// Alignments, of the job or of each operation.
+fn aligns(job: &Job) -> Checked {
+    let of_ops = || job.mix.ops.iter().filter_map(|block| block.align_bytes);
+    for align_bytes in of_ops().chain(job.align_bytes) {
+        ensure(
+            (1..=ALIGN_BYTES_MAX).contains(&align_bytes),
+            "align",
+            || format!("align is {align_bytes}, expected up to 1TiB"),
+        )?;
+    }
+    let drawn = job.pattern == Pattern::Uniform && job.files.is_none();
+    ensure(drawn || of_ops().next().is_none(), "align", || {
+        "operations have alignments of their own in pattern \"uniform\": give one for all"
+            .to_owned()
+    })
+}
+
 /// A device's slowest I/O takes longer; in less, a rate is a matter of where the window begins.
 const WINDOW_NS_MIN: u64 = 1_000_000;
 
@@ -30,12 +47,7 @@ pub fn job(job: &Job) -> Checked {
     position(job)?;
     region(job)?;
     files(job)?;
-    let align_bytes = job.align_bytes.unwrap_or(1);
-    ensure(
-        (1..=ALIGN_BYTES_MAX).contains(&align_bytes),
-        "align",
-        || format!("align is {align_bytes}, expected up to 1TiB"),
-    )?;
+    aligns(job)?;
     let compressible = job.content.compressible;
     ensure(
         (0.0..=1.0).contains(&compressible),

@@ -127,7 +127,28 @@ fn check_step(step: &Step) -> Checked {
         offered(step, share)?;
     }
     percentile(step)?;
+    until_steady(step)?;
     turnover(step)
+}
+
+fn until_steady(step: &Step) -> Checked {
+    let Some(steady) = step.until_steady else {
+        return Ok(());
+    };
+    let measured = step.kind == StepKind::Measure && step.round.is_none();
+    ensure(measured, "until_steady", || {
+        "`until_steady` belongs to a measured step, and not to one in rounds".to_owned()
+    })?;
+    let second_ns = 1_000_000_000;
+    let whole = steady.every_ns > 0 && steady.every_ns.is_multiple_of(second_ns);
+    ensure(whole, "until_steady.every", || {
+        "every is not a whole number of seconds, which are what a run records".to_owned()
+    })?;
+    ensure(
+        steady.over_ns / steady.every_ns >= 2,
+        "until_steady.over",
+        || "over holds fewer than two values: make it longer than twice every".to_owned(),
+    )
 }
 
 fn percentile(step: &Step) -> Checked {

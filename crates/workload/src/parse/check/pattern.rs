@@ -7,6 +7,7 @@ const BANDS_MAX: usize = 64;
 const ZONES_MAX: u32 = 65_536;
 const THETA_MAX: f64 = 10.0;
 const STREAMS_MAX: u32 = 4096;
+const ORDER_MAX: usize = 1 << 20;
 
 pub(super) fn pattern(pattern: &Pattern) -> Checked {
     match pattern {
@@ -14,7 +15,18 @@ pub(super) fn pattern(pattern: &Pattern) -> Checked {
         | Pattern::Backwards
         | Pattern::Uniform
         | Pattern::RandomOnce
-        | Pattern::Strided { .. } => Ok(()),
+        | Pattern::Strided { .. }
+        | Pattern::Strips { .. } => Ok(()),
+        Pattern::Blocks { order, .. } => ensure(
+            (1..=ORDER_MAX).contains(&order.len()),
+            "pattern.blocks",
+            || {
+                format!(
+                    "order has {} blocks, expected 1 to {ORDER_MAX}",
+                    order.len()
+                )
+            },
+        ),
         Pattern::SequentialStreams { streams } => ensure(
             (1..=STREAMS_MAX).contains(streams),
             "pattern.sequential",
@@ -23,9 +35,11 @@ pub(super) fn pattern(pattern: &Pattern) -> Checked {
         Pattern::Replay { file, .. } => ensure(!file.is_empty(), "pattern.replay", || {
             "file is empty, expected a prepared trace".to_owned()
         }),
-        Pattern::Zones { open } => ensure((1..=ZONES_MAX).contains(open), "pattern.zones", || {
-            format!("zones is {open}, expected 1 to {ZONES_MAX} open zones per thread")
-        }),
+        Pattern::Zones { open, .. } => {
+            ensure((1..=ZONES_MAX).contains(open), "pattern.zones", || {
+                format!("zones is {open}, expected 1 to {ZONES_MAX} open zones per thread")
+            })
+        }
         Pattern::Mixed { read, write } => ensure(
             [read, write]
                 .iter()
@@ -69,13 +83,38 @@ pub(super) fn pattern(pattern: &Pattern) -> Checked {
 pub(super) fn places(job: &Job) -> Checked {
     let sizes = || job.mix.ops.iter().flat_map(|block| &block.sizes);
     let largest = sizes().map(|size| size.size_bytes).max().unwrap_or(0);
-    match job.pattern {
-        Pattern::RandomOnce => ensure(
+    match &job.pattern {
+        Pattern::RandomOnce | Pattern::Blocks { .. } => ensure(
             sizes().all(|size| size.size_bytes == largest),
             "block",
-            || "random-once visits blocks of one size: give all operations the same".to_owned(),
+            || {
+                format!(
+                    "{} visits blocks of one size: give all operations the same",
+                    job.pattern.name()
+                )
+            },
         ),
-        Pattern::Strided { stride_bytes } => {
+        &Pattern::Strips {
+            strip_bytes,
+            gap_bytes,
+        } => {
+            ensure(
+                strip_bytes >= u64::from(largest) && strip_bytes <= ALIGN_BYTES_MAX,
+                "pattern.strips",
+                || {
+                    format!(
+                        "size is {strip_bytes} bytes, expected a block ({largest} bytes) to 1TiB"
+                    )
+                },
+            )?;
+            ensure(gap_bytes <= ALIGN_BYTES_MAX, "pattern.strips", || {
+                format!("gap is {gap_bytes} bytes, expected up to 1TiB")
+            })?;
+            ensure(job.align_bytes.is_none(), "align", || {
+                "the strips set where requests start: leave out align".to_owned()
+            })
+        }
+        &Pattern::Strided { stride_bytes } => {
             ensure(
                 stride_bytes >= u64::from(largest) && stride_bytes <= ALIGN_BYTES_MAX,
                 "pattern.stride",
@@ -142,9 +181,10 @@ pub(super) fn replay(job: &Job) -> Checked {
 pub(super) fn position(job: &Job) -> Checked {
     let (mixes, ordered) = match job.pattern {
         Pattern::Sequential | Pattern::Mixed { .. } => (true, true),
-        Pattern::SequentialStreams { .. } | Pattern::Backwards | Pattern::Strided { .. } => {
-            (false, true)
-        }
+        Pattern::SequentialStreams { .. }
+        | Pattern::Backwards
+        | Pattern::Strided { .. }
+        | Pattern::Strips { .. } => (false, true),
         _ => (false, false),
     };
     ensure(ordered || job.position.is_default(), "position", || {

@@ -138,8 +138,24 @@ impl Shared {
     }
 }
 
+/// One alignment for all, or one for each operation, which goes to the mix.
+fn align(node: &Node, mix: &mut Mix) -> Result<Option<u64>> {
+    if !matches!(node.value, Value::Table(_)) {
+        return node.parsed("align", parse_size_bytes).map(Some);
+    }
+    let names: Vec<&'static str> = mix.ops.iter().map(|block| block.op.name()).collect();
+    let fields = Fields::new(node, "align", &names)?;
+    for block in &mut mix.ops {
+        block.align_bytes = fields.parsed(block.op.name(), parse_size_bytes)?;
+    }
+    Ok(None)
+}
+
 fn workload(fields: &Fields<'_>, shared: &Shared) -> Result<Job> {
-    let mix = mix(fields)?;
+    let mut mix = mix(fields)?;
+    let align_bytes = fields
+        .get("align")
+        .map_or(Ok(None), |node| align(node, &mut mix))?;
     let only_names = mix.ops.iter().all(|block| block.op.is_metadata());
     let place = match only_names {
         true => fields.get("pattern").map(pattern).transpose()?,
@@ -160,7 +176,7 @@ fn workload(fields: &Fields<'_>, shared: &Shared) -> Result<Job> {
             region,
         )?,
         files: fields.get("files").map(files).transpose()?,
-        align_bytes: fields.parsed("align", parse_size_bytes)?,
+        align_bytes,
         content: fields
             .get("content")
             .map_or(Ok(Content::default()), content)?,

@@ -11,7 +11,7 @@ use crate::units::{
 };
 use crate::{
     Arrival, Curve, FileSystem, KeyFigure, Latency, Method, Metric, Offered, Quick, Round, Slo,
-    Steady, Step, StepKind,
+    Steady, Step, StepKind, Stillness, UntilSteady,
 };
 
 const METHOD_KEYS: [&str; 12] = [
@@ -28,7 +28,7 @@ const METHOD_KEYS: [&str; 12] = [
     "quick",
     "steps",
 ];
-const STEP_KEYS: [&str; 18] = [
+const STEP_KEYS: [&str; 19] = [
     "name",
     "kind",
     "target",
@@ -44,6 +44,7 @@ const STEP_KEYS: [&str; 18] = [
     "offered",
     "afresh",
     "steady",
+    "until_steady",
     "curve",
     "round",
     "job",
@@ -184,6 +185,7 @@ fn step(node: &Node) -> Result<Step> {
             .get("afresh")
             .map_or(Ok(false), |node| node.flag("afresh"))?,
         steady: fields.get("steady").map(steady).transpose()?,
+        until_steady: fields.get("until_steady").map(until_steady).transpose()?,
         curve: fields.get("curve").map(curve).transpose()?,
         round: fields.get("round").map(round).transpose()?,
         job: job(fields.need("job")?)?,
@@ -246,17 +248,52 @@ fn steady(node: &Node) -> Result<Steady> {
     })
 }
 
+/// Defaults are those of fio's `steadystate`, whose window has to be given.
+fn until_steady(node: &Node) -> Result<UntilSteady> {
+    let keys = ["metric", "deviation", "slope", "over", "after", "every"];
+    let fields = Fields::new(node, "until_steady", &keys)?;
+    let limit = |key| share(&fields, key);
+    let (by, limit) = match (limit("deviation")?, limit("slope")?) {
+        (Some(limit), None) => (Stillness::Deviation, limit),
+        (None, Some(limit)) => (Stillness::Slope, limit),
+        _ => {
+            return Err(node.fault(
+                "until_steady needs one of `deviation` and `slope`, such as deviation = \"10%\""
+                    .to_owned(),
+            ));
+        }
+    };
+    let over = fields.need("over")?;
+    Ok(UntilSteady {
+        metric: metric(&fields)?,
+        by,
+        limit,
+        over_ns: over.parsed("over", parse_duration_ns)?,
+        after_ns: fields.parsed("after", parse_duration_ns)?.unwrap_or(0),
+        every_ns: fields
+            .parsed("every", parse_duration_ns)?
+            .unwrap_or(1_000_000_000),
+    })
+}
+
+/// What of a step is compared; IOPS by default.
+fn metric(fields: &Fields<'_>) -> Result<Metric> {
+    let metrics = [
+        ("iops", Metric::Iops),
+        ("mbps", Metric::Mbps),
+        ("latency", Metric::Latency),
+    ];
+    fields
+        .get("metric")
+        .map_or(Ok(Metric::Iops), |node| node.word("metric", &metrics, &[]))
+}
+
 /// As `expand` writes it. Limits default to those of SNIA SSS PTS 2.0.
 fn round(node: &Node) -> Result<Round> {
     let keys = [
         "of", "step", "number", "most", "window", "range", "slope", "track", "metric",
     ];
     let fields = Fields::new(node, "rounds", &keys)?;
-    let metrics = [
-        ("iops", Metric::Iops),
-        ("mbps", Metric::Mbps),
-        ("latency", Metric::Latency),
-    ];
     Ok(Round {
         of: fields.text("of")?,
         step: fields.text("step")?,
@@ -271,9 +308,7 @@ fn round(node: &Node) -> Result<Round> {
             .iter()
             .map(|name| name.text("track").map(str::to_owned))
             .collect::<Result<_>>()?,
-        metric: fields
-            .get("metric")
-            .map_or(Ok(Metric::Iops), |node| node.word("metric", &metrics, &[]))?,
+        metric: metric(&fields)?,
     })
 }
 

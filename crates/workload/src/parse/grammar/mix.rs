@@ -64,7 +64,12 @@ pub(super) fn mix(fields: &Fields) -> Result<Mix> {
             (Some(block), op) if op.has_block() => sizes_of(block, op)?,
             _ => Vec::new(),
         };
-        Ok(Block { op, weight, sizes })
+        Ok(Block {
+            op,
+            weight,
+            sizes,
+            align_bytes: None,
+        })
     });
     Ok(Mix {
         ops: ops.collect::<Result<_>>()?,

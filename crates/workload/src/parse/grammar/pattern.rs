@@ -22,12 +22,17 @@ const FOREIGN_PATTERNS: [(&str, &str); 12] = [
 ];
 
 pub(super) fn pattern(node: &Node) -> Result<Pattern> {
-    const TABLES: [(&str, &str); 8] = [
+    const TABLES: [(&str, &str); 10] = [
         ("zipf", "{ zipf = 0.99 }"),
         ("hot-spots", "{ hot-spots = [{ area = 10, access = 90 }] }"),
         ("random", "{ random = \"80%\" }"),
         ("sequential", "{ sequential = 4 }"),
         ("stride", "{ stride = \"1MiB\" }"),
+        (
+            "strips",
+            "{ strips = { size = \"256MiB\", gap = \"2GiB\" } }",
+        ),
+        ("blocks", "{ blocks = { order = [2, 0, 1] } }"),
         ("zones", "{ zones = 4 }"),
         ("pareto", "{ pareto = 0.2 }"),
         ("replay", "{ replay = { file = \"FILE\" } }"),
@@ -35,7 +40,7 @@ pub(super) fn pattern(node: &Node) -> Result<Pattern> {
     const FOREIGN_TABLES: [(&str, &str); 2] = [("mixed", "random"), ("strided", "stride")];
     if let Value::Table(entries) = &node.value {
         let keys = TABLES.map(|(key, _)| key);
-        let fields = Fields::new(node, "pattern", &keys)?;
+        Fields::new(node, "pattern", &keys)?;
         let [
             Entry {
                 key, node: value, ..
@@ -60,9 +65,9 @@ pub(super) fn pattern(node: &Node) -> Result<Pattern> {
             "stride" => Ok(Pattern::Strided {
                 stride_bytes: value.parsed(key, parse_size_bytes)?,
             }),
-            _ => Ok(Pattern::Zones {
-                open: fields.integer_or("zones", 1)?,
-            }),
+            "strips" => strips(value),
+            "blocks" => blocks(value),
+            _ => zones(value),
         };
     }
     let words = [
@@ -82,6 +87,42 @@ pub(super) fn pattern(node: &Node) -> Result<Pattern> {
         }
     }
     node.word("pattern", &words, &FOREIGN_PATTERNS)
+}
+
+/// Strips and the gap behind each.
+fn strips(node: &Node) -> Result<Pattern> {
+    let fields = Fields::new(node, "strips", &["size", "gap"])?;
+    let bytes = |key: &str| fields.need(key)?.parsed(key, parse_size_bytes);
+    Ok(Pattern::Strips {
+        strip_bytes: bytes("size")?,
+        gap_bytes: bytes("gap")?,
+    })
+}
+
+/// Blocks in a given order.
+fn blocks(node: &Node) -> Result<Pattern> {
+    let fields = Fields::new(node, "blocks", &["order", "moves"])?;
+    let numbers = fields.need("order")?.list("order")?.iter();
+    Ok(Pattern::Blocks {
+        order: numbers
+            .map(|number| number.integer("order"))
+            .collect::<Result<_>>()?,
+        moves: fields
+            .get("moves")
+            .map_or(Ok(false), |node| node.flag("moves"))?,
+    })
+}
+
+/// How many zones are open at a time, or that they come in their order.
+fn zones(node: &Node) -> Result<Pattern> {
+    let in_order = matches!(node.value, Value::Text(_));
+    Ok(Pattern::Zones {
+        open: match in_order {
+            true => node.word("zones", &[("in-order", 1)], &[])?,
+            false => node.integer("zones")?,
+        },
+        in_order,
+    })
 }
 
 /// One share of random requests for all operations, or one for reads and one for the others.

@@ -15,6 +15,7 @@ fn a_short_job_gets_the_documented_defaults() {
                     size_bytes: 4096,
                     weight: 1.0,
                 }],
+                align_bytes: None,
             }],
         },
         flush_every: 0,
@@ -124,6 +125,30 @@ fn every_pattern_and_pace_has_its_words() {
         Pattern::Strided { stride_bytes }
     );
     assert_eq!(pattern("{ pareto = 0.2 }"), Pattern::Pareto { share: 0.2 });
+    assert_eq!(
+        pattern("{ strips = { size = \"1MiB\", gap = \"2MiB\" } }"),
+        Pattern::Strips {
+            strip_bytes: 1 << 20,
+            gap_bytes: 2 << 20
+        }
+    );
+    assert_eq!(
+        pattern("{ blocks = { order = [2, 0, 1], moves = true } }"),
+        Pattern::Blocks {
+            order: vec![2, 0, 1],
+            moves: true
+        }
+    );
+    assert_eq!(
+        pattern("{ zones = \"in-order\" }"),
+        Pattern::Zones {
+            open: 1,
+            in_order: true
+        }
+    );
+    let aligned = with("\"uniform\"", "\"uniform\"\nalign = { read = \"8KiB\" }");
+    let read = &aligned.mix.ops[0];
+    assert_eq!((read.op, read.align_bytes), (Op::Read, Some(8192)));
     let load = "load = { threads = 8, iodepth = 32 }";
     let batches = with(load, "load = { iodepth = 32, reap = 8 }\nhuge_pages = true");
     assert_eq!((batches.pace.reap, batches.huge_pages), (8, true));
@@ -192,6 +217,21 @@ fn what_cannot_go_together_is_refused_with_the_way_out() {
         (
             refusal("\"uniform\"", "{ stride = \"2KiB\" }"),
             "job.toml:3: stride is 2048 bytes, expected a block",
+        ),
+        (
+            refusal(
+                "\"uniform\"",
+                "{ strips = { size = \"2KiB\", gap = \"0B\" } }",
+            ),
+            "job.toml:3: size is 2048 bytes, expected a block",
+        ),
+        (
+            refusal("\"uniform\"", "{ zones = \"backwards\" }"),
+            "expected one of in-order",
+        ),
+        (
+            refusal("\"uniform\"", "{ zipf = 0.9 }\nalign = { read = \"8KiB\" }"),
+            "operations have alignments of their own in pattern \"uniform\"",
         ),
         (
             refusal("\"uniform\"", "\"strided\""),

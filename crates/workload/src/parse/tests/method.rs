@@ -1,5 +1,8 @@
 use super::*;
-use crate::{Arrival, Curve, FileSystem, Geometry, KeyFigure, Latency, Slo, StepKind};
+use crate::{
+    Arrival, Curve, FileSystem, Geometry, KeyFigure, Latency, Metric, Slo, StepKind, Stillness,
+    UntilSteady,
+};
 
 /// Each case: what is replaced in the method, by what, and the line and part of the message of the refusal.
 fn refuses_each(method: &str, cases: &[(&str, &str, u32, &str)]) {
@@ -74,6 +77,30 @@ fn a_method_that_makes_no_sense_is_refused_at_the_line_to_mend() {
             "belongs to a precondition",
         ),
         (
+            "name = \"measure\"",
+            "name = \"measure\"\nuntil_steady = { over = \"30s\" }",
+            20,
+            "one of `deviation` and `slope`",
+        ),
+        (
+            "name = \"measure\"",
+            "name = \"measure\"\nuntil_steady = { slope = \"1%\", over = \"30s\", every = \"500ms\" }",
+            20,
+            "not a whole number of seconds",
+        ),
+        (
+            "name = \"measure\"",
+            "name = \"measure\"\nuntil_steady = { slope = \"1%\", over = \"5s\", every = \"3s\" }",
+            20,
+            "fewer than two values",
+        ),
+        (
+            "kind = \"fill\"",
+            "kind = \"fill\"\nuntil_steady = { slope = \"1%\", over = \"30s\" }",
+            10,
+            "belongs to a measured step",
+        ),
+        (
             "steady = { round = \"30s\" }",
             "steady = { window = 1 }",
             15,
@@ -81,6 +108,35 @@ fn a_method_that_makes_no_sense_is_refused_at_the_line_to_mend() {
         ),
     ];
     refuses_each(METHOD, &cases);
+}
+
+#[test]
+fn a_measured_step_ends_when_it_holds_still_and_sooner_in_a_quick_run() {
+    let rule = "until_steady = { metric = \"mbps\", deviation = \"10%\", over = \"5min\", after = \"1min\", every = \"10s\" }";
+    let text = METHOD.replace("name = \"measure\"", &format!("name = \"measure\"\n{rule}"));
+    let method = Method::from_toml(&text, "m.toml").unwrap_or_else(|error| panic!("{error}"));
+    let of = |method: &Method| {
+        let steps = method.steps.iter();
+        let found: Vec<_> = steps.filter_map(|step| step.until_steady).collect();
+        found[0]
+    };
+    let second_ns = 1_000_000_000;
+    assert_eq!(
+        of(&method),
+        UntilSteady {
+            metric: Metric::Mbps,
+            by: Stillness::Deviation,
+            limit: 0.1,
+            over_ns: 300 * second_ns,
+            after_ns: 60 * second_ns,
+            every_ns: 10 * second_ns,
+        }
+    );
+    let quick = of(&method.shortened());
+    assert_eq!(
+        (quick.over_ns, quick.after_ns, quick.every_ns),
+        (30 * second_ns, 6 * second_ns, 10 * second_ns)
+    );
 }
 
 #[test]

@@ -25,8 +25,12 @@ fn any_job() -> impl Strategy<Value = Job> {
         Just(Op::Trim),
         Just(Op::WriteZeroes)
     ];
-    let block =
-        (op, weight.clone(), sizes).prop_map(|(op, weight, sizes)| Block { op, weight, sizes });
+    let block = (op, weight.clone(), sizes).prop_map(|(op, weight, sizes)| Block {
+        op,
+        weight,
+        sizes,
+        align_bytes: None,
+    });
     let band = (0.5..10.0f64, 0.1..10.0f64).prop_map(|(area, access)| HotBand { area, access });
     let pattern = prop_oneof![
         Just(Pattern::Sequential),
@@ -37,7 +41,14 @@ fn any_job() -> impl Strategy<Value = Job> {
         (0.01..0.5f64).prop_map(|share| Pattern::Pareto { share }),
         proptest::collection::vec(band, 1..4).prop_map(|bands| Pattern::HotSpots { bands }),
         (0.0..1.0f64, 0.0..1.0f64).prop_map(|(read, write)| Pattern::Mixed { read, write }),
-        (1..9u32).prop_map(|open| Pattern::Zones { open }),
+        (1..9u32).prop_map(|open| Pattern::Zones {
+            open,
+            in_order: open == 1
+        }),
+        (1..9u64, 0..9u64).prop_map(|(strip, gap)| Pattern::Strips {
+            strip_bytes: strip << 20,
+            gap_bytes: gap << 20
+        }),
     ];
     let extent = |bytes: std::ops::Range<u64>, fractions: std::ops::Range<f64>| {
         prop_oneof![
@@ -72,9 +83,9 @@ fn any_job() -> impl Strategy<Value = Job> {
                 Pattern::Sequential | Pattern::Mixed { .. } => position,
                 _ => Position::default(),
             },
+            align_bytes: align_bytes.filter(|_| !matches!(pattern, Pattern::Strips { .. })),
             pattern,
             region: Region { start, size },
-            align_bytes,
             content: Content {
                 compressible: 0.25,
                 dedup: 0.0,
@@ -161,6 +172,7 @@ proptest! {
             Pattern::Sequential
                 | Pattern::SequentialStreams { .. }
                 | Pattern::Backwards
+                | Pattern::Strips { .. }
                 | Pattern::Mixed { .. }
         );
         let thread = job.load.threads() - 1;

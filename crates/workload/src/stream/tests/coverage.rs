@@ -185,6 +185,70 @@ fn a_stride_leaves_gaps_that_later_laps_fill() {
     assert_eq!(again[12..], again[..12]);
 }
 
+#[test]
+fn strips_are_read_whole_and_what_lies_between_them_never() {
+    let strips = Pattern::Strips {
+        strip_bytes: 2 * 4096,
+        gap_bytes: 3 * 4096,
+    };
+    let one = blocks_of(strips.clone(), 12, 1, 1, 1).remove(0);
+    assert_eq!(one, [0, 1, 5, 6, 10, 11, 0, 1, 5, 6, 10, 11]);
+    let cut = blocks_of(strips.clone(), 11, 1, 1, 1).remove(0);
+    assert_eq!(cut[..6], [0, 1, 5, 6, 10, 0]);
+    let two = blocks_of(strips, 12, 2, 1, 1);
+    assert_eq!(
+        (&two[0][..4], &two[1][..4]),
+        (&[0, 1, 5, 6][..], &[5, 6, 10, 11][..])
+    );
+}
+
+#[test]
+fn listed_blocks_come_in_their_order_and_move_on_where_asked() {
+    let listed = |moves| Pattern::Blocks {
+        order: vec![2, 0, 1],
+        moves,
+    };
+    let stays = blocks_of(listed(false), 12, 1, 1, 1).remove(0);
+    assert_eq!(stays[..7], [2, 0, 1, 2, 0, 1, 2]);
+    let moves = blocks_of(listed(true), 12, 1, 1, 1).remove(0);
+    assert_eq!(moves, [2, 0, 1, 5, 3, 4, 8, 6, 7, 11, 9, 10]);
+    let job = job(
+        listed(false),
+        vec![block(Op::Read, 1.0, &[(1 << 20, 1.0)])],
+        1,
+    );
+    let small = Geometry {
+        capacity_bytes: 2 << 20,
+        block_bytes: 512,
+    };
+    let refused = RequestStream::new(&job, small, 1, 0).unwrap_err();
+    assert_eq!(refused, StreamError::NoBlock { block: 2, units: 2 });
+}
+
+#[test]
+fn operations_are_aligned_each_by_its_own_alignment() {
+    let mut ops = vec![
+        block(Op::Read, 1.0, &[(4096, 1.0), (65_536, 1.0)]),
+        block(Op::Write, 1.0, &[(65_536, 1.0)]),
+    ];
+    ops[0].align_bytes = Some(4096);
+    ops[1].align_bytes = Some(1 << 20);
+    let requests = draw(&job(Pattern::Uniform, ops, 1), GEOMETRY, 3, 0, 4000);
+    let of = |op| requests.iter().filter(move |one| one.op == op);
+    assert!(of(Op::Write).all(|one| one.offset_bytes.is_multiple_of(1 << 20)));
+    let large = of(Op::Read).filter(|one| one.size_bytes == 65_536);
+    assert!(
+        large
+            .clone()
+            .all(|one| one.offset_bytes.is_multiple_of(4096))
+    );
+    assert!(
+        large
+            .clone()
+            .any(|one| !one.offset_bytes.is_multiple_of(65_536))
+    );
+}
+
 /// Shares of (reads, writes) that do not start where the one before of their kind ended.
 fn jumps(requests: &[Request]) -> [f64; 2] {
     [Op::Read, Op::Write].map(|op| {
