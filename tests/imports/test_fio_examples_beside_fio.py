@@ -24,13 +24,14 @@ from fathom.method.method import parse_method
 EXAMPLES = Path(os.environ.get("FIO_EXAMPLES", "/usr/share/doc/fio/examples"))
 FILE_BYTES = 4 << 20
 MOST = 20_000
-#: Examples that ask for no I/O on files, or for that of zones, which a file has not.
+#: Examples that ask for no I/O on files, or for what files do not have.
 NOT_ON_FILES = {
     "null.fio": "does nothing",
     "zipf.fio": "does nothing",
     "cpp_null.fio": "does nothing",
     "sequence-distribution.fio": "does nothing",
     "zbd-rand-write.fio": "needs zones",
+    "uring-cmd-fdp.fio": "needs placement handles",
     "zbd-seq-read.fio": "needs zones",
     "libzbc-seq-read.fio": "needs zones",
     "libzbc-rand-write.fio": "needs zones",
