@@ -46,6 +46,7 @@ SEQUENTIAL = {
     "reads in order": "rw=read\nsize=4m\nbs=64k",
     "writes in order": "rw=write\nsize=1m\nbs=4k",
     "an offset": "rw=read\nsize=1m\noffset=2m\nbs=64k",
+    "an offset alone": "rw=read\noffset=3m\nbs=64k",
     "percentages": "rw=read\nsize=25%\noffset=50%\nio_size=1m\nbs=64k",
     "less than its size": "rw=read\nsize=4m\nio_size=1m\nbs=64k",
     "loops": "rw=read\nsize=1m\nloops=3\nbs=64k\ndirect=1",

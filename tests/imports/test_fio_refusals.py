@@ -180,12 +180,10 @@ def test_what_would_be_another_test_is_refused_with_its_line(tmp_path: Path, tex
     assert what in str(error.value)
 
 
-def test_a_region_by_its_start_alone_is_refused_at_the_user_s_line(tmp_path: Path) -> None:
+def test_a_region_in_bytes_and_percent_is_refused_at_the_user_s_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as error:
-        imported(tmp_path, "[x]\nrw=write\nfilename=/dev/sdz\noffset=1m\n")
-    assert str(error.value).startswith(
-        f"{tmp_path}/job.fio:4: offset: as a method: a region that starts at a byte"
-    )
+        imported(tmp_path, "[x]\nrw=write\nfilename=/dev/sdz\noffset=1m\nsize=50%\n")
+    assert str(error.value).startswith(f"{tmp_path}/job.fio:4: offset: as a method: ")
 
 
 LINES = st.sampled_from(
