@@ -180,10 +180,10 @@ def test_what_would_be_another_test_is_refused_with_its_line(tmp_path: Path, tex
     assert what in str(error.value)
 
 
-def test_a_region_in_bytes_and_percent_is_refused_at_the_user_s_line(tmp_path: Path) -> None:
+def test_what_a_method_refuses_is_told_at_the_user_s_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as error:
-        imported(tmp_path, "[x]\nrw=write\nfilename=/dev/sdz\noffset=1m\nsize=50%\n")
-    assert str(error.value).startswith(f"{tmp_path}/job.fio:4: offset: as a method: ")
+        imported(tmp_path, "[x]\nrw=write\nfilename=/dev/sdz\nioengine=libaio\niodepth=100000\n")
+    assert str(error.value).startswith(f"{tmp_path}/job.fio:5: iodepth: as a method: iodepth is 100000")
 
 
 LINES = st.sampled_from(
