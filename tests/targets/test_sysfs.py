@@ -172,6 +172,18 @@ def test_a_disk_with_one_queue_for_all_cores_is_told_from_one_with_more(nvme: Bl
     assert not nvme.shares_one_queue
 
 
+def test_an_empty_directory_over_the_devices_hides_them_and_none_of_them_counts_as_absent(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "dev/block").mkdir(parents=True)
+    (tmp_path / "block").mkdir()
+    assert sysfs.by_dev("259:0", tmp_path) is None
+    (tmp_path / "block/nvme0n1").mkdir()
+    with pytest.raises(HiddenError, match="hidden from this container"):
+        sysfs.by_dev("259:0", tmp_path)
+    assert sysfs.readable_by_dev("259:0", tmp_path) is None
+
+
 def test_where_sysfs_is_hidden_a_file_has_no_drive_below_it_and_a_device_is_still_not_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

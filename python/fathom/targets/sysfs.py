@@ -226,14 +226,21 @@ def by_dev(dev: str, sys: Path = SYS) -> BlockDevice | None:
     link = sys / "dev/block" / dev
     try:
         link.stat()  # `exists` says no to what it may not see, from Python 3.14 on
+        return BlockDevice(link.resolve(), sys)
     except (FileNotFoundError, NotADirectoryError):
-        return None
-    except PermissionError as error:
-        raise HiddenError(
-            f"{link.parent}: hidden from this container, so what is on which device cannot be known",
-            "run outside, or start the container with --security-opt unmask=/sys/dev/block",
-        ) from error
-    return BlockDevice(link.resolve(), sys)
+        if not _is_masked(link.parent, sys):
+            return None
+    except PermissionError:
+        pass
+    raise HiddenError(
+        f"{link.parent}: hidden from this container, so what is on which device cannot be known",
+        "run outside, or start the container with --security-opt unmask=/sys/dev/block",
+    )
+
+
+def _is_masked(devices: Path, sys: Path) -> bool:
+    """Returns whether an empty directory lies over that of the devices, and there are some."""
+    return devices.is_dir() and not any(devices.iterdir()) and any((sys / "block").iterdir())
 
 
 def readable_by_dev(dev: str, sys: Path = SYS) -> BlockDevice | None:
