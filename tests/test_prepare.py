@@ -146,3 +146,16 @@ def test_a_run_keeps_what_its_replay_leaves_out(tmp_path: Path) -> None:
     trace.write_text("time_s,op,offset,size\n0.0,R,0,4096\n0.1,D,4096,4096\n")
     run = fathom.run("replay", "null:", out=tmp_path, replay=Replay(trace, timing="as-fast-as-possible"))
     assert "1 discards" in (run.path / "run.json").read_text()
+
+
+def test_python_takes_the_text_of_a_method_and_names_its_line() -> None:
+    text = """schema = "fathom-method/1"
+name = "short"
+[[steps]]
+name = "reads"
+job = { mix = "read", block = "4KiB", pattern = "uniform", load = { iodepth = 4 }, until = { time = "1s" } }
+"""
+    [planned] = fathom.plan_run(text, "null:")
+    assert [step.step for step in planned.steps] == ["reads"]
+    with pytest.raises(UsageError, match=r"method\.toml:5: unknown key `iodpeth`"):
+        fathom.plan_run(text.replace("iodepth", "iodpeth"), "null:")

@@ -87,7 +87,9 @@ class RunOptions(ReviewOptions, total=False):
 
 
 def run(method: str, targets: Words, **options: Unpack[RunOptions]) -> Run:
-    """Runs a method (its name, or the path of a method file) on one target or several and returns the run.
+    """Runs a method on one target or several and returns the run.
+
+    It is given by its name, the path of its file, or its text in TOML.
 
     A mapping gives each target the name by which the method's steps know it.
 

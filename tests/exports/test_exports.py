@@ -138,6 +138,45 @@ def test_a_key_becomes_the_option_that_means_the_same(key: str, value: str, opti
     assert option in of_job({"mix": "{ read = 1, write = 1 }", key: value})
 
 
+@needs_fio
+@pytest.mark.parametrize(
+    ("job", "found"),
+    [
+        (
+            {"pattern": '{ strips = { size = "1MiB", gap = "2MiB" } }'},
+            ["rw=read", "zonemode=strided", "zonesize=1m", "zoneskip=2m"],
+        ),
+        ({"pattern": '{ zones = "in-order" }'}, ["rw=read", "zonemode=zbd"]),
+        (
+            {"mix": "{ read = 1, write = 1 }", "align": '{ read = "8KiB", write = "16KiB" }'},
+            ["rw=randrw", "blockalign=8k,16k"],
+        ),
+    ],
+)
+def test_zones_and_alignments_are_fio_s(job: Mapping[str, str], found: list[str], tmp_path: Path) -> None:
+    text, _ = exported(step(job=job))
+    assert set(found) <= set(options(text))
+    accepted(text, tmp_path)
+
+
+@needs_fio
+def test_a_step_that_ends_when_it_holds_still_is_fio_s_steadystate(tmp_path: Path) -> None:
+    rule = 'until_steady = { metric = "mbps", slope = "2%", over = "30s", after = "5s" }'
+    text, _ = exported(step(keys=rule))
+    assert {"group_reporting", "steadystate=bw_slope:2%", "steadystate_duration=30s"} <= set(options(text))
+    accepted(text, tmp_path)
+    (tmp_path / "x.fio").write_text(text.replace("${TARGET}", "/dev/sdz"))
+    again, _ = import_method(tmp_path / "x.fio")
+    assert (
+        parse_method(again, "again.toml").steps[-1].until_steady
+        == method(step(keys=rule)).steps[0].until_steady
+    )
+    _, notes = exported(
+        step() + step("y", keys='until_steady = { metric = "latency", slope = "2%", over = "9s" }')
+    )
+    assert any(note.startswith("y: left out: an early end by latency") for note in notes)
+
+
 def test_threads_that_start_at_equal_distances_are_jobs_with_a_part_each() -> None:
     made = {
         "pattern": '"sequential"',
@@ -303,6 +342,8 @@ def test_a_pause_loads_nothing() -> None:
         ),
         ({"pattern": "{ zipf = 1 }"}, "zipf of 1"),
         ({"pattern": '{ random = "99.5%" }'}, "jumps of 99.5 %"),
+        ({"pattern": "{ blocks = { order = [1, 0] } }"}, "a list of blocks"),
+        ({"pattern": '{ strips = { size = "1MiB", gap = "0B" } }', "region": '"1GiB"'}, "strips of a part"),
         ({"mix": '"write"', "placement": "1"}, "placement handles"),
         (
             {"pattern": '"sequential"', "position": '"shared"', "load": "{ threads = 2 }"},

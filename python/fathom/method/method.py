@@ -227,7 +227,12 @@ def load_method(name: str, *, quick: bool = False) -> Method:
 
 
 def method_file(name: str) -> tuple[str, str]:
-    """Returns the text and the file of the method of that name in the catalogue, or at that path."""
+    """Returns the text and the file of the method of that name in the catalogue, or at that path.
+
+    A text of several lines is the method itself.
+    """
+    if "\n" in name:
+        return name, "method.toml"
     if "/" in name or name.endswith((".toml", ".json")):
         hint = "name a method file; `fathom methods show` prints a built-in one to copy"
         return read_text(Path(name), hint), name
