@@ -56,8 +56,8 @@ REPORTS = "says how fio reports and logs; a run directory has all of it"
 _DRAWS = "Fathom draws by its own generator, from `--seed`"
 _LAYOUT = "says how fio makes its files; Fathom makes its own, with their room reserved"
 _PLACE = "says on which processors, memory or account fio runs; Fathom runs as it is started"
-_ORDER = "keeps jobs in step with each other"
-_FEEDBACK = "steers the load by what it measures"
+_ORDER = "keeps jobs in step with each other, I/O by I/O; streams go at their own pace"
+_FEEDBACK = "searches for the depth that meets a latency; a curve with `slo` searches for the rate"
 _REPLAY = "replays a recorded trace"
 _AFTER = "adds I/O after or between that of the job"
 _SET = "makes sets of files"
@@ -218,10 +218,12 @@ _ALL: tuple[FioOption, ...] = (
     *_refused("is another order of offsets", "rw_sequencer=sequential", "bs_is_seq_rand=0", "offset_align=0"),
     *_refused("makes blocks of odd sizes", "bs_unaligned/blocksize_unaligned=0"),
     *_refused("keeps fewer I/Os in flight than iodepth", "iodepth_low", "serialize_overlap=0"),
-    *_refused("ends jobs that have not begun", "exit_what=group,stonewall"),
+    *_refused(
+        "ends jobs that have not begun, or all once one has moved its bytes", "exit_what=group,stonewall"
+    ),
     *_refused(_ORDER, "flow=0", "flow_id=0", "flow_sleep=0"),
     *_refused(_FEEDBACK, "latency_target=0", "latency_window=0", "latency_percentile", "latency_run=0"),
-    *_refused(_FEEDBACK, "profile"),
+    *_refused("chooses a workload of fio's own", "profile"),
     *_refused("pauses in another way than after each I/O", "thinktime_spin=0", "thinktime_blocks=1"),
     *_refused("pauses in another way than after each I/O", "thinktime_blocks_type", "thinktime_iotime=0"),
     *_refused("pauses in another way than after each I/O", "rate_ignore_thinktime=0"),
@@ -242,13 +244,20 @@ _ALL: tuple[FioOption, ...] = (
     *_refused("makes a control group for the job; run Fathom in one", "cgroup", "cgroup_weight"),
     *_refused("later fio: ends the uncounted time by bytes; ramp_time has a counterpart", "ramp_size"),
     *_refused("later fio: pauses by spinning for processor cycles", "thinkcycles=0"),
-    *_refused("reads blocks back in another way than after all writes", "verify_only=0", "verify_backlog=0"),
     *_refused(
-        "reads blocks back in another way than after all writes",
+        "reads blocks back between writes, or alone, which makes another load than after them",
+        "verify_only=0",
+        "verify_backlog=0",
+    ),
+    *_refused(
+        "reads blocks back between writes, or alone, which makes another load than after them",
         "verify_backlog_batch",
         "verify_state_load=0",
     ),
-    *_refused("reads blocks back in another way than after all writes", "experimental_verify=0"),
+    *_refused(
+        "reads blocks back between writes, or alone, which makes another load than after them",
+        "experimental_verify=0",
+    ),
     *_refused("later fio: reads blocks back after a crash", "verify_policy=completed"),
     *_refused(_AFTER, "trim_percentage=0", "trim_backlog=0", "trim_backlog_batch"),
     *_refused("goes through zones in another way", "read_beyond_wp=0"),
