@@ -15,12 +15,14 @@ from fathom.errors import FathomError, InterruptedRunError
 from fathom.load.backend import TwinBackend
 from fathom.load.initiator import ThisMachine
 from fathom.method.method import Method, Step, parse_method
+from fathom.runs.document import RunDocument
 from fathom.runs.reader import Run
-from fathom.runs.store import StepOutcome
+from fathom.runs.store import RunStore, StepOutcome
 from fathom.session import Options, SilentObserver, resume_run, start_run, target_run
 from fathom.session.helpers import Helpers
 from fathom.session.in_turn import InTurn
 from fathom.session.options import Observer
+from fathom.session.schedule import Schedule
 from fathom.targets.target import Target
 
 PM9A3 = "twin:samsung-pm9a3-7.68tb"
@@ -170,6 +172,50 @@ def test_an_interrupt_among_points_keeps_those_that_ended_and_the_rest_follows(
     resumed = resume_run(path, Options())
     for name in TABLES:
         assert serial.table(name).equals(resumed.table(name)), name
+
+
+MIXES = """
+schema = "fathom-method/1"
+name = "mixes"
+slice = "1GiB"
+[[steps]]
+name = "settled"
+fill = "1x"
+job = { mix = "write", block = "4KiB", pattern = "uniform", load = { iodepth = 32 }, until = { time = "100ms" } }
+[[steps]]
+name = "mix"
+on_copy = true
+sweep = [{ key = "mix", values = ["write", { read = 50, write = 50 }, "read"], names = ["w", "m", "r"] }]
+job = { block = "4KiB", pattern = "uniform", load = { iodepth = 32 }, until = { time = "50ms" } }
+[[steps]]
+name = "half"
+on_copy = true
+offered = { of = "mix-m", share = "50%" }
+job = { mix = "write", block = "4KiB", pattern = "uniform", load = { iodepth = 8 }, until = { time = "50ms" } }
+"""
+
+
+def test_steps_on_copies_have_the_same_bits_at_once_and_what_needs_one_of_them_follows_it(
+    tmp_path: Path,
+) -> None:
+    method = parse_method(MIXES, "mixes.toml")
+    targets = ThisMachine().resolve([PM9A3])
+    one, other = (start_run(method, targets, Options(out=tmp_path, at_once=number)) for number in (1, 3))
+    for name in TABLES:
+        assert one.table(name).equals(other.table(name)), name
+    schedule = Schedule(RunStore(one.path, RunDocument.load(one.path)), method, targets[0], 0)
+    names = [[key.name for key in group] for group in schedule.side_by_side(schedule.keys)]
+    assert names == [["fill-settled"], ["settled"], ["mix-w", "mix-m", "mix-r"], ["half"]]
+
+
+def test_what_a_mix_writes_changes_nothing_for_the_next(tmp_path: Path) -> None:
+    targets = ThisMachine().resolve([PM9A3])
+    reads = []
+    for first in ('"write"', "{ read = 90, write = 10 }"):
+        text = MIXES.replace('values = ["write"', f"values = [{first}")
+        run = start_run(parse_method(text, "mixes.toml"), targets, Options(out=tmp_path))
+        reads.append([row for row in run.points.to_pylist() if row["step"] == "mix-r"])
+    assert reads[0] == reads[1]
 
 
 class Pieces:

@@ -178,6 +178,10 @@ pub struct Step {
     /// as the job says.
     #[serde(default, skip_serializing_if = "is_false")]
     pub afresh: bool,
+    /// Only for [`StepKind::Measure`] outside rounds: a twin runs the step on a copy of the state that the last step
+    /// without it left. What the step does is lost with the copy. Targets that cannot be copied run it like any other.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub on_copy: bool,
     /// Only for [`StepKind::Precondition`]: when it counts as steady.
     pub steady: Option<Steady>,
     /// Only for [`StepKind::Measure`]: it ends before its time once its figures hold still.

@@ -55,7 +55,8 @@ def written_before(view: RunView) -> dict[Key, tuple[float, float]]:
 
     Only of SSDs, whose figures depend on it. A twin begins fresh, or with its `settled_share` overwritten at random.
     What a real drive held before is not known, so it is judged where the run writes to it. A write in order counts as
-    part of the fill that it is judged by. A purge begins again, and a fill afresh what is written at random.
+    part of the fill that it is judged by. A purge begins again, and a fill afresh what is written at random. What
+    is written to a copy of a twin is lost.
     """
     written = view.written_bytes()
     found: dict[Key, tuple[float, float]] = {}
@@ -78,6 +79,8 @@ def written_before(view: RunView) -> dict[Key, tuple[float, float]]:
             _, region = job.region_on(round(capacity_bytes))
             if not job.streams and region:
                 found[target.name, step] = ((total + own * in_order) / region, at_random / region)
+            if target.kind == "twin" and view.named[step].get("on_copy"):
+                continue
             total += own
             at_random += own * (not in_order)
     return found

@@ -53,6 +53,7 @@ class _StepJson(TypedDict):
     percentile: float | None
     offered: OfferedJson | None
     afresh: NotRequired[bool]
+    on_copy: NotRequired[bool]
     steady: _SteadyJson | None
     until_steady: NotRequired[UntilSteadyJson]
     curve: CurveJson | None
@@ -106,7 +107,8 @@ class Step:
     round may end before its time. `turnover` is the least share of the region that such a window writes, where the
     method says. `percentile` is the highest, 0..1, that it holds the I/Os for, of every operation. With
     `until_steady` a window of any target ends once its seconds hold still. A fill that is `afresh` begins a new twin of
-    an SSD, and fills the whole of it.
+    an SSD, and fills the whole of it. A step that is `on_copy` runs on a copy of a twin where there can be one. Points
+    of a curve are.
     """
 
     name: str
@@ -122,6 +124,7 @@ class Step:
     percentile: float | None = None
     offered: Offered | None = None
     afresh: bool = False
+    on_copy: bool = False
     curve: Curve | None = None
     place: Place | None = None
     round: Round | None = None
@@ -271,6 +274,7 @@ def _steps(step: _StepJson) -> Iterator[Step]:
             point,
             name=point_name(first.name, share),
             label=f"{first.label}, {100 * share:g} % of its maximum",
+            on_copy=True,
             place=Place(first.name, share),
         )
     for number in range(1, 1 + (curve.slo.steps if curve.slo else 0)):
@@ -278,6 +282,7 @@ def _steps(step: _StepJson) -> Iterator[Step]:
             point,
             name=search_name(first.name, number),
             label=f"{first.label}, search {number} for its capacity at the SLO",
+            on_copy=True,
             place=Place(first.name, None),
         )
 
@@ -298,6 +303,7 @@ def _step(step: _StepJson) -> Step:
         percentile=step["percentile"],
         offered=parse_offered(step["offered"]) if step["offered"] else None,
         afresh=step.get("afresh", False),
+        on_copy=step.get("on_copy", False),
         curve=parse_curve(step["curve"]) if step["curve"] else None,
         round=parse_round(step["round"]) if step["round"] else None,
         targets=tuple(step.get("targets", ())),

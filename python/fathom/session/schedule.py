@@ -5,7 +5,6 @@ Uses only the finished steps in the run directory, so a resumed run takes the sa
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import count, groupby
 
 from fathom.method.curve import figures, open_job, rate_of
 from fathom.method.method import Method, Step
@@ -83,16 +82,19 @@ class Schedule:
         ]
 
     def side_by_side(self, keys: Sequence[StepKey]) -> list[list[StepKey]]:
-        """Returns the steps in groups that follow each other. The points of a curve are one group, since all that each
-        needs is the maximum. Any other step is a group of its own: so is a point of a search, which needs all before.
+        """Returns the steps in groups that follow each other. Steps on copies are in one group while none of them needs
+        a result of another. Any other step is a group of its own.
         """
-        alone = count()
-
-        def group(key: StepKey) -> object:
-            place = self.step(key).place
-            return place.curve if place and place.share is not None else next(alone)
-
-        return [list(own) for _, own in groupby(keys, group)]
+        groups: list[list[StepKey]] = []
+        for key in keys:
+            step = self.step(key)
+            beside = groups[-1] if groups and step.on_copy and self.step(groups[-1][0]).on_copy else []
+            searches = step.place is not None and step.place.share is None
+            if not beside or searches or {one.name for one in beside} & {*_looks_back_to(step)}:
+                groups.append([key])
+            else:
+                beside.append(key)
+        return groups
 
     def preparing(self, keys: Sequence[StepKey]) -> list[StepKey]:
         """Returns the steps that only bring a drive to its steady state."""

@@ -2,7 +2,7 @@
 
 Real targets run one after another, alone on the machine. Twins run afterwards, and so do parts of one twin that
 begin fresh. As many run at once as there are cores, since each lives in its own virtual time. Cores that have nothing
-left to begin help with the points of a curve.
+left to begin help with steps on copies, such as the points of a curve.
 """
 
 import os

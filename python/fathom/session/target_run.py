@@ -3,8 +3,9 @@
 A twin's state is a function of the steps before, so resuming repeats them without recording them again. A real target's
 state is on the target.
 
-Points of a curve on a twin begin each from a copy of the state that the maximum left. What a point does to its copy
-is lost with it. So points need nothing of each other, and a curve leaves the state of its maximum to what follows.
+Steps that are `on_copy`, such as points of a curve, run each on a copy of the twin. It has the state that the last
+other step left, and what they do is lost with it. So they need nothing of each other, and what follows begins where the
+last other step ended.
 """
 
 import time
@@ -100,7 +101,7 @@ class TargetRun:
         return [parts] if self.target.parts else self.schedule.chains(parts)
 
     def run_chain(self, chain: Sequence[Part], helpers: Helpers) -> None:
-        """Runs the remaining steps of parts one after another, and points of a curve side by side. Raises as `run`."""
+        """Runs the remaining steps of parts one after another, and those on copies side by side. Raises as `run`."""
         for bench, keys in chain:
             if not all(map(self.schedule.finished, keys)):
                 self._run_steps(self._needed(keys), self._twin(bench), None, helpers)
@@ -160,7 +161,7 @@ class TargetRun:
     ) -> None:
         known = _Known()
         for group in self.schedule.side_by_side(keys):
-            if self.schedule.step(group[0]).place and (copied := backend.copied):
+            if self.schedule.step(group[0]).on_copy and (copied := backend.copied):
                 self._run_on_copies(group, backend, copied, known, helpers)
                 continue
             for key in group:
@@ -197,9 +198,9 @@ class TargetRun:
         known: "_Known",
         helpers: Helpers | None,
     ) -> None:
-        """Runs points, each on a copy of the twin, in as many threads as are free.
+        """Runs steps, each on a copy of the twin, in as many threads as are free.
 
-        A thread copies when it begins a point, so there are never more copies than threads that simulate.
+        A thread copies when it begins a step, so there are never more copies than threads that simulate.
         """
 
         def run(key: StepKey, observer: Observer) -> None:

@@ -119,6 +119,11 @@ fn check_step(step: &Step) -> Checked {
         "afresh",
         || "`afresh` belongs to a fill step, or to a step with `fill`".to_owned(),
     )?;
+    let measured = step.kind == StepKind::Measure && step.round.is_none();
+    ensure(!step.on_copy || measured, "on_copy", || {
+        "`on_copy` belongs to a measured step outside rounds; points of a curve run on copies by themselves"
+            .to_owned()
+    })?;
     let misplaced = step.steady.is_some() && step.kind != StepKind::Precondition;
     ensure(!misplaced, "steady", || {
         "`steady` belongs to a precondition step".to_owned()

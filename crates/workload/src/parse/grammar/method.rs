@@ -28,7 +28,7 @@ const METHOD_KEYS: [&str; 12] = [
     "quick",
     "steps",
 ];
-const STEP_KEYS: [&str; 19] = [
+const STEP_KEYS: [&str; 20] = [
     "name",
     "kind",
     "target",
@@ -43,6 +43,7 @@ const STEP_KEYS: [&str; 19] = [
     "percentile",
     "offered",
     "afresh",
+    "on_copy",
     "steady",
     "until_steady",
     "curve",
@@ -184,6 +185,9 @@ fn step(node: &Node) -> Result<Step> {
         afresh: fields
             .get("afresh")
             .map_or(Ok(false), |node| node.flag("afresh"))?,
+        on_copy: fields
+            .get("on_copy")
+            .map_or(Ok(false), |node| node.flag("on_copy"))?,
         steady: fields.get("steady").map(steady).transpose()?,
         until_steady: fields.get("until_steady").map(until_steady).transpose()?,
         curve: fields.get("curve").map(curve).transpose()?,

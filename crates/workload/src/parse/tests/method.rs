@@ -567,6 +567,25 @@ fn only_a_fill_begins_afresh() {
 }
 
 #[test]
+fn only_a_measured_step_outside_rounds_runs_on_a_copy() {
+    let own = AFRESH.replace("afresh = true", "on_copy = true");
+    let method = Method::from_toml(&own, "m.toml").unwrap_or_else(|error| panic!("{error}"));
+    let copies = method.steps.iter().filter(|step| step.on_copy);
+    let names: Vec<_> = copies.map(|step| step.name.as_str()).collect();
+    assert_eq!(names, ["mix"]);
+    let json = serde_json::to_string(&method).expect("serialises");
+    assert_eq!(Method::from_json(&json, "m.json").as_ref(), Ok(&method));
+    let curve = "on_copy = true\nkind = \"curve\"\ncurve = { time = \"1s\" }";
+    refuses_each(
+        &own,
+        &[
+            ("on_copy = true", "on_copy = 1", 6, "true or false"),
+            ("on_copy = true", curve, 6, "outside rounds"),
+        ],
+    );
+}
+
+#[test]
 fn a_shortened_method_may_simulate_a_smaller_slice() {
     let text = AFRESH.replace(
         "name = \"mixes\"",
