@@ -19,7 +19,7 @@ from fathom.recommend.objective import parse_objective
 from fathom.recommend.page import render
 from fathom.recommend.portion import at_speed, portion
 from fathom.recommend.ranking import Recommendation, devices_of, recommend
-from fathom.recommend.words import chance_text, grounds, growth_text, headline, reasons
+from fathom.recommend.words import basis, chance_text, grounds, growth_text, headline, reasons
 from fathom.sizing.files import Prices, read_prices
 from fathom.traces.opening import open_trace
 from fathom.traces.prepare import prepare
@@ -87,8 +87,10 @@ def test_a_drive_that_keeps_up_stands_before_one_that_does_not(tmp_path: Path, w
     assert 0 < slow.headroom < 1
     assert refused.judged is None
     assert "zone" in refused.refused
-    assert headline(judged).startswith(f"{FAST} is the only one of 3 that keeps up with p99 read < 500us")
-    assert any(ZONED in text for text in reasons(judged))
+    label, zoned = (load_device(name).identity.label for name in (FAST, ZONED))
+    assert headline(judged).startswith(f"{label} is the only one of 3 that keeps up with p99 read < 500us")
+    assert any(zoned in text for text in reasons(judged))
+    assert basis(judged)[0] == f"The twin of {label} is `twin:{FAST}`."
 
 
 def test_the_headroom_is_the_largest_load_that_keeps_the_objective(tmp_path: Path, workers: Workers):

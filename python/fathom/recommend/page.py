@@ -36,7 +36,7 @@ def _key(found: Recommendation) -> Section:
 def _headrooms(found: Recommendation) -> Figure:
     """Returns the factor by which the load may grow on each drive that could be replayed."""
     shown = [one for one in found.candidates if one.judged]
-    labels = [plain(one.device) for one in shown]
+    labels = [plain(one.label) for one in shown]
     values: list[float | None] = [one.headroom for one in shown]
     option = bar_chart(
         Axis("factor of the load", "count", log=True), labels, [("headroom", 0, values)], width_px=14
@@ -68,7 +68,7 @@ def _drives(found: Recommendation) -> Section:
     for one in found.candidates:
         own = [Item(plain(cell)) for cell in cells(one, found)]
         tone = "strong" if one is found.best else ""
-        rows.append(Row(Item(plain(one.device), plain(one.label), tone=tone), [*own, Item(chance_text(one))]))
+        rows.append(Row(Item(plain(one.label), plain(one.device), tone=tone), [*own, Item(chance_text(one))]))
     head = [Item(plain(name)) for name in (*columns(found), "real drives keep up")]
     return Section("drives", "Every drive", [Table("Drive", head, [Group("", rows)])], short="Drives")
 

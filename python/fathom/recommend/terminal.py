@@ -63,7 +63,7 @@ def _table(found: Recommendation) -> Table:
     for name in columns(found):
         table.add_column(Text(name), justify="left" if name == "met" else "right", overflow="fold")
     for one in found.candidates:
-        table.add_row(Name(one.device), *(Text(cell) for cell in cells(one, found)))
+        table.add_row(Name(one.label), *(Text(cell) for cell in cells(one, found)))
     return table
 
 

@@ -19,11 +19,11 @@ def headline(found: Recommendation) -> str:
         return f"None of these {len(found.candidates)} drives {objective_text(found)}"
     able = [one for one in found.candidates if one.meets]
     if len(found.candidates) == 1:
-        return f"{best.device} {objective_text(found)}"
+        return f"{best.label} {objective_text(found)}"
     if len(able) == 1:
-        return f"{best.device} is the only one of {len(found.candidates)} that {objective_text(found)}"
+        return f"{best.label} is the only one of {len(found.candidates)} that {objective_text(found)}"
     why = "at the least cost" if best.cost is not None else "with the most headroom"
-    return f"{best.device} {objective_text(found)} {why}"
+    return f"{best.label} {objective_text(found)} {why}"
 
 
 def grounds(found: Recommendation) -> list[str]:
@@ -109,11 +109,11 @@ def latency_cell(one: Candidate, place: int) -> str:
 
 def reasons(found: Recommendation) -> list[str]:
     """Returns a sentence for each of the first candidates, and what holds for all."""
-    said = [f"{one.device}: {_behind(one)}" for one in found.candidates if one.judged][:5]
+    said = [f"{one.label}: {_behind(one)}" for one in found.candidates if one.judged][:5]
     wraps = {
-        f"{one.device}: {placed(one.judged)}" for one in found.candidates if one.judged and placed(one.judged)
+        f"{one.label}: {placed(one.judged)}" for one in found.candidates if one.judged and placed(one.judged)
     }
-    refused = [f"{one.device}: not replayed: {one.refused}" for one in found.candidates if one.refused]
+    refused = [f"{one.label}: not replayed: {one.refused}" for one in found.candidates if one.refused]
     return [*said, *sorted(wraps), *refused]
 
 
@@ -129,8 +129,9 @@ def _behind(one: Candidate) -> str:
 
 def basis(found: Recommendation) -> list[str]:
     """Returns what the figures rest on, a sentence each."""
-    part = found.portion
+    part, best = found.portion, found.best
     said = [
+        *([f"The twin of {best.label} is `twin:{best.device}`."] if best else []),
         f"Replayed: {found.scope} at {iops_text(part.rate_iops)}, by one thread, at the recorded times.",
         (
             "Latency counts from the recorded arrival. Each drive was written once before, so WAF is that of the trace "

@@ -65,7 +65,7 @@ def _stack(choice: Choice) -> Figure | None:
     offers = [offer for offer in (*choice.ranked, *others) if offer.cost and offer.system.bill]
     if not offers:
         return None
-    labels = [f"{offer.count} x {offer.system.name}" for offer in offers]
+    labels = [f"{offer.count} x {plain(offer.system.label)}" for offer in offers]
     bars = [
         (group, place, [_of_group(offer, group) for offer in offers])
         for place, group in enumerate(GROUPS)
@@ -98,7 +98,10 @@ def _of_group(offer: Offer, group: str) -> float | None:
 
 
 def _heads(choice: Choice) -> list[Item]:
-    return [Item(offer.system.name, slot=slot(place)) for place, offer in enumerate(choice.offers)]
+    return [
+        Item(plain(offer.system.label), plain(offer.system.name), slot=slot(place))
+        for place, offer in enumerate(choice.offers)
+    ]
 
 
 def _needs(choice: Choice) -> Section:
@@ -144,7 +147,7 @@ def _figure(choice: Choice) -> Figure | None:
         each, price = offer.system.figure("capacity"), total_cost(offer.system)
         if not each or not price:
             continue
-        name = offer.system.name
+        name = plain(offer.system.label)
         points = [[count * each / 1e12, count * price] for count in range(1, most + 1)]
         needed = [count != offer.count for count in range(1, most + 1)]
         lines.append(Line(name, slot(place), points, marks=True, hollow=needed))

@@ -62,16 +62,16 @@ def key_figure(
 
 def _sentence(workload: "Workload", ranked: "Sequence[TargetCurve]") -> str:
     best = ranked[0]
-    verb = "sustains the most" if len(ranked) > 1 else "sustains"
+    verb = "sustains the most:" if len(ranked) > 1 else "sustains"
     rate, half = _most(best).figures.iops, _half(best)
-    text = f"{best.column.short} {verb} {workload.label}: {compact(rate)} IOPS"
-    return f"{text}; at half of that it answers in {compact(half)} us." if half else f"{text}."
+    text = f"{best.column.short} {verb} {compact(rate)} IOPS of {workload.label}"
+    return f"{text}; at half that, mean latency is {compact(half)} us." if half else f"{text}."
 
 
 def _held(one: "TargetCurve") -> str:
     rate, half = _most(one).figures.iops, _half(one)
     return f"{one.column.short} sustains {compact(rate)} IOPS" + (
-        f", and answers in {compact(half)} us at half." if half else "."
+        f"; at half that, mean latency is {compact(half)} us." if half else "."
     )
 
 

@@ -33,7 +33,7 @@ def _price(choice: Choice) -> Iterator[str]:
     if best.cost and second.cost and second.cost > best.cost:
         fall = 1 - best.cost / second.cost
         near = ", which is less than prices are known to" if fall < LEVEL else ""
-        yield f"the second, {second.system.name}, comes first if it costs {percent(fall)} less{near}"
+        yield f"the second, {second.system.label}, comes first if it costs {percent(fall)} less{near}"
 
 
 def _preferences(choice: Choice) -> Iterator[str]:
@@ -45,4 +45,4 @@ def _preferences(choice: Choice) -> Iterator[str]:
         needs = choice.needs.model_copy(update={"prefer": parse_preference(text)})
         other = choose(needs, [offer.system for offer in choice.offers], choice.prices).best
         if other and other.system.name != best.system.name:
-            yield f"with {text} preferred, {other.count} x {other.system.name} comes first"
+            yield f"with {text} preferred, {other.count} x {other.system.label} comes first"

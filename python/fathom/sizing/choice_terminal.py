@@ -207,5 +207,5 @@ def _table(first: str, choice: Choice) -> Table:
     table = flush_table()
     table.add_column(Text(first), no_wrap=True)
     for offer in choice.offers:
-        table.add_column(Name(offer.system.name), justify="right", overflow="fold")
+        table.add_column(Name(offer.system.label), justify="right", overflow="fold")
     return table

@@ -12,7 +12,7 @@ LEVEL = 0.10
 
 
 def headline(choice: Choice) -> str:
-    """Returns `1 x weka-cluster-mainstream-7450-pro: least cost of the 3 that meet the needs`."""
+    """Returns `1 x WEKA 6-node Mainstream: least cost of the 3 that meet the needs`."""
     best = choice.best
     if best is None:
         return "None of these systems meets the needs"
@@ -22,7 +22,7 @@ def headline(choice: Choice) -> str:
         if rivals > 1
         else "the only one that meets the needs"
     )
-    return f"{best.count} x {best.system.name}: {among}"
+    return f"{best.count} x {best.system.label}: {among}"
 
 
 def reasons(choice: Choice) -> list[str]:
@@ -34,7 +34,7 @@ def reasons(choice: Choice) -> list[str]:
 
 
 def _counted(offer: Offer) -> str:
-    return f"{offer.count} x {offer.system.name}" if offer.count else offer.system.name
+    return f"{offer.count} x {offer.system.label}" if offer.count else offer.system.label
 
 
 def _binding(offer: Offer, choice: Choice) -> str:

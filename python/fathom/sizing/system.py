@@ -48,6 +48,11 @@ class StorageSystem:
         """Its name in the catalogue."""
         return self.drive.name
 
+    @property
+    def label(self) -> str:
+        """Its name for people."""
+        return self.drive.label
+
     def figure(self, kind: Kind, op: Op | None = None) -> float | None:
         """Returns one of its figures, in the units of `Need.amount`; None where nothing is published."""
         found = self.drive.figures.get((kind, op))
@@ -79,7 +84,8 @@ def rated_system(name: str, prices: Prices, measured: Drive | None = None) -> St
     bill = _bill(name, published.parts, prices) if published.parts else None
     if (watts := _watts(published.parts, prices)) is not None:
         figures["power", None] = Figure(watts, "sum of its pieces in the price list", "the price list")
-    label = f"{identity.vendor} {identity.model}"
+    model, _, _ = identity.model.partition(", ")  # The rest says what it is made of.
+    label = model if " / " in identity.vendor else f"{identity.vendor} {model}"
     absent = measured.absent if measured else "no figure for this system is published"
     return StorageSystem(
         Drive(name, label, figures, "system", absent), raw, usable_bytes, published.parts, bill

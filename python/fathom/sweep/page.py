@@ -125,11 +125,13 @@ def _table(sweep: Sweep, table: pa.Table, figures: Rows) -> Table:
 
 
 def _figure(sweep: Sweep, x: Axis, rows: Rows, table: Table) -> Figure:
-    """Returns a panel for each step, and for each of its operations where it has several, in the order of
-    the rows.
+    """Returns a panel for each measured step, and for each of its operations where it has several, in the order of
+    the rows. Steps that prepare are drawn only where nothing is measured.
     """
-    steps, panels = _steps(sweep), list(_panels(rows).items())[:MOST_PANELS]
-    counts = Counter(step for step, _ in _panels(rows))
+    steps, preparing = _steps(sweep), _preparing(sweep)
+    found = _panels([row for row in rows if row["step"] not in preparing] or rows)
+    panels = list(found.items())[:MOST_PANELS]
+    counts = Counter(step for step, _ in found)
     others = [axis.column for axis in sweep.axes if axis is not x]
     names = sorted({_series(others, row) for row in rows})
     charts = []

@@ -61,8 +61,8 @@ def _key_figure(found: Sequence[Amplified], figure: Figure) -> KeyFigure:
         (one, [pick(one.points, key=lambda point: point.waf or 0.0) for pick in (min, max)]) for one in found
     ]
     said = [
-        f"{one.column.short} writes {most.waf or 0.0:.1f} bytes per byte in "
-        f"{plain(one.column.run.steps[most.step].label)}, {least.waf or 0.0:.1f} at best."
+        f"Write amplification of {one.column.short} reaches {most.waf or 0.0:.1f} in "
+        f"{plain(one.column.run.steps[most.step].label)}; {least.waf or 0.0:.1f} at best."
         for one, (least, most) in ends
     ]
     return KeyFigure(said[0], figure, said[1:])
