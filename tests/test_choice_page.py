@@ -51,8 +51,8 @@ def test_the_second_comes_first_at_the_price_that_is_said() -> None:
 
 def test_another_preference_is_named_only_where_it_changes_the_choice() -> None:
     said = " ".join(changes(chosen("250 TB")))
-    assert f"with most GB/s read preferred, 1 x WEKA 6-node Performance comes first" in said
-    assert f"preferred, 1 x WEKA 6-node Mainstream" not in said
+    assert "with most GB/s read preferred, 1 x WEKA 6-node Performance comes first" in said
+    assert "preferred, 1 x WEKA 6-node Mainstream" not in said
 
 
 def test_where_nothing_answers_nothing_would_change_it() -> None:
@@ -104,7 +104,7 @@ def test_the_page_opens_with_the_recommendation_and_says_what_is_left_out() -> N
         < html.index("What would change it")
         < html.index("Cost against capacity")
     )
-    assert f"1 x WEKA 6-node Mainstream: least cost of the 3 that meet the needs." in html
+    assert "1 x WEKA 6-node Mainstream: least cost of the 3 that meet the needs." in html
     assert "Wear is not counted" in html
     assert "not quotes" in html
 

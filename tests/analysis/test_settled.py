@@ -4,7 +4,9 @@ import pytest
 from judged_runs import DEVICE, Measured, device, run_view, twin
 
 from fathom.analysis.findings import findings
+from fathom.analysis.run_view import Remark
 from fathom.analysis.settled import Unsettled, unsettled
+from fathom.runs.remarks import CpuWait
 
 WRITES = {
     "mix": {"ops": [{"op": "write"}]},
@@ -39,6 +41,18 @@ def test_a_disk_or_what_is_not_known_as_an_ssd_is_not_judged_by_what_was_written
 def test_a_step_that_never_became_steady_is_not_claimed() -> None:
     view = run_view([Measured(DEVICE, [1e5] * 60, point={"steady": False})], [device()])
     assert list(unsettled(view).values()) == [Unsettled.NOT_STEADY]
+
+
+def test_a_target_whose_load_threads_waited_for_cores_is_not_ranked() -> None:
+    busy = "Drive B"
+    view = run_view(
+        [Measured(name, [rate] * 60) for name, rate in ((DEVICE, 1e5), (busy, 2e5))],
+        [device(), device(name=busy, label=busy)],
+        remarks=[Remark(busy, "4k-rand-read", CpuWait(share=0.3))],
+    )
+    assert unsettled(view) == {(busy, "4k-rand-read"): Unsettled.MACHINE_BUSY}
+    [said] = [one.text for one in findings(view) if one.step == "4k-rand-read"]
+    assert said.endswith(f"Left out: {busy}, machine busy ({Unsettled.MACHINE_BUSY.value}).")
 
 
 PM9A3 = "samsung-pm9a3-7.68tb"

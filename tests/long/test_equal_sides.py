@@ -15,6 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 import fathom
+from fathom.analysis.settled import Unsettled
 from fathom.columns.schema import Point
 from fathom.compare.metrics import DEFAULT, metric_of
 from fathom.compare.rows import compare_sides
@@ -205,7 +206,7 @@ until = {{ time = "{REAL_S}s" }}
     run = fathom.run(
         str(path), targets=[f"file:{tmp_path / 'scratch.bin'}"], size_bytes=256 << 20, out=tmp_path / "runs"
     )
-    if read_side(str(run.path)).waited:
+    if Unsettled.MACHINE_BUSY in read_side(str(run.path)).unsettled.values():
         pytest.skip("other programs kept the cores busy: of such runs a comparison claims nothing")
     noise, random, tally = Noise(run), np.random.default_rng(2), Tally()
     for _ in range(COMPARISONS):

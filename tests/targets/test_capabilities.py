@@ -109,6 +109,53 @@ def test_a_list_of_namespaces_ends_with_the_first_zero() -> None:
     assert parse_namespace_list(data) == (1, 2, 7)
 
 
+@pytest.mark.parametrize(
+    ("attached", "unallocated", "words"),
+    [
+        (
+            [1],
+            0,
+            "1 of at most 128, can be made and deleted, over 7.68 TB, all of it allocated; 2, 7 not attached here",
+        ),
+        ([1, 2, 7], 10**12, "1, 2, 7 of at most 128, can be made and deleted, over 7.68 TB, 1 TB in none"),
+    ],
+)
+def test_namespaces_that_are_not_attached_and_capacity_in_none_are_told(
+    attached: list[int], unallocated: int, words: str
+) -> None:
+    data = controller(optional=0b1000)
+    put(data, 296, unallocated, 16)
+    lists = {2: attached, 0x10: [1, 2, 7]}
+
+    def admin(
+        opcode: int, namespace: int, cdw10: int, cdw11: int, size: int, timeout_ms: int = TIMEOUT_MS
+    ) -> bytes:
+        if opcode == IDENTIFY and cdw10 == 1:
+            return bytes(data)
+        if opcode == IDENTIFY and cdw10 in lists:
+            return b"".join(number.to_bytes(4, "little") for number in lists[cdw10]).ljust(size, b"\0")
+        raise OSError(errno.EIO, "refused")
+
+    found = read_capabilities(admin, 1)
+    assert found
+    assert in_words(found)["namespaces"] == words
+
+
+def test_a_drive_with_fixed_namespaces_is_not_asked_for_all_of_them() -> None:
+    asked: list[int] = []
+
+    def admin(
+        opcode: int, namespace: int, cdw10: int, cdw11: int, size: int, timeout_ms: int = TIMEOUT_MS
+    ) -> bytes:
+        asked.append(cdw10)
+        return bytes(controller()) if cdw10 == 1 else bytes(size)
+
+    found = read_capabilities(admin, 1)
+    assert found
+    assert 0x10 not in asked
+    assert in_words(found)["namespaces"] == "not known of at most 128, fixed, over 7.68 TB"
+
+
 def test_fdp_configurations_have_groups_handles_and_the_size_of_a_unit() -> None:
     log = bytearray(16 + 64)
     put(log, 16, 64, 2)

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from threading import Thread
 
-from vm_guest import sh
+from vm_guest import NVMET, sh, shelf_method
 
 from fathom.load.initiator import ThisMachine
 from fathom.method.method import parse_method
@@ -20,25 +20,10 @@ from fathom.runs.reader import Run
 from fathom.session import Options, start_run
 from fathom.targets.parse import parse_target
 
-NVMET = Path("/sys/kernel/config/nvmet")
 NQN = "nqn.shelf"
 ADDRESS = "127.0.0.1"
 PORTS = {"1": "4420", "2": "4421"}
 LOOPBACK = "3"
-METHOD = """
-schema = "fathom-method/1"
-name = "shelf"
-key_figure = "added-latency"
-[[steps]]
-name = "4k-rand-read-1x32"
-workload = "4k-rand-read-1x32"
-[steps.job]
-mix = "read"
-block = "4KiB"
-pattern = "uniform"
-load = { threads = 1, iodepth = 32, split = "drives" }
-until = { time = "SECONDS" }
-"""
 
 
 def export(drives: list[str]) -> None:
@@ -84,7 +69,7 @@ def heads() -> list[str]:
 
 def measured(text: str, out: Path, seconds: str = "3s") -> Run:
     here = ThisMachine()
-    method = parse_method(METHOD.replace("SECONDS", seconds), "shelf.toml")
+    method = parse_method(shelf_method(seconds), "shelf.toml")
     return start_run(method, here.resolve([text]), Options(out=out, initiator=here))
 
 

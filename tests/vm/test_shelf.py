@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from test_fabric import Here
-from vm_guest import sh
+from vm_guest import NVMET, sh, shelf_method
 
 from fathom.fleet.fleet import Fleet
 from fathom.load.initiator import ThisMachine
@@ -18,23 +18,8 @@ from fathom.report.sections import added_latency
 from fathom.runs.reader import Run
 from fathom.session import Options, start_run
 
-NVMET = Path("/sys/kernel/config/nvmet")
 DRIVES = ("/dev/nvme0n1", "/dev/nvme2n1")
 FAR = "10.79.0.1"
-METHOD = """
-schema = "fathom-method/1"
-name = "shelf"
-key_figure = "added-latency"
-[[steps]]
-name = "4k-rand-read-1x32"
-workload = "4k-rand-read-1x32"
-[steps.job]
-mix = "read"
-block = "4KiB"
-pattern = "uniform"
-load = { threads = 1, iodepth = 32, split = "drives" }
-until = { time = "3s" }
-"""
 
 
 @pytest.fixture
@@ -74,13 +59,17 @@ def by_hosts(text: str, out: Path) -> Run:
     with ThreadPoolExecutor(16) as pool:
         fleet = Fleet([(name, Here(name, pool)) for name in ("h1", "h2")])
         targets = fleet.resolve([text])
-        return start_run(parse_method(METHOD, "shelf.toml"), targets, Options(out=out, initiator=fleet))
+        return start_run(
+            parse_method(shelf_method("3s"), "shelf.toml"), targets, Options(out=out, initiator=fleet)
+        )
 
 
 def from_here(text: str, out: Path) -> Run:
     here = ThisMachine()
     targets = here.resolve([text])
-    return start_run(parse_method(METHOD, "shelf.toml"), targets, Options(out=out, initiator=here))
+    return start_run(
+        parse_method(shelf_method("3s"), "shelf.toml"), targets, Options(out=out, initiator=here)
+    )
 
 
 def test_two_hosts_load_every_drive_of_a_shelf_and_each_stage_of_the_way_is_apart(

@@ -7,6 +7,21 @@ from pathlib import Path
 from fathom import _core
 
 GIB = 1 << 30
+NVMET = Path("/sys/kernel/config/nvmet")
+SHELF_METHOD = """
+schema = "fathom-method/1"
+name = "shelf"
+key_figure = "added-latency"
+[[steps]]
+name = "4k-rand-read-1x32"
+workload = "4k-rand-read-1x32"
+[steps.job]
+mix = "read"
+block = "4KiB"
+pattern = "uniform"
+load = { threads = 1, iodepth = 32, split = "drives" }
+until = { time = "SECONDS" }
+"""
 
 
 def sh(*command: str) -> str:
@@ -34,3 +49,8 @@ def run(kind: str, path: str | Path, size: int, **job: object) -> _core.Recordin
 def counts(recording: _core.Recording) -> dict[str, tuple[int, int]]:
     """Completed and failed I/O of each operation."""
     return {op.op: (op.n, op.errors) for op in recording.ops}
+
+
+def shelf_method(time: str) -> str:
+    """The text of a method that reads from all drives of a shelf for that time."""
+    return SHELF_METHOD.replace("SECONDS", time)

@@ -16,7 +16,7 @@ from fathom._core import Job
 from fathom.analysis.consistency import floor_of
 from fathom.analysis.finding import Finding, cited, joined, number, rate_text
 from fathom.analysis.run_view import Key, RunView, StepFigures
-from fathom.analysis.settled import Unsettled, unsettled
+from fathom.analysis.settled import Unsettled, tags, unsettled, verbs
 from fathom.analysis.surprises import PhysicsOf, RatedOf, surprises
 from fathom.columns.schema import Point
 from fathom.output.text import duration, percent, signed_pct, span
@@ -91,7 +91,7 @@ def findings(
 
 
 def _gated(view: RunView, ranked: Sequence[StepFigures], gate: Mapping[Key, Unsettled]) -> Finding:
-    """Returns the outcome among the targets that had settled, and names the others. If none had settled, there is no
+    """Returns the outcome among the targets that support a claim, and names the others. Without any there is no
     outcome.
     """
     out = {one.target: why for one in ranked if (why := gate.get((one.target, one.step)))}
@@ -102,10 +102,10 @@ def _gated(view: RunView, ranked: Sequence[StepFigures], gate: Mapping[Key, Unse
     names = joined([view.label(target) for target in out])
     why = joined(list(dict.fromkeys(reason.value for reason in out.values())))
     if not left:
-        text = f"No figure is claimed in {ranked[0].label}: {names} had not settled ({why})."
+        text = f"No figure is claimed in {ranked[0].label}: {names} {verbs(out.values())} ({why})."
         return Finding("unsettled", text, tuple(out), ranked[0].step)
     outcome = _outcome(view, left)
-    return replace(outcome, text=f"{outcome.text} Left out: {names}, not settled ({why}).")
+    return replace(outcome, text=f"{outcome.text} Left out: {names}, {tags(out.values())} ({why}).")
 
 
 def _cached(job: Job | None) -> str:

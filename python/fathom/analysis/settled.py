@@ -1,9 +1,9 @@
-"""The gate before a sentence claims a figure: whether the target had settled when it was measured.
+"""The gate before a sentence claims a figure: whether the target had settled, and had the cores that it needed.
 
 Every sentence that a target leads, holds or sustains is checked here first, against the run's record.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from functools import cache
 
@@ -13,24 +13,47 @@ from fathom.analysis.validity.of_curves import maximum_gaps
 from fathom.output.text import percent
 from fathom.prediction.interval import known_device
 from fathom.runs.document import TargetRecord
+from fathom.runs.remarks import CpuWait
 
 WHOLE = 0.99
 """Share of a region that counts as all of it: a fill writes whole blocks."""
 
 
 class Unsettled(Enum):
-    """Why the target of a figure had not settled."""
+    """Why nothing is claimed of a target's figure. The values stand in parentheses behind `verb`."""
 
     NOT_STEADY = "steady state was not reached"
     NOT_FILLED = "its region had not been written once"
     NOT_OVERWRITTEN = "random writes had not covered its region once"
     MAXIMUM = "its maximum had changed while the curve was measured"
+    MACHINE_BUSY = "other programs had the cores that its load threads waited for"
+
+    @property
+    def verb(self) -> str:
+        """Returns what the target did, of one or several."""
+        return "lacked cores" if self is Unsettled.MACHINE_BUSY else "had not settled"
+
+    @property
+    def tag(self) -> str:
+        """Returns a word or two for a cell."""
+        return "machine busy" if self is Unsettled.MACHINE_BUSY else "not settled"
+
+
+def verbs(reasons: Iterable[Unsettled]) -> str:
+    """Returns the verbs of several reasons."""
+    return " or ".join(dict.fromkeys(one.verb for one in reasons))
+
+
+def tags(reasons: Iterable[Unsettled]) -> str:
+    """Returns the tags of several reasons."""
+    return " or ".join(dict.fromkeys(one.tag for one in reasons))
 
 
 def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
-    """Returns the measured steps whose target had not settled, with the reason. Only the others may be claimed."""
+    """Returns the measured steps that support no claim, with the reason. Only the others may be claimed."""
     found: dict[Key, Unsettled] = {}
     written, gaps = written_before(view), maximum_gaps(view)
+    waited = {(one.target, one.step) for one in view.remarks if isinstance(one.fact, CpuWait)}
     for key, figures in view.steps.items():
         before, at_random = written.get(key, (1.0, 1.0))
         if any(row.steady is False for row in figures.rows):
@@ -41,6 +64,8 @@ def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
             found[key] = Unsettled.NOT_FILLED
         elif at_random < WHOLE and _overwrites(view.jobs[key[1]]):
             found[key] = Unsettled.NOT_OVERWRITTEN
+        elif key in waited:
+            found[key] = Unsettled.MACHINE_BUSY
     return found
 
 

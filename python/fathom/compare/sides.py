@@ -1,6 +1,6 @@
 """The two sides of a comparison: their runs, and which target and workload of one corresponds to the other's."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +12,6 @@ from fathom.report.data import RunData, load
 from fathom.report.findings import gate
 from fathom.runs.finder import LOCAL, Finder
 from fathom.runs.layout import RUN
-from fathom.runs.remarks import CpuWait, fact_of
 
 PUBLISHED = "published"
 """The base that stands for the published figures of each target."""
@@ -25,9 +24,7 @@ class Unclaimed(NamedTuple):
     why: str
 
 
-NOT_SETTLED = "not settled"
-MACHINE_BUSY = Unclaimed("machine busy", "other programs had the cores that its load threads waited for")
-UNCLAIMED = (NOT_SETTLED, MACHINE_BUSY.verdict)
+UNCLAIMED = tuple({why.tag: None for why in Unsettled})
 """The verdicts that claim nothing."""
 
 
@@ -38,8 +35,6 @@ class Side:
     name: str
     comparison: Comparison
     unsettled: Mapping[tuple[str, str], Unsettled]
-    waited: Collection[tuple[str, str]]
-    """Targets and steps whose load threads waited for cores that other programs used, in any of the runs."""
 
     @property
     def runs(self) -> Sequence[RunData]:
@@ -48,9 +43,8 @@ class Side:
 
     def unclaimed(self, cell: Cell) -> Unclaimed | None:
         """Returns why nothing may be claimed of a cell; None where something may."""
-        if found := self.unsettled.get((cell.column.short, cell.step.name)):
-            return Unclaimed(NOT_SETTLED, found.value)
-        return MACHINE_BUSY if (cell.column.target.name, cell.step.name) in self.waited else None
+        found = self.unsettled.get((cell.column.short, cell.step.name))
+        return Unclaimed(found.tag, found.value) if found else None
 
 
 @dataclass(frozen=True)
@@ -75,14 +69,7 @@ def read_side(text: str, finder: Finder = LOCAL) -> Side:
             f"{text}: these runs are no repeats of one measurement",
             "repeats share method, targets, version and machine, and each twin has its own seed",
         )
-    return Side(text, comparison, gate(comparison), _waited(runs))
-
-
-def _waited(runs: Sequence[RunData]) -> set[tuple[str, str]]:
-    remarks = (event for data in runs for event in data.run.events if event["event"] == "remark")
-    return {
-        (str(event["target"]), str(event["step"])) for event in remarks if isinstance(fact_of(event), CpuWait)
-    }
+    return Side(text, comparison, gate(comparison))
 
 
 def _paths(text: str, finder: Finder) -> list[Path]:

@@ -49,7 +49,9 @@ def key_figure(
     claimed = [one for one in first.drawn if one.dots and (first, one) not in unsettled]
     ranked = sorted(claimed, key=lambda one: -_most(one).figures.iops)
     if not ranked:
-        return KeyFigure(f"No target had settled in {first.label}, so no rate is claimed.", figure)
+        return KeyFigure(
+            f"No rate is claimed in {first.label}: no target had settled, or they lacked cores.", figure
+        )
     reasons = [_held(one) for one in ranked[1:]]
     bent = [one for one in ranked if one.knee]
     if bent and bent[0].knee:

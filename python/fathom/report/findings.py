@@ -4,7 +4,7 @@ The analysis sees all runs as one, each target under its label. So it compares t
 one run.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -15,13 +15,14 @@ from fathom.analysis.findings import findings
 from fathom.analysis.interval_sums import IntervalSums
 from fathom.analysis.physics import physics_of
 from fathom.analysis.reading_sums import ReadingSums
-from fathom.analysis.run_view import RunView
+from fathom.analysis.run_view import Remark, RunView
 from fathom.analysis.settled import Unsettled, unsettled
 from fathom.analysis.surprises import Rated
 from fathom.columns.schema import TABLES
 from fathom.errors import FathomError
 from fathom.report.comparison import Column, Comparison, Corner
 from fathom.report.published import counted
+from fathom.runs.remarks import fact_of
 from fathom.sizing.drive import rated_drive
 
 
@@ -103,7 +104,16 @@ def one_view(comparison: Comparison, columns: Sequence[Column] | None = None) ->
         intervals=intervals,
         further=further,
         telemetry=ReadingSums({}, {}),
+        remarks=[remark for column in columns for remark in _remarks(column)],
     )
+
+
+def _remarks(column: Column) -> Iterator[Remark]:
+    """Yields what backends remarked in any of a column's repeats."""
+    for repeat in column.run.repeats:
+        for event in repeat.run.events:
+            if event["event"] == "remark" and event["target"] == column.target.name:
+                yield Remark(column.short, str(event["step"]), fact_of(event))
 
 
 def _table(column: Column) -> pa.Table:

@@ -34,7 +34,7 @@ MOST_SOURCES = 3
 SHORT = ("notes", "provenance")
 """Sections of the short edition, behind the opening."""
 CODE = re.compile(r"`([^`]+)`")
-BEFORE_UNIT = re.compile(r" (?=%)|(?<=\d) (?=(?:µs|ns|ms|s)\b)")
+OF_A_NUMBER = re.compile(r" (?=%)|(?<=±) |(?<=\d) (?=(?:µs|ns|ms|s)\b)")
 """Code in text."""
 
 
@@ -289,13 +289,12 @@ def _dagre() -> str:
 
 
 def unbroken(value: object) -> object:
-    """Returns text whose numbers stay on the line of their percent sign, their time's unit and their `±`; what is
-    escaped already is left as it is.
+    """Returns text whose numbers stay on the line of their unit and of their `±`; what is escaped already is left as it
+    is.
     """
     if type(value) is not str:
         return value
-    text = BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", style.with_micro(value))
-    return text.replace("± ", "±\N{NO-BREAK SPACE}")
+    return OF_A_NUMBER.sub("\N{NO-BREAK SPACE}", style.with_micro(value))
 
 
 def coded(text: str) -> Markup:

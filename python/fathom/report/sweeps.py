@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fathom.analysis.finding import joined
-from fathom.analysis.settled import Unsettled
+from fathom.analysis.settled import Unsettled, verbs
 from fathom.columns.column import Rule, columns_of, combined
 from fathom.columns.schema import Point
 from fathom.output.text import size
@@ -153,11 +153,11 @@ def claimed(
     which = "" if len(reasons) == len(steps) else f" in {len(reasons)} of {len(steps)} steps"
     left = settled if len(settled) >= least else []
     unclaimed = "no rate of those is claimed" if left else "no rate is claimed"
-    return left, f"{named}: the target had not settled{which} ({why}), so {unclaimed}."
+    return left, f"{named}: the target {verbs(reasons)}{which} ({why}), so {unclaimed}."
 
 
 def unsettled(one: SweptStep, out: Mapping[tuple[str, str], Unsettled]) -> Unsettled | None:
-    """Returns why a step's target had not settled. Means over rounds are judged by their rounds."""
+    """Returns why nothing is claimed of a step. Means over rounds are judged by their rounds."""
     not_steady = Unsettled.NOT_STEADY if one.halves[0].steady is False else None
     return out.get((one.column.short, one.halves[0].step)) or not_steady
 

@@ -44,6 +44,8 @@ class Controller:
     nvme_version: str
     namespaces_most: int
     capacity_bytes: int
+    unallocated_bytes: int
+    """Part of the capacity that no namespace has; known only where namespaces can be made."""
     volatile_cache: bool
     manages_namespaces: bool
     takes_security_commands: bool
@@ -114,6 +116,7 @@ def parse_controller(data: bytes) -> Controller | None:
         nvme_version=f"{version >> 16}.{version >> 8 & 0xFF}" if version else "",
         namespaces_most=_number(data, 516, 4),
         capacity_bytes=_number(data, 280, 16),
+        unallocated_bytes=_number(data, 296, 16),
         volatile_cache=bool(data[525] & 1),
         manages_namespaces=bool(optional & 1 << 3),
         takes_security_commands=bool(optional & 1),

@@ -17,7 +17,7 @@ from fathom.targets.nvme_admin import GET_LOG_PAGE, IDENTIFY, Admin
 
 SECURITY_RECEIVE = 0x82
 ALL = 0xFFFFFFFF
-OF_NAMESPACE, OF_CONTROLLER, ACTIVE_NAMESPACES = 0, 1, 2
+OF_NAMESPACE, OF_CONTROLLER, ACTIVE_NAMESPACES, ALLOCATED_NAMESPACES = 0, 1, 2, 0x10
 FDP_CONFIGURATIONS = 0x20
 LEVEL_0 = 0x01 << 24 | 0x0001 << 8
 """Security protocol 1 (TCG), ComID 1."""
@@ -30,6 +30,9 @@ class Capabilities:
     controller: Controller
     namespace: Namespace | None
     namespaces: tuple[int, ...]
+    """Those attached to the controller that answers."""
+    detached: tuple[int, ...]
+    """Namespaces that the drive has and the controller cannot reach."""
     fdp: tuple[FdpConfiguration, ...]
     encryption: SelfEncryption | None
 
@@ -45,10 +48,16 @@ def read_capabilities(admin: Admin, namespace: int) -> Capabilities | None:
     own = parse_namespace(_said(admin, IDENTIFY, namespace, OF_NAMESPACE, 0, 4096))
     group = own.endurance_group if own else 0
     fdp = (FDP_CONFIGURATIONS | (4096 // 4 - 1) << 16, group << 16)
+    active = parse_namespace_list(_said(admin, IDENTIFY, 0, ACTIVE_NAMESPACES, 0, 4096))
+    # Only a controller that manages namespaces has a list of all; others refuse it.
+    listed = (
+        _said(admin, IDENTIFY, 0, ALLOCATED_NAMESPACES, 0, 4096) if controller.manages_namespaces else b""
+    )
     return Capabilities(
         controller,
         own,
-        parse_namespace_list(_said(admin, IDENTIFY, 0, ACTIVE_NAMESPACES, 0, 4096)),
+        active,
+        tuple(one for one in parse_namespace_list(listed) if one not in active),
         parse_fdp_configurations(_said(admin, GET_LOG_PAGE, ALL, *fdp, 4096)) if controller.has_fdp else (),
         parse_discovery(_said(admin, SECURITY_RECEIVE, 0, LEVEL_0, 512, 512))
         if controller.takes_security_commands

@@ -66,9 +66,14 @@ def _formats(namespace: Namespace) -> Iterator[str]:
 def _namespaces(found: Capabilities) -> str:
     controller = found.controller
     active = ", ".join(map(str, found.namespaces)) or "not known"
+    detached = ", ".join(map(str, found.detached))
+    apart = f"; {detached} not attached here" if detached else ""
     managed = "can be made and deleted" if controller.manages_namespaces else "fixed"
     whole = f", over {capacity(controller.capacity_bytes)}" if controller.capacity_bytes else ""
-    return f"{active} of at most {controller.namespaces_most}, {managed}{whole}"
+    free = f", {capacity(controller.unallocated_bytes)} in none" if controller.unallocated_bytes else ""
+    if controller.manages_namespaces and controller.capacity_bytes and not free:
+        free = ", all of it allocated"
+    return f"{active} of at most {controller.namespaces_most}, {managed}{whole}{free}{apart}"
 
 
 def _fdp(found: Capabilities) -> str:

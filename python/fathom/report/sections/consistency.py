@@ -112,12 +112,11 @@ def build(comparison: Comparison) -> Section | None:
 def _sentence(long: LongStep, window: str, why: Unsettled | None) -> str:
     """Returns the rate held at the end, how evenly, for how much power, and how many I/Os took long.
 
-    A target that had not settled holds nothing; a shortened run claims no more than what was done.
+    A target without a claim holds nothing; a shortened run claims no more than what was done.
     """
     if why:
         return (
-            f"{long.column.label} had not settled in {plain(long.label)} ({why.value}): no rate is claimed for "
-            "it."
+            f"{long.column.label} {why.verb} in {plain(long.label)} ({why.value}): no rate is claimed for it."
         )
     figures = long.figures
     verb = "did" if long.column.run.document.quick else "holds"

@@ -208,7 +208,7 @@ def _headline(cell: Cell, corner: Corner, why: Unsettled | None) -> Item:
     if cell.value is None:
         return NONE
     if why:
-        sub = " · ".join(part for part in (cell.margin, "not settled") if part)
+        sub = " · ".join(part for part in (cell.margin, why.tag) if part)
         return Item(grouped(cell.value), sub, tone="strong", title=why.value)
     best = len(corner.ranking) > 1 and corner.ranking[0] is cell
     if cell.interval is None:

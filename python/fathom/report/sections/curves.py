@@ -107,10 +107,10 @@ def build(comparison: Comparison) -> Section | None:
 
 def _sentence(workload: Workload, one: TargetCurve, why: Unsettled | None) -> str:
     """Returns the latency at half of the maximum and at the highest sustained rate, and the outcome beyond it. Points
-    are shares of the maximum: if the target had not settled by then, none is claimed.
+    are shares of the maximum: if nothing is claimed of that, no rate is.
     """
     if why:
-        return f"{one.column.label}, {workload.label}: the target had not settled ({why.value}), so no rate is claimed."
+        return f"{one.column.label}, {workload.label}: the target {why.verb} ({why.value}), so no rate is claimed."
     most = one.maximum.iops
     sustained = [dot.figures for dot in one.dots if dot.figures.sustained]
     text = f"{one.column.label}, {workload.label}: {compact(most)} IOPS{_sure(one.top)} in a closed loop"

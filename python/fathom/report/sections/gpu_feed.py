@@ -114,7 +114,11 @@ def _feed(comparison: Comparison, column: Column, out: Mapping[tuple[str, str], 
         for corner in comparison.corners
         if (cell := corner.cell(column)) and cell.point.workload in WORKLOADS and cell.point.mbps
     }
-    why = {reason.value for cell in found.values() if (reason := out.get((column.short, cell.step.name)))}
+    why = {
+        f"{reason.tag} ({reason.value})"
+        for cell in found.values()
+        if (reason := out.get((column.short, cell.step.name)))
+    }
     gpu = column.run.run.gpus.get(column.target.name)
     copies = "" if gpu else _copies_in_words(column)
     return Feed(column, found, gpu, copies, ", ".join(sorted(why))) if found else None
@@ -149,7 +153,7 @@ def _sentence(feed: Feed) -> str:
         else f"of the {carries} that its {label} carries"
     )
     did = (
-        f"did {feed.least_gbps:.2f} GB/s, not settled ({feed.unsettled})"
+        f"did {feed.least_gbps:.2f} GB/s, {feed.unsettled}"
         if feed.unsettled
         else (f"sustains {feed.least_gbps:.2f} GB/s")
     )

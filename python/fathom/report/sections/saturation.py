@@ -3,9 +3,10 @@
 WSAT writes at random; Multi-WSAT issues the streams of a recorded workload, and its reads count in the rate too.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from fathom.analysis.settled import Unsettled
 from fathom.output.text import capacity
 from fathom.report.axes import Axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Points, Row, Section, Table
@@ -80,7 +81,7 @@ def build(comparison: Comparison) -> Section | None:
     figure = Figure([chart], caption, _table(found), legend_of([one.column for one in found]), columns=1)
     told = [_sentence(one) for one in found]
     out = gate(comparison)
-    changing = {column for column, step in out if step.startswith(STEPS)}
+    changing = {column: why for (column, step), why in out.items() if step.startswith(STEPS)}
     key = KeyFigure(
         _cliff(found, changing), figure, [_fall(one) for one in found if one.column.short not in changing]
     )
@@ -89,13 +90,13 @@ def build(comparison: Comparison) -> Section | None:
     )
 
 
-def _cliff(found: Sequence[Saturation], changing: Set[str]) -> str:
-    """Returns the share of its first rate that the best target keeps; `changing` are the labels of the unsettled."""
+def _cliff(found: Sequence[Saturation], changing: Mapping[str, Unsettled]) -> str:
+    """Returns the share of its first rate that the best target keeps; of `changing` it is not claimed."""
     best = max(found, key=lambda one: one.stretches[-1].iops)
     first, last = best.stretches[0].iops, best.stretches[-1].iops
     name, rate, written = best.column.short, compact(last), f"{best.capacities:.2g} capacities"
-    if name in changing:
-        return f"{name} had not settled after {written}: it was at {rate} IOPS."
+    if why := changing.get(name):
+        return f"{name} {why.verb} after {written}: it was at {rate} IOPS."
     if last > STEADY_SHARE * first:
         return f"{name} loses nothing to {best.load}: {rate} IOPS after {written}."
     return f"{name} keeps {100 * last / first:.0f} % of its first rate: {rate} IOPS."
