@@ -10,7 +10,6 @@ from threading import Event, current_thread
 
 import pytest
 
-from fathom.catalog import load_device
 from fathom.errors import FathomError, InterruptedRunError
 from fathom.load.backend import TwinBackend
 from fathom.load.initiator import ThisMachine
@@ -253,8 +252,3 @@ def test_after_an_error_no_piece_is_begun_and_the_error_is_raised() -> None:
     with pytest.raises(FathomError, match="piece"):
         pieces.share(40, fails)
     assert len(pieces.done) <= 2
-
-
-def test_a_twin_of_a_system_cannot_be_copied() -> None:
-    device = load_device("weka-6x-micron-9400-pro")
-    assert TwinBackend(device.twin_params_json(), seed=1, hosts=device.hosts).copied is None

@@ -27,7 +27,7 @@ from fathom.sweep.study import Outcome, Sweep, simulate_all
 from fathom.sweep.table import gather, write_tables
 from fathom.sweep.terminal import print_sweep
 
-DRIVE = "twin:wd-ultrastar-dc-sn640-3.2tb"
+DRIVE = "twin:wd-ultrastar-dc-sn640-3.2tb?settled_share=1.0"
 SHELF = "atto-xstreamcore-9400"
 METHOD = """
 schema = "fathom-method/1"
@@ -75,16 +75,16 @@ def simulated(asked: Sweep, folder: Path, workers: Executor) -> tuple[list[Outco
 
 
 def test_every_combination_is_simulated_with_its_values(tmp_path: Path, workers: Executor) -> None:
-    asked = sweep("dies=16,64", "job.load.iodepth=1,64")
+    asked = sweep("dies_per_channel=2,8", "job.load.iodepth=1,64")
     outcomes, _ = simulated(asked, tmp_path, workers)
     table = gather(asked.axes, outcomes)
-    found = {(row["dies"], row["iodepth"]): row["iops"] for row in table.to_pylist()}
-    assert set(found) == {(16, 1), (16, 64), (64, 1), (64, 64)}
-    assert table.column_names[:3] == ["dies", "job.load.iodepth", "target"]
-    assert set(table["target"].to_pylist()) == {DRIVE}
-    # One read at a time meets an idle die; many meet as many dies as there are.
-    assert found[16, 1] == pytest.approx(found[64, 1], rel=0.02)
-    assert found[64, 64] > 1.5 * found[16, 64]
+    found = {(row["dies_per_channel"], row["iodepth"]): row["iops"] for row in table.to_pylist()}
+    assert set(found) == {(2, 1), (2, 64), (8, 1), (8, 64)}
+    assert table.column_names[:3] == ["dies_per_channel", "job.load.iodepth", "target"]
+    assert set(table["target"].to_pylist()) == {DRIVE.partition("?")[0]}
+    # One read at a time mostly meets an idle die; many meet as many dies as there are.
+    assert found[2, 1] == pytest.approx(found[8, 1], rel=0.2)
+    assert found[8, 64] > 1.5 * found[2, 64]
 
 
 @pytest.mark.parametrize(
@@ -102,14 +102,14 @@ def test_what_is_set_has_a_column_beside_those_of_the_points(
 
 
 def test_tables_and_page_are_written_and_agree(tmp_path: Path, workers: Executor) -> None:
-    asked = sweep("dies=16,64")
+    asked = sweep("dies_per_channel=2,8")
     outcomes, _ = simulated(asked, tmp_path, workers)
     table = gather(asked.axes, outcomes)
     write_tables(table, tmp_path)
     assert pq.read_table(tmp_path / "points.parquet").equals(table)
     assert pyarrow.csv.read_csv(tmp_path / "points.csv")["iops"].to_pylist() == table["iops"].to_pylist()
     page = write_page(asked, tmp_path, table, outcomes).read_text()
-    assert "IOPS over dies" in page
+    assert "IOPS over dies_per_channel" in page
     assert "What if" in page
     assert "4 KiB random read" in page
     assert ">r, read" not in page
@@ -120,7 +120,7 @@ def test_a_page_draws_measured_steps_alone_and_lists_those_that_warm_up_behind_t
 ) -> None:
     warm_up = METHOD.replace('name = "fill"\nkind = "fill"', 'name = "warm"\nworkload = "warm-up"')
     method = parse_method(warm_up, "tiny.toml")
-    axes = [parse_axis("dies=16,64"), parse_axis("program_us=600,2000")]
+    axes = [parse_axis("dies_per_channel=2,8"), parse_axis("program_us=600,2000")]
     asked = Sweep(method, (DRIVE,), axes, combinations(axes, method, (DRIVE,)), 1, quick=False)
     outcomes, _ = simulated(asked, tmp_path, workers)
     page = write_page(asked, tmp_path, gather(axes, outcomes), outcomes).read_text()
@@ -134,34 +134,34 @@ def test_a_page_draws_measured_steps_alone_and_lists_those_that_warm_up_behind_t
 
 
 def test_a_page_is_drawn_over_a_setting_with_several_values(tmp_path: Path, workers: Executor) -> None:
-    asked = sweep("dies=16,64", "program_us=900")
+    asked = sweep("dies_per_channel=2,8", "program_us=900")
     outcomes, _ = simulated(asked, tmp_path, workers)
     page = write_page(asked, tmp_path, gather(asked.axes, outcomes), outcomes).read_text()
-    assert "IOPS over dies" in page
+    assert "IOPS over dies_per_channel" in page
     assert "IOPS over program_us" not in page
 
 
 def test_the_same_sweep_goes_on_with_what_is_missing(tmp_path: Path, workers: Executor) -> None:
-    asked = sweep("dies=16,32,64")
+    asked = sweep("dies_per_channel=2,4,8")
     first, ended = simulated(asked, tmp_path, workers)
     assert len(ended) == 3
     (first[1].run / "run.json").unlink()
-    again, ended = simulated(sweep("dies=16,32,64"), tmp_path, workers)
-    assert ended == ["dies 32"]
+    again, ended = simulated(sweep("dies_per_channel=2,4,8"), tmp_path, workers)
+    assert ended == ["dies_per_channel 4"]
     assert gather(asked.axes, again).num_rows == 3
     assert json.loads((tmp_path / "sweep.json").read_text())["status"] == "complete"
 
 
 def test_a_sweep_is_named_after_what_its_figures_depend_on() -> None:
-    assert sweep("dies=16,64").name == sweep("dies=16,64").name
-    assert sweep("dies=16,64").name != sweep("dies=16,32").name
+    assert sweep("dies_per_channel=2,8").name == sweep("dies_per_channel=2,8").name
+    assert sweep("dies_per_channel=2,8").name != sweep("dies_per_channel=2,4").name
 
 
 def test_a_point_that_fails_is_named_and_the_others_are_kept(tmp_path: Path, workers: Executor) -> None:
-    asked = sweep("buffer_bytes=10,16777216")
+    asked = sweep("write_buffer_bytes=10,25165824")
     outcomes, _ = simulated(asked, tmp_path, workers)
     assert [outcome.error is None for outcome in outcomes] == [False, True]
-    assert "the buffer must hold two program operations" in str(outcomes[0].error)
+    assert "holds less than a programming unit of every die" in str(outcomes[0].error)
     assert gather(asked.axes, outcomes).num_rows == 1
     document = json.loads((tmp_path / "sweep.json").read_text())
     assert (document["status"], document["points"][1]["error"]) == ("failed", None)
@@ -194,26 +194,28 @@ def test_what_is_no_grid_is_refused(settings: list[str], message: str) -> None:
 
 def test_real_targets_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="a sweep only simulates"):
-        sweep("dies=1,2", targets=(f"file:{tmp_path}/x",))
+        sweep("dies_per_channel=1,2", targets=(f"file:{tmp_path}/x",))
 
 
 def test_parameters_are_set_behind_a_targets_name_in_front_of_its_other_marks() -> None:
-    [one] = sweep("dies=16", targets=(f"{DRIVE}?program_us=900*2/xfs",)).combinations
-    assert one.targets == (f"{DRIVE}?program_us=900,dies=16*2/xfs",)
+    [one] = sweep("dies_per_channel=2", targets=(f"{DRIVE},program_us=900*2/xfs",)).combinations
+    assert one.targets == (f"{DRIVE},program_us=900,dies_per_channel=2*2/xfs",)
     [target] = resolve_targets(one.targets)
     assert target.name == one.targets[0]
     assert target.catalog is not None
     parameters = json.loads(load_device(target.catalog).twin_params_json())
-    assert (parameters["drives"][0]["dies"], parameters["drives"][0]["program_us"]) == (16, 900)
+    assert (parameters["dies_per_channel"], parameters["program_us"]) == (2, 900)
 
 
 def test_a_systems_drives_are_set_together_or_one_kind_alone_and_its_baseline_with_them() -> None:
-    altered = load_device(f"{SHELF}?drives.dies=8,wd-ultrastar-dc-sn630-6.4tb.write_amplification=9")
+    altered = load_device(
+        f"{SHELF}?drives.dies_per_channel=4,wd-ultrastar-dc-sn630-6.4tb.over_provisioning=0.5"
+    )
     drives = json.loads(altered.twin_params_json())["drives"]
-    assert [drive["dies"] for drive in drives] == [8, 8]
-    assert [drive["write_amplification"] for drive in drives] == [3.53, 9]
+    assert [drive["ssd"]["dies_per_channel"] for drive in drives] == [4, 4]
+    assert [drive["ssd"]["over_provisioning"] for drive in drives] == [0.352, 0.5]
     assert altered.twin is not None
-    assert altered.twin.baseline == "wd-ultrastar-dc-sn640-3.2tb?dies=8"
+    assert altered.twin.baseline == "wd-ultrastar-dc-sn640-3.2tb?dies_per_channel=4"
 
 
 def test_a_device_takes_what_its_model_has_though_its_file_says_nothing_of_it() -> None:
@@ -239,7 +241,7 @@ def test_nothing_published_is_about_an_altered_device() -> None:
         ("channels=x", "expected a whole number, such as 8"),
         ("chanels=4", 'did you mean "channels"'),
         ("program_suspend=1", "expected true or false"),
-        ("drives.dies=4", "it is one itself"),
+        ("drives.program_us=4", "it is one itself"),
         ("program_us=nan", "expected a number"),
     ],
 )
@@ -249,15 +251,27 @@ def test_a_setting_that_cannot_be_is_refused_in_one_line(settings: str, message:
 
 
 def test_a_value_that_the_model_cannot_take_begins_no_run(tmp_path: Path) -> None:
-    method, targets = parse_method(METHOD, "tiny.toml"), resolve_targets([f"{DRIVE}?dies=0"])
-    with pytest.raises(UsageError, match=r"dies=0: twin parameter dies: .*; write another value"):
+    method, targets = parse_method(METHOD, "tiny.toml"), resolve_targets([f"{DRIVE},dies_per_channel=0"])
+    with pytest.raises(
+        UsageError, match=r"dies_per_channel=0: twin parameter dies_per_channel: .*; write another value"
+    ):
         start_run(method, targets, Options(out=tmp_path))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_command_prints_one_document_and_fails_when_a_point_does(tmp_path: Path) -> None:
     (tmp_path / "tiny.toml").write_text(METHOD)
-    command = [sys.executable, "-m", "fathom", "sweep", "tiny.toml", DRIVE, "--set", "dies=0,64", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "fathom",
+        "sweep",
+        "tiny.toml",
+        DRIVE,
+        "--set",
+        "dies_per_channel=0,8",
+        "--json",
+    ]
     done = subprocess.run(
         [*command, "--out", "."], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=240
     )
@@ -265,7 +279,7 @@ def test_the_command_prints_one_document_and_fails_when_a_point_does(tmp_path: P
     assert "1 of 2 points failed; the first: " in done.stderr.splitlines()[-1]
     document = json.loads(done.stdout)
     assert document["schema"] == "fathom-sweep/1"
-    assert [row["dies"] for row in document["rows"]] == [64]
+    assert [row["dies_per_channel"] for row in document["rows"]] == [8]
     assert (tmp_path / document["id"] / "report.html").exists()
 
 

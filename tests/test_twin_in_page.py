@@ -92,17 +92,13 @@ def drawn_system(draw: random.Random, systems: list[dict[str, Any]]) -> dict[str
     parameters = json.loads(json.dumps(draw.choice(systems)))
     for drive in parameters["drives"]:
         drive["count"] = draw.randint(1, 2 * drive["count"])
-        for key in ("read_sense_us", "program_us", "suspend_us", "read_mbps", "write_mbps"):
-            drive[key] *= draw.uniform(0.4, 2.5)
-        drive["write_amplification"] = draw.uniform(1, 8)
-    hosts = 1
-    if parameters["between"] != "nothing":
-        [behind] = parameters["between"].values()
-        for key, value in behind.items():
-            behind[key] = (
-                draw.randint(1, 2 * value) if isinstance(value, int) else value * draw.uniform(0.4, 2)
-            )
-        hosts = behind.get("hosts") or behind["clients"]
+        for key in ("read_sense_us", "program_us", "suspend_us"):
+            drive["ssd"][key] *= draw.uniform(0.4, 2.5)
+        drive["ssd"]["over_provisioning"] = draw.uniform(0.1, 0.6)
+    [behind] = parameters["between"].values()
+    for key, value in behind.items():
+        behind[key] = draw.randint(1, 2 * value) if isinstance(value, int) else value * draw.uniform(0.4, 2)
+    hosts = behind.get("hosts") or behind["clients"]
     parameters["host"]["drive_per_thread"] = draw.choice([True, False])
     return asked(draw, parameters, hosts, draw.randint(2000, 20_000))
 

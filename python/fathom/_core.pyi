@@ -405,7 +405,6 @@ class TwinDevice:
     capacity_bytes: int
     scale: float
     dirty_limit_bytes: int
-    copyable: bool
     def __new__(cls, parameters_json: str, seed: int, file_system: str | None = None) -> TwinDevice: ...
     def copied(self) -> TwinDevice: ...
 

@@ -143,15 +143,8 @@ impl TwinDevice {
     }
 
     /// A device of its own in the state of this one. Waits for a job that runs on it.
-    fn copied(&self, py: Python<'_>) -> PyResult<Self> {
-        let copy = py.detach(|| self.0.copied()).map(Self);
-        copy.ok_or_else(|| refuse("systems cannot be copied"))
-    }
-
-    /// Returns whether `copied` can.
-    #[getter]
-    fn copyable(&self) -> bool {
-        self.0.is_copyable()
+    fn copied(&self, py: Python<'_>) -> Self {
+        Self(py.detach(|| self.0.copied()))
     }
 
     /// Bytes that jobs address: the simulated slice.

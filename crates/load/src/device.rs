@@ -16,7 +16,7 @@ pub struct TwinDevice {
     capacity_bytes: u64,
     scale: f64,
     dirty_limit_bytes: u64,
-    copy: Option<Arc<dyn Fn() -> TwinDevice + Send + Sync>>,
+    copy: Arc<dyn Fn() -> TwinDevice + Send + Sync>,
 }
 
 impl TwinDevice {
@@ -43,7 +43,7 @@ impl TwinDevice {
             Some("system") if file_system.is_some() => Err(LoadError::LayeredSystem),
             Some("system") => {
                 let parameters = twin::SystemParams::from_json(&text)?;
-                Ok(Self::of(twin::System::new(&parameters, seed)))
+                Ok(Self::of(twin::System::new(&parameters, seed)?, 0))
             }
             _ => Err(LoadError::UnknownKind(kind.unwrap_or_default())),
         }
@@ -64,14 +64,9 @@ impl TwinDevice {
         self.dirty_limit_bytes
     }
 
-    /// Returns whether [`TwinDevice::copied`] can: systems cannot be copied.
-    pub fn is_copyable(&self) -> bool {
-        self.copy.is_some()
-    }
-
     /// Returns a device of its own in the state of this one. Waits for a job that runs on it.
-    pub fn copied(&self) -> Option<Self> {
-        self.copy.as_ref().map(|copy| copy())
+    pub fn copied(&self) -> Self {
+        (self.copy)()
     }
 
     /// Runs a job to its end; waits for another one that runs on the same device.
@@ -94,7 +89,7 @@ impl TwinDevice {
         rotational: bool,
     ) -> Result<Self, LoadError> {
         let Some(name) = file_system else {
-            return Ok(Self::copying(drive, 0));
+            return Ok(Self::of(drive, 0));
         };
         let mut params = twin::FsParams::preset(name, rotational)?;
         if let Some(zones) = drive.zone_model() {
@@ -102,33 +97,23 @@ impl TwinDevice {
         }
         let layered = twin::FileSystem::new(drive, &params)?;
         let dirty_limit_bytes = layered.dirty_limit_bytes();
-        Ok(Self::copying(layered, dirty_limit_bytes))
+        Ok(Self::of(layered, dirty_limit_bytes))
     }
 
-    fn copying<D: Device + Clone + Send + 'static>(device: D, dirty_limit_bytes: u64) -> Self {
+    fn of<D: Device + Clone + Send + 'static>(device: D, dirty_limit_bytes: u64) -> Self {
         let (capacity_bytes, scale) = (device.capacity_bytes(), device.scale());
         let device = Arc::new(Mutex::new(device));
         let original = Arc::clone(&device);
         let copy = move || {
             let original = original.lock().unwrap_or_else(PoisonError::into_inner);
-            Self::copying(original.clone(), dirty_limit_bytes)
+            Self::of(original.clone(), dirty_limit_bytes)
         };
         Self {
             device,
             capacity_bytes,
             scale,
             dirty_limit_bytes,
-            copy: Some(Arc::new(copy)),
-        }
-    }
-
-    fn of<D: Device + Send + 'static>(device: D) -> Self {
-        Self {
-            capacity_bytes: device.capacity_bytes(),
-            scale: device.scale(),
-            dirty_limit_bytes: 0,
-            copy: None,
-            device: Arc::new(Mutex::new(device)),
+            copy: Arc::new(copy),
         }
     }
 }

@@ -157,8 +157,8 @@ pub trait Device {
     fn manage_zone(&mut self, _zone: u32, _action: ZoneAction) -> Result<(), Refusal> {
         Ok(())
     }
-    /// Returns whether it knows what its medium does: bytes read and written there, and energy.
-    fn knows_medium(&self) -> bool {
+    /// Returns whether it knows the energy of all that it consists of.
+    fn knows_energy(&self) -> bool {
         true
     }
     /// Totals up to the present.

@@ -100,7 +100,7 @@ pub fn run_until_precise<D: Device>(
 ) -> Result<Recording, TwinError> {
     let member = stopping.map(Member::new);
     let mut driver = Driver::new(job, device, seed)?;
-    let medium = driver.meter.medium(driver.device);
+    let medium = Some(driver.meter.medium(driver.device));
     let window_ns = (driver.start_ns, driver.end_ns);
     driver.batches =
         member.map(|member| Batches::new(member, window_ns, driver.recorders.len(), medium));

@@ -3,6 +3,7 @@
 
 pub mod bits;
 pub mod calendar;
+pub mod earliest;
 pub mod event;
 pub mod server;
 pub mod slab;

@@ -156,6 +156,12 @@ impl Ssd {
         &self.params
     }
 
+    /// Returns when something happens next by itself; [`NEVER`](crate::sim::calendar::NEVER) where nothing will.
+    #[inline]
+    pub(crate) fn next_ns(&self) -> u64 {
+        self.calendar.next_ns()
+    }
+
     /// Returns the first page and number of pages that a request touches.
     #[inline]
     fn pages(request: &Request) -> (u32, u32) {

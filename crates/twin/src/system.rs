@@ -1,43 +1,35 @@
-//! Systems of drives: one by its ratings, a shelf behind a fabric controller, a cluster. Every I/O
-//! walks a route of queues, and what limits the system, or where an I/O spends its time, is what the
-//! queues show. See `docs/explanation/system-twins.md`.
+//! Systems of drives: a shelf behind a fabric controller, a cluster. Every I/O walks a route of queues, and what limits
+//! the system, or where an I/O spends its time, is what the queues show. The drives are SSD twins. See
+//! `docs/explanation/system-twins.md`.
 //!
 //! An I/O belongs to a host by its thread. It belongs to a drive by its address, or by its thread where the bench gives
 //! each thread a drive of its own. A cluster's read is put together by the servers that hold its stripe; it comes from
-//! one drive. Nothing is stored and nothing is cleaned.
+//! one drive.
 
-mod die;
-mod drive;
+mod drives;
 mod params;
 mod route;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
-use workload::{Op, Request, name_ops};
+use workload::{Op, Request};
 
-use crate::device::params::HostParams;
+use crate::device::params::{HostParams, ParamError};
 use crate::device::{Account, Completion, CompletionKind, Device, Residence, ResourceTime, Share};
-use crate::sim::calendar::Calendar;
-use crate::sim::event::us_to_ns;
+use crate::sim::calendar::{Calendar, NEVER};
 use crate::sim::slab::Slab;
-use drive::{Drive, Outcome};
+use drives::Drives;
 pub use params::SystemParams;
 use route::{Pick, Routes, Stage};
 
 /// Kinds of events in the upper bits of a payload.
 const INDEX_BITS: u32 = 28;
 const STEP: u32 = 0;
-const DIE: u32 = 1;
-const WAKE: u32 = 2;
-/// Dies are numbered through all drives with this many per drive.
-const DIES_PER_DRIVE: u32 = 1 << 12;
-/// Addresses change drives at this distance, so that random I/O meets all of them.
-const STRIPE_BYTES: u64 = 1 << 20;
-/// Bytes that a die reads at once; larger reads are limited by the drive's rate.
-const PAGE_BYTES: u64 = 4096;
+const WAKE: u32 = 1;
 /// Block of a cluster's stripes.
 const BLOCK_BYTES: u32 = 4096;
 
+#[derive(Clone)]
 struct Job {
     tag: u32,
     request: Request,
@@ -46,18 +38,8 @@ struct Job {
     server: u16,
     core: u16,
     drive: u16,
-    die: u16,
     submitted_ns: u64,
     entered_ns: u64,
-    location: Location,
-}
-
-/// Where in the drive a job is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Location {
-    Outside,
-    Dies,
-    Leaving,
 }
 
 /// The members of a group that serve a job: on how many machines, from which on, and on how many cores of each.
@@ -78,6 +60,7 @@ impl Spread {
 }
 
 /// What hosts, ports or servers, and drives had of the load, in this order.
+#[derive(Clone)]
 struct Shares([Vec<Share>; 3]);
 
 impl Shares {
@@ -100,12 +83,18 @@ impl Shares {
         ])
     }
 
-    fn add(&mut self, members: [u16; 3], latency_ns: u64) {
+    fn add(&mut self, members: [u16; 3], latency_ns: u64, written_bytes: u64) {
         for (group, member) in self.0.iter_mut().zip(members) {
             let share = &mut group[usize::from(member)];
             share.n += 1;
             share.total_ns += latency_ns;
         }
+        let [_, _, drives] = &mut self.0;
+        drives[usize::from(members[2])].host_write_bytes += written_bytes;
+    }
+
+    fn drives(&mut self) -> &mut [Share] {
+        &mut self.0[2]
     }
 
     /// Only of groups that have something to share out.
@@ -119,43 +108,39 @@ impl Shares {
 }
 
 /// A system in virtual time.
+#[derive(Clone)]
 pub struct System {
     params: SystemParams,
     routes: Routes,
-    drives: Vec<Drive>,
+    drives: Drives,
     calendar: Calendar,
     now_ns: u64,
     jobs: Slab<Job>,
     rng: Xoshiro256PlusPlus,
     drives_residence_ns: u64,
     shares: Shares,
-    last_write_end: u64,
-    /// Empty, and kept for its memory.
-    outcome: Outcome,
 }
 
 impl System {
-    /// Returns an idle system. `seed` feeds which die a page lies on.
-    pub fn new(params: &SystemParams, seed: u64) -> Self {
-        let drives: Vec<Drive> = params
-            .drives
-            .iter()
-            .flat_map(|kind| (0..kind.count).map(move |_| Drive::new(kind)))
-            .collect();
-        let routes = Routes::new(&params.between, &params.drives);
-        Self {
-            shares: Shares::new(&routes, drives.len() as u32),
+    /// Returns an idle system. `seed` feeds where its drives' data lies, and which server an I/O goes to.
+    ///
+    /// # Errors
+    /// A drive that cannot be simulated.
+    pub fn new(params: &SystemParams, seed: u64) -> Result<Self, ParamError> {
+        let routes = Routes::new(&params.between);
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let drives = Drives::new(params, routes.redundancy, || rng.next_u64())?;
+        Ok(Self {
+            shares: Shares::new(&routes, drives.count() as u32),
             routes,
             drives,
             calendar: Calendar::default(),
             now_ns: 0,
             jobs: Slab::default(),
-            rng: Xoshiro256PlusPlus::seed_from_u64(seed),
+            rng,
             drives_residence_ns: 0,
-            last_write_end: u64::MAX,
-            outcome: Outcome::default(),
             params: params.clone(),
-        }
+        })
     }
 
     fn route(&self, op: Op) -> &[Stage] {
@@ -173,21 +158,8 @@ impl System {
             job.request.op,
             job.request.size_bytes,
         );
-        if job.location == Location::Leaving {
-            self.drives_residence_ns += self.now_ns - job.entered_ns;
-            self.jobs[index].location = Location::Outside;
-        }
         let Some(&now_at) = self.route(op).get(stage) else {
-            let job = &self.jobs[index];
-            let (tag, latency_ns) = (job.tag, self.now_ns - job.submitted_ns);
-            self.shares
-                .add([job.client, job.server, job.drive], latency_ns);
-            self.jobs.release(index);
-            return Some(Completion {
-                at_ns: self.now_ns,
-                tag,
-                kind: CompletionKind::Done,
-            });
+            return Some(self.complete(index, CompletionKind::Done));
         };
         self.jobs[index].stage += 1;
         match now_at {
@@ -259,86 +231,45 @@ impl System {
     }
 
     fn enter_drive(&mut self, index: u32) {
-        let now_ns = self.now_ns;
         let job = &mut self.jobs[index];
-        job.location = Location::Dies;
-        job.entered_ns = now_ns;
-        let drive = &mut self.drives[usize::from(job.drive)];
-        let number = job.drive;
-        let mut outcome = std::mem::take(&mut self.outcome);
-        match job.request.op {
-            Op::Read => drive.read(u32::from(job.die), index, now_ns, &mut outcome),
-            Op::Write | Op::Append | Op::WriteZeroes => {
-                let bytes = f64::from(job.request.size_bytes) * self.routes.redundancy;
-                let at_random = job.request.offset_bytes != self.last_write_end
-                    && u64::from(job.request.size_bytes) < STRIPE_BYTES / 8;
-                self.last_write_end = job.request.offset_bytes + u64::from(job.request.size_bytes);
-                let amplification = match at_random {
-                    true => drive.params().write_amplification,
-                    false => drive.params().sequential_amplification,
-                };
-                drive.write(index, bytes as u64, amplification, now_ns, &mut outcome);
-            }
-            Op::Trim | Op::Flush | name_ops!() => {
-                job.location = Location::Leaving;
-                let done_ns = match job.request.op {
-                    Op::Trim => {
-                        let bytes = f64::from(job.request.size_bytes) * self.routes.redundancy;
-                        drive.map.finish_ns(now_ns, drive.trim_ps(bytes))
-                    }
-                    _ => now_ns,
-                };
-                self.calendar
-                    .push(done_ns + us_to_ns(drive.params().write_ack_us), index);
-            }
-        }
-        self.follow(number, outcome);
+        job.entered_ns = self.now_ns;
+        let whole = self.params.host.drive_per_thread;
+        self.drives
+            .submit(job.drive, self.now_ns, index, job.request, whole);
     }
 
-    /// Books what a drive has started and passes on what left its dies or entered its buffer.
-    fn follow(&mut self, drive: u16, mut outcome: Outcome) {
-        for (die, end_ns) in outcome.started.drain(..) {
-            let index = u32::from(drive) * DIES_PER_DRIVE + die;
-            self.calendar.push(end_ns, DIE << INDEX_BITS | index);
+    /// A drive has done its part; an I/O that it failed ends there.
+    fn leave_drive(&mut self, done: Completion) -> Option<Completion> {
+        self.now_ns = done.at_ns;
+        self.drives_residence_ns += done.at_ns - self.jobs[done.tag].entered_ns;
+        match done.kind {
+            CompletionKind::Done => self.step(done.tag),
+            kind => Some(self.complete(done.tag, kind)),
         }
-        let unit = &mut self.drives[usize::from(drive)];
-        for index in outcome
-            .read
-            .take()
-            .into_iter()
-            .chain(outcome.admitted.drain(..))
-        {
-            let job = &mut self.jobs[index];
-            job.location = Location::Leaving;
-            let bytes = job.request.size_bytes;
-            let (done_ns, latency_us) = match job.request.op {
-                Op::Read => {
-                    let service_ps = unit.send_ps(bytes);
-                    let done_ns = unit.to_host.finish_ns(self.now_ns, service_ps);
-                    (done_ns, unit.params().read_latency_us)
-                }
-                _ => {
-                    let service_ps = unit.take_ps(bytes);
-                    let done_ns = unit.to_drive.finish_ns(self.now_ns, service_ps);
-                    (done_ns, unit.params().write_ack_us)
-                }
-            };
-            self.calendar.push(done_ns + us_to_ns(latency_us), index);
-        }
-        self.outcome = outcome;
+    }
+
+    fn complete(&mut self, index: u32, kind: CompletionKind) -> Completion {
+        let job = &self.jobs[index];
+        let (at_ns, tag) = (self.now_ns, job.tag);
+        let written_bytes = match (kind, job.request.op) {
+            (CompletionKind::Done, Op::Write | Op::WriteZeroes) => {
+                u64::from(job.request.size_bytes)
+            }
+            _ => 0,
+        };
+        self.shares.add(
+            [job.client, job.server, job.drive],
+            at_ns - job.submitted_ns,
+            written_bytes,
+        );
+        self.jobs.release(index);
+        Completion { at_ns, tag, kind }
     }
 
     fn handle(&mut self, payload: u32) -> Option<Completion> {
         let index = payload & ((1 << INDEX_BITS) - 1);
         match payload >> INDEX_BITS {
             STEP => self.step(index),
-            DIE => {
-                let (drive, die) = (index / DIES_PER_DRIVE, index % DIES_PER_DRIVE);
-                let mut outcome = std::mem::take(&mut self.outcome);
-                self.drives[drive as usize].ended(die, self.now_ns, &mut outcome);
-                self.follow(drive as u16, outcome);
-                None
-            }
             _ => Some(Completion::woken(self.now_ns, index)),
         }
     }
@@ -346,7 +277,7 @@ impl System {
 
 impl Device for System {
     fn capacity_bytes(&self) -> u64 {
-        self.params.capacity_bytes
+        self.params.slice_bytes()
     }
 
     fn block_bytes(&self) -> u32 {
@@ -354,7 +285,7 @@ impl Device for System {
     }
 
     fn scale(&self) -> f64 {
-        1.0
+        self.params.slice_bytes() as f64 / self.params.capacity_bytes as f64
     }
 
     fn host(&self) -> &HostParams {
@@ -370,30 +301,22 @@ impl Device for System {
     }
 
     fn submit_from(&mut self, thread: u32, at_ns: u64, tag: u32, request: Request) {
-        let stripe = request.offset_bytes / STRIPE_BYTES;
         let drive = match self.params.host.drive_per_thread {
-            true => u64::from(thread),
-            false => stripe,
+            true => (thread as usize % self.drives.count()) as u16,
+            false => self.drives.drive_of(request.offset_bytes),
         };
-        let drive = (drive % self.drives.len() as u64) as u16;
-        let random = self.rng.next_u64();
-        let (lower, servers) = (random & 0xffff_ffff, u64::from(self.routes.servers));
-        let die = match u64::from(request.size_bytes) > PAGE_BYTES {
-            true => stripe / self.drives.len() as u64,
-            false => random >> 32,
-        } % u64::from(self.drives[usize::from(drive)].params().dies);
+        let random = self.rng.next_u64() & 0xffff_ffff;
+        let servers = u64::from(self.routes.servers);
         let job = Job {
             tag,
             request,
             stage: 0,
             client: (thread % self.routes.clients) as u16,
-            server: (lower % servers) as u16,
-            core: (lower / servers % u64::from(self.routes.server_cores)) as u16,
+            server: (random % servers) as u16,
+            core: (random / servers % u64::from(self.routes.server_cores)) as u16,
             drive,
-            die: die as u16,
             submitted_ns: at_ns.max(self.now_ns),
             entered_ns: 0,
-            location: Location::Outside,
         };
         let index = self.jobs.add(job);
         self.calendar.push(at_ns.max(self.now_ns), index);
@@ -405,19 +328,27 @@ impl Device for System {
     }
 
     fn advance(&mut self, limit_ns: u64) -> Option<Completion> {
-        while let Some(payload) = self.calendar.advance(&mut self.now_ns, limit_ns) {
-            if let Some(completion) = self.handle(payload) {
-                return Some(completion);
+        loop {
+            let drives_ns = self.drives.next_ns();
+            let completion =
+                if drives_ns <= limit_ns.min(self.calendar.next_ns()) && drives_ns != NEVER {
+                    let done = self.drives.advance();
+                    done.and_then(|done| self.leave_drive(done))
+                } else {
+                    let payload = self.calendar.advance(&mut self.now_ns, limit_ns)?;
+                    self.handle(payload)
+                };
+            if completion.is_some() {
+                return completion;
             }
         }
-        None
     }
 
     fn is_busy(&self) -> bool {
-        !self.calendar.is_empty()
+        !self.calendar.is_empty() || self.drives.next_ns() != NEVER
     }
 
-    fn knows_medium(&self) -> bool {
+    fn knows_energy(&self) -> bool {
         false
     }
 
@@ -444,17 +375,14 @@ impl Device for System {
                 total_ns: group.residence_ns,
             });
         }
-        into.resources.push(ResourceTime {
-            resource: "drive dies",
-            busy_ns: self.drives.iter().map(|one| one.busy_ns(now_ns)).collect(),
-            waited_ns: self.drives.iter().map(|one| one.waited_ns(now_ns)).sum(),
-        });
+        let mut shares = self.shares.clone();
+        self.drives.account(into, shares.drives());
         into.residence.push(Residence {
             name: "drives",
             total_ns: self.drives_residence_ns,
         });
         into.shares.clear();
-        into.shares.extend(self.shares.of_several());
+        into.shares.extend(shares.of_several());
     }
 }
 

@@ -3,7 +3,7 @@
 
 mod copies;
 mod drive;
-mod drives;
+pub(crate) mod drives;
 mod file_system;
 mod groups;
 mod indirection;

@@ -11,7 +11,7 @@ use workload::Job;
 pub enum Parameters {
     /// A single SSD.
     Ssd(Box<SsdParams>),
-    /// Drives behind a fabric or in servers, or one by its ratings.
+    /// Drives behind a fabric or in servers.
     System(Box<SystemParams>),
 }
 
@@ -33,7 +33,7 @@ impl Played {
             Parameters::Ssd(parameters) => Self::Ssd(Box::new(Ssd::new(parameters, seed)?)),
             Parameters::System(parameters) => {
                 parameters.check()?;
-                Self::System(Box::new(System::new(parameters, seed)))
+                Self::System(Box::new(System::new(parameters, seed)?))
             }
         })
     }

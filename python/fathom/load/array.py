@@ -61,9 +61,9 @@ class ArrayBackend:
         return ArrayLoad(start_twins(job, self.devices, seeds, hold_every_s, precision), len(self.parts))
 
     @property
-    def copied(self) -> "Callable[[], ArrayBackend] | None":
-        """Makes drives of their own in the states of these; None where one of them cannot be copied."""
-        return self._copied if all(device.copyable for device in self.devices) else None
+    def copied(self) -> "Callable[[], ArrayBackend]":
+        """Makes drives of their own in the states of these."""
+        return self._copied
 
     def _copied(self) -> "ArrayBackend":
         array = copy(self)

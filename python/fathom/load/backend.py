@@ -251,9 +251,9 @@ class TwinBackend:
         return start_twins(job, [self.device], [seed], hold_every_s, precision)
 
     @property
-    def copied(self) -> "Callable[[], TwinBackend] | None":
-        """Makes a twin of its own in the state of this one; None for a system."""
-        return self._copied if self.device.copyable else None
+    def copied(self) -> "Callable[[], TwinBackend]":
+        """Makes a twin of its own in the state of this one."""
+        return self._copied
 
     def _copied(self) -> "TwinBackend":
         twin = copy(self)

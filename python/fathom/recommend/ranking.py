@@ -16,7 +16,7 @@ from fathom.sizing.files import Prices
 from fathom.targets.twin_names import twin_name
 from fathom.traces.prepare import Prepared
 
-DRIVES = ("ssd", "disk", "drive")
+DRIVES = ("ssd", "disk")
 """Kinds of twins that are compared where none are named; systems only where they are."""
 MOST_IOS = 200_000
 """I/Os of the trace that are replayed, the first ones."""

@@ -41,7 +41,7 @@ from fathom.what_if.played import can_be_played
 
 SHOWN: tuple[Kind, ...] = ("devices", "systems", "published")
 """The kinds of entries that have a page; methods are on the page that starts them."""
-GROUPS = (("Drives", ("ssd", "drive")), ("Disks", ("disk",)), ("Systems", ("fabric", "cluster")))
+GROUPS = (("Drives", ("ssd",)), ("Disks", ("disk",)), ("Systems", ("fabric", "cluster")))
 """Headings, and the kinds of twins below each."""
 
 

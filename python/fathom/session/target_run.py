@@ -14,6 +14,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 
 from fathom import _core
+from fathom._core import Job
 from fathom.catalog import load_device
 from fathom.catalog.models import Device
 from fathom.errors import FathomError, RefusedError, naming
@@ -116,8 +117,12 @@ class TargetRun:
         return any(map(_keeps_state, self.target.members or (self.target,)))
 
     def _needed(self, keys: Sequence[StepKey]) -> list[StepKey]:
-        """Returns the steps to run: without preparation where a twin starts in its steady state."""
-        if not all(_device(one).starts_settled for one in self.target.members or (self.target,)):
+        """Returns the steps to run: without preparation where a twin starts in the state that they need."""
+        devices = [_device(one) for one in self.target.members or (self.target,)]
+        if not all(device.starts_settled for device in devices):
+            return list(keys)
+        jobs = [self.schedule.step(key).job for key in keys]
+        if any(device.starts_overwritten for device in devices) and any(map(_writes_in_order, jobs)):
             return list(keys)
         preparing = self.schedule.preparing(keys)
         for key in preparing:
@@ -420,6 +425,10 @@ class TargetRun:
 
 def _device(twin: Target) -> Device:
     return load_device(twin.catalog or twin.name)
+
+
+def _writes_in_order(job: Job) -> bool:
+    return job.destructive and job.pattern.kind == "sequential"
 
 
 def _keeps_state(twin: Target) -> bool:

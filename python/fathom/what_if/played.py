@@ -107,9 +107,8 @@ def _system(target: str, name: str, device: Device, kind: str) -> Played:
     parameters = cast("Parameters", json.loads(device.twin_params_json()))
     _ensure(target, parameters)
     offered = system_sliders.sliders(name, device, steps(method))
-    noun = "drive" if kind == "drive" else "system"
     in_flight = IN_FLIGHT.get(kind, "in flight")
-    return Played(target, noun, in_flight, parameters, device.hosts, method, LEVEL_OF_SYSTEMS, offered)
+    return Played(target, "system", in_flight, parameters, device.hosts, method, LEVEL_OF_SYSTEMS, offered)
 
 
 def _ensure(target: str, parameters: Parameters) -> None:

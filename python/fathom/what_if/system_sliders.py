@@ -27,11 +27,11 @@ from fathom.what_if.choice import (
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-HOSTS, CONTROLLER, SERVERS, DRIVES, DRIVE = "Hosts and links", "Controller", "Servers", "Drives", "Drive"
+HOSTS, CONTROLLER, SERVERS, DRIVES = "Hosts and links", "Controller", "Servers", "Drives"
 """Groups of sliders after the load."""
 START_DEPTH = 128
 """What most results of systems are published with, per host, or near it."""
-AMPLIFICATION = "write_amplification"
+SPARE = "over_provisioning"
 
 
 @dataclass(frozen=True)
@@ -54,26 +54,22 @@ def _gbps(value: Number) -> str:
     return f"{value:g} Gbit/s"
 
 
+def _percent(value: Number) -> str:
+    return f"{100 * value:.3g} %"
+
+
 def _mbps(value: Number) -> str:
     return f"{value / 1000:.4g} GB/s"
 
 
-def _us(value: Number) -> str:
-    return f"{value:,.4g} µs"
-
-
-def _times(value: Number) -> str:
-    return f"{value:.3g} bytes"
-
-
 RATES_GBPS = (10, 25, 50, 100, 200, 400, 800)
-_AMPLIFICATION = _Part(
-    AMPLIFICATION,
-    "Programmed per byte written",
+_SPARE = _Part(
+    SPARE,
+    "Over-provisioning",
     DRIVES,
-    "Bytes that the flash programs for one byte of random writes: 1 without any cleaning.",
-    (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 14),
-    _times,
+    "Flash beyond the capacity, which cleaning works with.",
+    (0.07, 0.127, 0.2, 0.28, 0.352, 0.5, 1.0),
+    _percent,
 )
 _PARTS: Mapping[str, Sequence[_Part]] = {
     "fabric": (
@@ -147,49 +143,6 @@ _PARTS: Mapping[str, Sequence[_Part]] = {
             _many("port", "ports"),
         ),
     ),
-    "drive": (
-        _Part(
-            "dies",
-            "Flash dies",
-            DRIVE,
-            "Dies work side by side.",
-            (8, 16, 32, 64, 128, 256, 512),
-            _many("die", "dies"),
-        ),
-        _Part(
-            "read_sense_us",
-            "Read time",
-            DRIVE,
-            "What sensing a page of a die takes, tR.",
-            (5, 10, 20, 30, 40, 50, 60, 80, 100, 150),
-            _us,
-        ),
-        _Part(
-            "program_us",
-            "Program time",
-            DRIVE,
-            "What writing one unit of a die takes.",
-            (200, 400, 600, 800, 1000, 1400, 2000, 2800, 4000, 6000),
-            _us,
-        ),
-        replace(_AMPLIFICATION, group=DRIVE),
-        _Part(
-            "read_mbps",
-            "Most it sends",
-            DRIVE,
-            "Rate of the drive's reads.",
-            (1000, 2000, 3500, 5000, 7000, 10_000, 14_000),
-            _mbps,
-        ),
-        _Part(
-            "write_mbps",
-            "Most it takes",
-            DRIVE,
-            "Rate at which its buffer takes writes.",
-            (500, 1000, 2000, 3500, 5000, 7000, 10_000),
-            _mbps,
-        ),
-    ),
 }
 DRIVES_OF_A_KIND = (1, 2, 4, 6, 8, 12, 16, 20, 24, 32, 36, 48, 60, 72, 96)
 
@@ -211,13 +164,13 @@ def sliders(name: str, device: Device, steps: "Sequence[dict[str, JsonValue]]") 
 
 
 def _of_drives(made: "_Made", device: Device) -> Iterator[Slider]:
-    """Yields a slider for the number of drives of each kind, and one for what cleaning costs them."""
+    """Yields a slider for the number of drives of each kind, and one for their spare space."""
     assert device.twin is not None
     own: set[Number] = set()
     for full, count in device.twin.members.items():
         member = load_device(full)
         assert member.twin is not None
-        own.add(float(member.twin.parameters[AMPLIFICATION].value))
+        own.add(float(member.twin.parameters[SPARE].value))
         part = _Part(
             COUNT,
             member.identity.label,
@@ -228,7 +181,7 @@ def _of_drives(made: "_Made", device: Device) -> Iterator[Slider]:
         )
         yield made.slider(f"{split(full)[0]}.{COUNT}", part, count)
     if len(own) == 1:
-        yield made.slider(f"{ALL_MEMBERS}.{AMPLIFICATION}", _AMPLIFICATION, own.pop())
+        yield made.slider(f"{ALL_MEMBERS}.{SPARE}", _SPARE, own.pop())
 
 
 class _Made:
@@ -254,11 +207,18 @@ class _Made:
         setting = f"{key}={value!r}"
         device = load_device(joined(self._name, setting))
         parameters = cast("Parameters", json.loads(device.twin_params_json()))
-        if not can_be(parameters):
+        if not can_be(_with_one_drive_of_each_kind(parameters)):
             return None
         changed = {path: leaf for path, leaf in _leaves(parameters) if self._base[path] != leaf}
         hosts = device.hosts if device.hosts != self._hosts else None
         return Choice(part.label(value), (setting,), changed, hosts=hosts)
+
+
+def _with_one_drive_of_each_kind(parameters: Parameters) -> Parameters:
+    """Returns a system that is made faster, of the same parameters otherwise."""
+    kinds = cast("list[dict[str, JsonValue]]", parameters["drives"])
+    alone = [{**kind, "count": 1} for kind in kinds]
+    return {**parameters, "drives": cast("JsonValue", alone)}
 
 
 def _leaves(document: "JsonValue", path: str = "") -> "Iterator[tuple[str, JsonValue]]":

@@ -37,13 +37,13 @@ impl Meter {
         }
     }
 
-    /// Returns what the medium has cost since the device was made; `None` where it does not know.
-    pub(crate) fn medium<D: Device>(&mut self, device: &D) -> Option<Medium> {
+    /// Returns what the medium has cost since the device was made.
+    pub(crate) fn medium<D: Device>(&mut self, device: &D) -> Medium {
         device.account(&mut self.now);
-        device.knows_medium().then_some(Medium {
+        Medium {
             write_bytes: self.now.media_write_bytes,
             joules: self.now.joules,
-        })
+        }
     }
 
     /// Fills in what happened since the last reading. `core_free_ns`: until when each core has
@@ -62,19 +62,18 @@ impl Meter {
             cpu_ns += busy_ns;
             core_shares.push(busy_ns as f64 / length_ns);
         }
-        let known = device.knows_medium();
         interval.counters = Counters {
-            media_read_bytes: known.then(|| now.media_read_bytes - before.media_read_bytes),
-            media_write_bytes: known.then(|| now.media_write_bytes - before.media_write_bytes),
-            media_erase_bytes: known.then(|| now.media_erase_bytes - before.media_erase_bytes),
-            joules: known.then_some(now.joules - before.joules),
+            media_read_bytes: Some(now.media_read_bytes - before.media_read_bytes),
+            media_write_bytes: Some(now.media_write_bytes - before.media_write_bytes),
+            media_erase_bytes: Some(now.media_erase_bytes - before.media_erase_bytes),
+            joules: device.knows_energy().then_some(now.joules - before.joules),
             throttled_ns: now
                 .throttled_ns
                 .zip(before.throttled_ns)
                 .map(|(now, before)| now - before),
             temperature_c: now.temperature_c,
             wear_pct: now.wear_pct,
-            unmapped_reads: known.then(|| now.unmapped_reads - before.unmapped_reads),
+            unmapped_reads: Some(now.unmapped_reads - before.unmapped_reads),
             cpu_user_ns: Some(cpu_ns),
             cpu_sys_ns: None,
         };

@@ -90,7 +90,7 @@ impl<D: Device> Driver<'_, D> {
             return false;
         };
         let counted: Vec<Tallies> = self.recorders.iter().map(Recorder::tallies).collect();
-        batches.see(&counted, self.meter.medium(self.device));
+        batches.see(&counted, Some(self.meter.medium(self.device)));
         if batches.watches_latency() {
             batches.see_latency(self.recorders.iter().map(Recorder::bins), now_ns);
         }

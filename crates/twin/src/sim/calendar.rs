@@ -25,8 +25,8 @@ const SHARED: usize = 7;
 const CALENDAR: usize = PLACES - 1;
 /// The end of time: 36 years.
 const END_NS: u64 = (1 << (u64::BITS - PLACE_BITS)) - 2;
-/// The first of a place that has none.
-const NEVER: u64 = u64::MAX;
+/// The first of a place that has none, and the time of what will not happen.
+pub const NEVER: u64 = u64::MAX;
 
 const WIDTH_BITS: u32 = 8;
 const RING_BITS: u32 = 14;
@@ -183,6 +183,15 @@ impl Calendar {
                 self.shared[place - SHARED] = NEVER;
                 self.find_least_shared();
             }
+        }
+    }
+
+    /// Returns when the earliest event is due; [`NEVER`] without one.
+    #[inline]
+    pub fn next_ns(&self) -> u64 {
+        match self.firsts.into_iter().fold(NEVER, u64::min) {
+            NEVER => NEVER,
+            first => first >> PLACE_BITS,
         }
     }
 

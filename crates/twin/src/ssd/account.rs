@@ -28,6 +28,14 @@ impl Ssd {
         self.translation.ftl.mapped_pages() - stored
     }
 
+    /// Returns the number of 4 KiB pages that are not programmed yet: of the host, and moved by cleaning.
+    pub(crate) fn buffered_pages(&self) -> u64 {
+        let at_hand = &self.buffer.group;
+        let others = self.groups.table.as_ref();
+        u64::from(at_hand.host_pages + at_hand.cleaning_pages)
+            + others.map_or(0, |groups| groups.buffered())
+    }
+
     /// Bytes of host memory that the translation state takes per logical page of the slice.
     pub fn bytes_per_page(&self) -> f64 {
         let physical = f64::from(self.geometry.physical_pages());

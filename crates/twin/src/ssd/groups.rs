@@ -122,7 +122,6 @@ impl GroupTable {
     }
 
     /// Pages of the groups not at hand that are in the buffer.
-    #[cfg(test)]
     pub(super) fn buffered(&self) -> u64 {
         let inactive = self.inactive.iter();
         inactive

@@ -39,12 +39,7 @@ impl Ssd {
             placed: self.link.bytes / u64::from(UNIT_BYTES),
             relocated: self.flash.counts.units_out,
             programmed: self.flash.counts.programs * u64::from(self.geometry.unit_pages),
-            buffered: u64::from(self.buffer.group.host_pages + self.buffer.group.cleaning_pages)
-                + self
-                    .groups
-                    .table
-                    .as_ref()
-                    .map_or(0, |groups| groups.buffered()),
+            buffered: self.buffered_pages(),
         }
     }
 }

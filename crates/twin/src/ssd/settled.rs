@@ -1,4 +1,4 @@
-//! A drive that begins where uniform random overwrites lead in the end, without simulating them.
+//! A drive that begins where uniform random overwrites lead in the end, or filled in order, without simulating it.
 //!
 //! Under uniform overwrites every valid page is equally likely to be the next one replaced. So the share of valid pages
 //! of a superblock falls exponentially with its age in overwrites. In the steady state superblocks are closed, and
@@ -50,13 +50,32 @@ impl Ssd {
                         .for_each(|owner| self.translation.ftl.put(page, owner, unit));
                 }
             }
-            self.translation.superblocks[superblock as usize] = SuperblockState {
-                programmed_units: self.geometry.superblock_units,
-                stream: HOST,
-                ..SuperblockState::ERASED
-            };
-            self.translation.ftl.put_closed(superblock);
+            self.close(superblock);
         }
+    }
+
+    /// Writes every page once in the order of addresses, without simulating it.
+    pub(crate) fn fill_in_order(&mut self) {
+        let unit = self.translation.indirection_pages;
+        let size = self.geometry.superblock_pages / unit * unit;
+        for first in (0..self.geometry.logical_pages).step_by(size as usize) {
+            let superblock = first / size;
+            let end = (first + size).min(self.geometry.logical_pages / unit * unit);
+            for page in (first..end).step_by(unit as usize) {
+                let place = superblock * self.geometry.superblock_pages + page - first;
+                self.translation.ftl.put(place, page, unit);
+            }
+            self.close(superblock);
+        }
+    }
+
+    fn close(&mut self, superblock: u32) {
+        self.translation.superblocks[superblock as usize] = SuperblockState {
+            programmed_units: self.geometry.superblock_units,
+            stream: HOST,
+            ..SuperblockState::ERASED
+        };
+        self.translation.ftl.put_closed(superblock);
     }
 }
 

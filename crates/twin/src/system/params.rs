@@ -1,56 +1,23 @@
-//! Parameters of systems: drives by their ratings, a shelf of them behind a fabric controller, a
-//! scale-out cluster. They are plain values with units in their names. The TOML file of a catalogue system says where
-//! each value comes from; this file says what each does.
+//! Parameters of systems: a shelf of drives behind a fabric controller, a scale-out cluster. They are plain values with
+//! units in their names. The TOML file of a catalogue system says where each value comes from; this file says what each
+//! does.
 
 use serde::Deserialize;
 
 use crate::device::params::{HostParams, ParamError};
+use crate::ssd::params::SsdParams;
 
-/// A drive as a system sees it: dies that read and program, a buffer, a link. No mapping, no
-/// cleaning: `write_amplification` stands for both, so the drive is in steady state from the start.
+/// Addresses change drives at this distance, so that random I/O meets all of them.
+pub(super) const STRIPE_BYTES: u64 = 1 << 20;
+
+/// Drives of one kind in a system.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DriveParams {
-    /// Bytes of one drive.
-    pub capacity_bytes: u64,
-    /// Drives of this kind in the system.
-    #[serde(default = "one")]
+    /// How many.
     pub count: u32,
-    /// Dies that work at once.
-    pub dies: u32,
-    /// Time of a die for a read of a page.
-    pub read_sense_us: f64,
-    /// The rest of a read's latency: command, transfer, correction, completion.
-    pub read_latency_us: f64,
-    /// Time of a die for one program operation.
-    pub program_us: f64,
-    /// Bytes that one program operation writes.
-    pub program_bytes: u64,
-    /// Longest stretch of a program or erase that a read waits for (suspend).
-    pub suspend_us: f64,
-    /// Bytes programmed per byte written in the steady state of the test, erases counted as bytes.
-    pub write_amplification: f64,
-    /// Power-loss-protected buffer.
-    pub buffer_bytes: u64,
-    /// A write that finds room in the buffer is acknowledged after this.
-    pub write_ack_us: f64,
-    /// Most the drive sends, 10^6 B/s.
-    pub read_mbps: f64,
-    /// Most the drive takes, 10^6 B/s.
-    pub write_mbps: f64,
-    /// Bytes of a sequential write programmed per byte written.
-    pub sequential_amplification: f64,
-    /// Time per map entry of 4 KiB that a trim deallocates, one trim at a time; an assumption, as of SSD twins.
-    #[serde(default = "default_trim_entry_ns")]
-    pub trim_entry_ns: f64,
-}
-
-const fn default_trim_entry_ns() -> f64 {
-    crate::ssd::params::default_trim_entry_ns()
-}
-
-fn one() -> u32 {
-    1
+    /// Each of them. Its bench sets the packets of its link alone.
+    pub ssd: SsdParams,
 }
 
 /// A shelf of drives behind a controller that speaks NVMe over a fabric, and the hosts that load it.
@@ -120,19 +87,24 @@ pub struct ClusterParams {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Between {
-    /// Nothing: a drive in the host.
-    Nothing,
     /// A fabric and a controller.
     Fabric(FabricParams),
     /// A network and servers.
     Cluster(ClusterParams),
 }
 
+impl Between {
+    /// Returns whether the drives are written as logs: by the servers' file system.
+    pub(super) const fn writes_in_logs(&self) -> bool {
+        matches!(self, Self::Cluster(_))
+    }
+}
+
 /// A system to simulate.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SystemParams {
-    /// Bytes that jobs address.
+    /// Bytes that jobs address in the whole system; the simulated slice has the share of them that its drives have.
     pub capacity_bytes: u64,
     /// Logical block.
     pub block_bytes: u32,
@@ -172,25 +144,14 @@ impl SystemParams {
         if self.drives.iter().map(|kind| kind.count).sum::<u32>() == 0 {
             return refuse("drives", "there is none, expected at least one");
         }
-        for kind in &self.drives {
-            if kind.dies == 0 || kind.program_bytes == 0 {
-                return refuse("dies", "dies and program_bytes must be above 0");
-            }
-            if kind.buffer_bytes < 2 * kind.program_bytes {
-                return refuse(
-                    "buffer_bytes",
-                    "the buffer must hold two program operations",
-                );
-            }
-            if kind.write_amplification < 1.0 || kind.sequential_amplification < 1.0 {
-                return refuse("write_amplification", "expected 1 or more");
-            }
-            if !(0.0..=1e6).contains(&kind.trim_entry_ns) {
-                return refuse("trim_entry_ns", "expected 0 to 1000000");
-            }
+        let slices = |kind: &DriveParams| kind.ssd.slice_denominator;
+        if self.drives.iter().any(|kind| slices(kind) != self.slices()) {
+            return refuse("slice_denominator", "expected the same of every drive");
+        }
+        if self.drives.iter().any(|kind| kind.ssd.zone_bytes > 0) {
+            return refuse("zone_bytes", "drives of a system have no zones");
         }
         let counts = match &self.between {
-            Between::Nothing => vec![1],
             Between::Fabric(fabric) => vec![fabric.hosts, fabric.ports, fabric.pipelines],
             Between::Cluster(cluster) => vec![
                 cluster.servers,
@@ -207,5 +168,16 @@ impl SystemParams {
             );
         }
         Ok(())
+    }
+
+    fn slices(&self) -> u32 {
+        self.drives
+            .first()
+            .map_or(1, |kind| kind.ssd.slice_denominator)
+    }
+
+    /// Returns the bytes that jobs address in the simulated slice.
+    pub(super) fn slice_bytes(&self) -> u64 {
+        self.capacity_bytes / u64::from(self.slices()) / STRIPE_BYTES * STRIPE_BYTES
     }
 }

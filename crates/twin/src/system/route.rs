@@ -1,6 +1,6 @@
 //! The way of an I/O through a system: stations it queues at, delays, and the drive in the middle.
 
-use super::params::{Between, ClusterParams, DriveParams, FabricParams};
+use super::params::{Between, ClusterParams, FabricParams};
 use crate::sim::server::Fifo;
 
 /// Bytes of a command or completion capsule with its headers.
@@ -50,6 +50,7 @@ pub enum Stage {
 }
 
 /// Members of a group serve a queue each, with `servers` servers.
+#[derive(Clone)]
 pub struct Group {
     /// Name as shown to the user.
     pub name: &'static str,
@@ -62,6 +63,7 @@ pub struct Group {
 }
 
 /// Groups and the ways through them.
+#[derive(Clone)]
 pub struct Routes {
     pub groups: Vec<Group>,
     pub read: Vec<Stage>,
@@ -119,19 +121,8 @@ fn serve(group: usize, pick: Pick, fixed_ps: f64, per_byte_ps: f64) -> Stage {
 
 impl Routes {
     /// Returns the ways through a system.
-    pub fn new(between: &Between, _drives: &[DriveParams]) -> Self {
+    pub fn new(between: &Between) -> Self {
         match between {
-            Between::Nothing => Self {
-                groups: Vec::new(),
-                read: vec![Stage::Drive],
-                write: vec![Stage::Drive],
-                clients: 1,
-                client_name: "host",
-                servers: 1,
-                server_name: "port",
-                server_cores: 1,
-                redundancy: 1.0,
-            },
             Between::Fabric(fabric) => Self::fabric(fabric),
             Between::Cluster(cluster) => Self::cluster(cluster),
         }

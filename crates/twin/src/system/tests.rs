@@ -1,16 +1,14 @@
-//! Systems against closed forms: what the busiest station allows, what an idle one adds.
+//! Systems against closed forms: what the busiest station allows, what an idle one adds, what drives cost behind them.
 
 use super::*;
-use crate::{Control, run};
+use crate::system::params::{Between, DriveParams};
+use crate::tests::drives::small_drive;
+use crate::{Control, Ssd, SsdParams, run};
 use recording::{LimitedBy, Recording};
 use workload::Job as WorkloadJob;
 
 const HOST: &str = r#"{"cores": 64, "submit_us": 0.1, "complete_us": 0.1, "wake_us": 0.0,
     "tlp_payload_bytes": 256, "tlp_overhead_bytes": 24, "link_protocol_share": 0.0}"#;
-const DRIVE: &str = r#"{"capacity_bytes": 1000000000000, "count": COUNT, "dies": 64, "read_sense_us": 60.0,
-    "read_latency_us": 10.0, "program_us": 1000.0, "program_bytes": 98304, "suspend_us": 100.0,
-    "write_amplification": 2.0, "sequential_amplification": 1.0, "buffer_bytes": 8388608,
-    "write_ack_us": 10.0, "read_mbps": 3200.0, "write_mbps": 3200.0}"#;
 const FABRIC: &str = r#"{"fabric": {"hosts": 4, "host_nic_gbps": 100, "ports": 4, "port_gbps": 100,
     "network_efficiency": 0.9, "network_us": 2.0, "pipelines": 4, "command_ns": 500,
     "read_pass_us": 2.0, "write_pass_us": 1.0, "link_mbps": 8000}}"#;
@@ -19,17 +17,41 @@ const CLUSTER: &str = r#"{"cluster": {"servers": 6, "server_cores": 19, "read_cp
     "clients": 12, "nic_gbps": 200, "network_efficiency": 0.9, "network_us": 5.0, "mount_us": 0.5,
     "stripe_data": 4, "stripe_parity": 2}}"#;
 
-fn parameters(between: &str, drives: u32) -> SystemParams {
-    let drive = DRIVE.replace("COUNT", &drives.to_string());
-    let text = format!(
-        r#"{{"capacity_bytes": {}, "block_bytes": 512, "drives": [{drive}], "between": {between}, "host": {HOST}}}"#,
-        u64::from(drives) * 1_000_000_000_000,
-    );
-    SystemParams::from_json(&text).expect("parameters")
+/// A system of drives of 256 MiB with 8 dies.
+fn parameters(between: &str, drives: &[(u32, SsdParams)]) -> SystemParams {
+    let bytes = |(count, ssd): &(u32, SsdParams)| u64::from(*count) * ssd.capacity_bytes;
+    let drives_of = |(count, ssd): &(u32, SsdParams)| DriveParams {
+        count: *count,
+        ssd: ssd.clone(),
+    };
+    SystemParams {
+        capacity_bytes: drives.iter().map(bytes).sum(),
+        block_bytes: 512,
+        drives: drives.iter().map(drives_of).collect(),
+        between: serde_json::from_str::<Between>(between).expect("what is between"),
+        host: serde_json::from_str(HOST).expect("a host"),
+    }
 }
 
 fn system(between: &str, drives: u32) -> System {
-    System::new(&parameters(between, drives), 1)
+    made(&parameters(between, &[(drives, small_drive())]))
+}
+
+/// Drives that are never the limit.
+fn fast_drives(between: &str) -> System {
+    let fast = SsdParams {
+        program_us: 20.0,
+        erase_us: 10.0,
+        read_sense_us: 2.0,
+        channel_mts: 24_000.0,
+        ..small_drive()
+    };
+    made(&parameters(between, &[(48, fast)]))
+}
+
+fn made(params: &SystemParams) -> System {
+    params.check().expect("parameters");
+    System::new(params, 1).expect("a system")
 }
 
 fn measured(system: &mut System, mix: &str, block: &str, threads: u32, iodepth: u32) -> Recording {
@@ -57,61 +79,109 @@ fn about(found: f64, expected: f64, tolerance: f64) {
     );
 }
 
-#[test]
-fn one_read_at_a_time_takes_sensing_and_latency() {
-    let recording = measured(&mut system(r#""nothing""#, 1), "read", "4KiB", 1, 1);
-    // 60 + 10 us, 4096 B at 3.2 GB/s, 0.2 us of the load generator.
-    about(1e6 / iops(&recording), 60.0 + 10.0 + 1.28 + 0.2, 0.01);
+/// Programmed bytes over bytes written.
+fn amplification(recording: &Recording) -> f64 {
+    let programmed = recording.counters.media_write_bytes.expect("it knows");
+    programmed as f64 / recording.ops[&Op::Write].bytes as f64
+}
+
+/// A way to the drives that costs next to nothing.
+fn open_way() -> String {
+    FABRIC
+        .replace("\"network_us\": 2.0", "\"network_us\": 0.0")
+        .replace("\"command_ns\": 500", "\"command_ns\": 1")
+        .replace("\"read_pass_us\": 2.0", "\"read_pass_us\": 0.0")
+        .replace("\"write_pass_us\": 1.0", "\"write_pass_us\": 0.0")
+        .replace("\"link_mbps\": 8000", "\"link_mbps\": 1000000")
+        .replace("gbps\": 100", "gbps\": 100000")
 }
 
 #[test]
-fn reads_at_depth_follow_the_closed_network_of_the_dies() {
-    for depth in [32, 64, 128] {
-        let recording = measured(&mut system(r#""nothing""#, 1), "read", "4KiB", 1, depth);
-        let waiting = f64::from(depth) - iops(&recording) * 11.28e-6;
-        // N equal exponential servers give N/S x Q/(Q+N-1). Service of fixed length does better, by at most the share
-        // that its smaller variance takes off the waiting.
-        let exponential = 64.0 / 60e-6 * waiting / (waiting + 63.0);
-        let found = iops(&recording);
-        assert!(
-            found > 0.97 * exponential && found < 1.35 * exponential,
-            "{depth}: {found} {exponential}"
+fn a_drive_behind_an_open_way_does_what_it_does_alone() {
+    let settled = SsdParams {
+        settled_share: 1.0,
+        host: serde_json::from_str(HOST).expect("a host"),
+        ..small_drive()
+    };
+    for mix in [r#""read""#, r#""write""#, r#"{"read": 70, "write": 30}"#] {
+        let text = format!(
+            r#"{{"mix": {mix}, "block": "4KiB", "pattern": "uniform",
+                "load": {{"threads": 2, "iodepth": 16}}, "until": {{"time": "2s"}}}}"#
         );
+        let job = WorkloadJob::from_json(&text, "job").expect("a job");
+        let mut alone = Ssd::new(&settled, 1).expect("a drive");
+        let mut behind = made(&parameters(&open_way(), &[(1, settled.clone())]));
+        let of_drive = run(&job, &mut alone, 3, &Control::default(), |_| {}).expect("it runs");
+        let of_shelf = run(&job, &mut behind, 3, &Control::default(), |_| {}).expect("it runs");
+        about(iops(&of_shelf), iops(&of_drive), 0.02);
+        if mix != r#""read""# {
+            about(amplification(&of_shelf), amplification(&of_drive), 0.03);
+        }
     }
 }
 
 #[test]
-fn writes_larger_than_the_buffer_go_in_one_at_a_time_whatever_was_written_before() {
-    let mut drive = system(r#""nothing""#, 1);
-    measured(&mut drive, "write", "4KiB", 1, 1);
-    let recording = measured(&mut drive, "write", "32MiB", 1, 4);
-    let bytes_per_s = (64.0 * 98_304.0 / 1000e-6f64).min(3200e6);
-    // Each waits until the one before has been programmed; only the transfers overlap.
-    about(iops(&recording) * f64::from(32 << 20), bytes_per_s, 0.05);
-}
-
-#[test]
-fn sustained_writes_take_the_time_of_the_dies_that_programs_need() {
-    let mut drive = system(r#""nothing""#, 1);
-    measured(&mut drive, "write", "4KiB", 4, 32);
-    let recording = measured(&mut drive, "write", "4KiB", 4, 32);
-    let bytes_per_s = 64.0 * 98_304.0 / 1000e-6;
-    about(iops(&recording), bytes_per_s / (2.0 * 4096.0), 0.02);
-}
-
-#[test]
-fn reads_wait_for_a_slice_of_a_program_not_for_the_whole() {
-    let mut drive = system(r#""nothing""#, 1);
-    let text = r#"{"mix": {"read": 50, "write": 50}, "block": "4KiB", "pattern": "uniform",
-        "load": {"threads": 1, "iodepth": 16}, "until": {"time": "300ms"}}"#;
+fn random_writes_to_a_shelf_are_cleaned_on_its_drives() {
+    let mut shelf = system(FABRIC, 4);
+    let text = r#"{"mix": "write", "block": "4KiB", "pattern": "uniform",
+        "load": {"threads": 8, "iodepth": 32}, "until": {"time": "3s"}}"#;
     let job = WorkloadJob::from_json(text, "job").expect("a job");
-    let recording = run(&job, &mut drive, 3, &Control::default(), |_| {}).expect("it runs");
-    let read_us = recording.ops[&workload::Op::Read]
-        .service
-        .mean_ns()
-        .expect("reads")
-        / 1e3;
-    assert!(read_us > 71.0 && read_us < 171.0, "{read_us}");
+    let (mut written, mut programmed) = (0, 0);
+    let recording = run(&job, &mut shelf, 3, &Control::default(), |interval| {
+        for share in interval.shares.iter().filter(|one| one.group == "drive") {
+            written += share.host_write_bytes;
+            programmed += share.media_write_bytes;
+        }
+    })
+    .expect("it runs");
+    // Large superblocks: WAF = 1 / (1 - p) with p = exp(-(1 + spare) (1 - p)). At 25 % spare, p is 0.629.
+    about(amplification(&recording), 1.0 / (1.0 - 0.629), 0.06);
+    about(
+        programmed as f64 / written as f64,
+        amplification(&recording),
+        0.02,
+    );
+    assert_eq!(recording.counters.unmapped_reads, Some(0));
+    assert_eq!(recording.counters.joules, None);
+}
+
+#[test]
+fn a_cluster_programs_its_redundancy_and_cleans_nothing() {
+    let writes = measured(&mut system(CLUSTER, 48), "write", "4KiB", 384, 8);
+    // Four data and two parity blocks.
+    about(amplification(&writes), 1.5, 0.01);
+}
+
+#[test]
+fn a_drive_of_twice_the_capacity_has_twice_the_load() {
+    let twice = SsdParams {
+        capacity_bytes: 512 << 20,
+        ..small_drive()
+    };
+    let mut shelf = made(&parameters(FABRIC, &[(2, small_drive()), (2, twice)]));
+    let text = r#"{"mix": "read", "block": "4KiB", "pattern": "uniform",
+        "load": {"threads": 8, "iodepth": 16}, "until": {"time": "300ms"}}"#;
+    let job = WorkloadJob::from_json(text, "job").expect("a job");
+    let mut n = [0_u64; 4];
+    run(&job, &mut shelf, 3, &Control::default(), |interval| {
+        for share in interval.shares.iter().filter(|one| one.group == "drive") {
+            n[share.member as usize - 1] += share.n;
+        }
+    })
+    .expect("it runs");
+    about(n[2] as f64 / n[0] as f64, 2.0, 0.03);
+    about(n[3] as f64 / n[1] as f64, 2.0, 0.03);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_recording() {
+    let of_seed = |seed| {
+        let mut shelf =
+            System::new(&parameters(FABRIC, &[(3, small_drive())]), seed).expect("a system");
+        measured(&mut shelf, "write", "4KiB", 8, 16).completed()
+    };
+    assert_eq!(of_seed(5), of_seed(5));
+    assert_ne!(of_seed(5), of_seed(6));
 }
 
 fn saturated(recording: &Recording, resource: &str) {
@@ -184,9 +254,9 @@ fn every_host_port_and_drive_tells_its_share_and_they_add_up() {
 
 #[test]
 fn a_thread_that_has_a_drive_of_its_own_loads_no_other() {
-    let mut params = parameters(FABRIC, 24);
+    let mut params = parameters(FABRIC, &[(24, small_drive())]);
     params.host.drive_per_thread = true;
-    let mut shelf = System::new(&params, 1);
+    let mut shelf = made(&params);
     let text = r#"{"mix": "read", "block": "4KiB", "pattern": "uniform",
         "load": {"threads": 8, "iodepth": 16}, "until": {"time": "100ms"}}"#;
     let job = WorkloadJob::from_json(text, "job").expect("a job");
@@ -207,13 +277,11 @@ fn a_thread_that_has_a_drive_of_its_own_loads_no_other() {
 
 #[test]
 fn a_drive_that_is_slower_has_the_longer_latency() {
-    let slow = DRIVE.replace("60.0", "240.0").replace("COUNT", "1");
-    let fast = DRIVE.replace("COUNT", "3");
-    let text = format!(
-        r#"{{"capacity_bytes": 4000000000000, "block_bytes": 512, "drives": [{fast}, {slow}],
-            "between": {FABRIC}, "host": {HOST}}}"#
-    );
-    let mut shelf = System::new(&SystemParams::from_json(&text).expect("parameters"), 1);
+    let slow = SsdParams {
+        read_sense_us: 230.0,
+        ..small_drive()
+    };
+    let mut shelf = made(&parameters(FABRIC, &[(3, small_drive()), (1, slow)]));
     let mut means_us = vec![0.0; 4];
     let text = r#"{"mix": "read", "block": "4KiB", "pattern": "uniform",
         "load": {"threads": 4, "iodepth": 8}, "until": {"time": "200ms"}}"#;
@@ -262,7 +330,7 @@ fn a_few_small_writes_leave_cores_of_a_cluster_idle() {
 
 #[test]
 fn a_large_write_spreads_over_the_cores_of_its_server() {
-    let writes = measured(&mut system(CLUSTER, 48), "write", "1MiB", 384, 1);
+    let writes = measured(&mut fast_drives(CLUSTER), "write", "1MiB", 384, 1);
     about(iops(&writes), 6.0 * 19.0 / (100e-6 + 1024.0 * 2e-6), 0.05);
 }
 
@@ -282,26 +350,34 @@ fn large_reads_of_a_cluster_meet_its_network() {
         "\"read_cpu_us_per_kib\": 0.5",
         "\"read_cpu_us_per_kib\": 0.05",
     );
-    let reads = measured(&mut system(&text, 48), "read", "1MiB", 384, 2);
+    let reads = measured(&mut fast_drives(&text), "read", "1MiB", 384, 2);
     about(iops(&reads) * 1_048_576.0, 6.0 * 200e9 / 8.0 * 0.9, 0.03);
 }
 
 #[test]
 fn parameters_that_make_no_sense_are_refused() {
-    let text = r#"{"capacity_bytes": 1, "block_bytes": 512, "drives": [], "between": "nothing", "host": HOST}"#
-        .replace("HOST", HOST);
-    let refused = SystemParams::from_json(&text).expect_err("no drive");
-    assert!(refused.to_string().contains("expected at least one"));
+    let refused = |drives: &[(u32, SsdParams)]| {
+        let check = parameters(FABRIC, drives).check();
+        check.expect_err("refused").to_string()
+    };
+    assert!(refused(&[]).contains("expected at least one"));
+    let sliced = SsdParams {
+        slice_denominator: 2,
+        ..small_drive()
+    };
+    assert!(refused(&[(1, small_drive()), (1, sliced)]).contains("the same of every drive"));
+    let zoned = SsdParams {
+        zone_bytes: 1 << 20,
+        ..small_drive()
+    };
+    assert!(refused(&[(1, zoned)]).contains("no zones"));
 }
 
 #[test]
-fn a_drive_walks_its_map_for_one_trim_after_the_other() {
-    let entries = (1 << 20) / 4096;
-    let mut system = system("\"nothing\"", 1);
-    let found = measured(&mut system, "trim", "1MiB", 4, 8);
-    about(iops(&found), 1e9 / (f64::from(entries) * 10.0), 0.01);
-    let mut slower = parameters("\"nothing\"", 1);
-    slower.drives[0].trim_entry_ns = 40.0;
-    let found = measured(&mut System::new(&slower, 1), "trim", "1MiB", 4, 8);
-    about(iops(&found), 1e9 / (f64::from(entries) * 40.0), 0.01);
+fn a_copy_of_a_shelf_goes_on_as_the_shelf_would_have() {
+    let mut shelf = system(FABRIC, 3);
+    measured(&mut shelf, "write", "4KiB", 8, 16);
+    let mut copy = shelf.clone();
+    let of_copy = measured(&mut copy, "write", "4KiB", 8, 16);
+    assert!(of_copy == measured(&mut shelf, "write", "4KiB", 8, 16));
 }

@@ -15,16 +15,18 @@ const A_DRIVE: &str = r#"{"kind": "ssd", "capacity_bytes": 480103981056, "slice_
     "link_nj_per_byte": 0.1, "channel_nj_per_byte": 0.05, "read_sense_uj": 10.0, "program_uj": 300.0,
     "erase_uj": 200.0, "host": {"cores": 4, "submit_us": 1.0, "complete_us": 1.0, "wake_us": 0.0}}"#;
 
-/// Two hosts before two small drives, and a host CPU that is no limit.
-const A_SYSTEM: &str = r#"{"kind": "system", "capacity_bytes": 1099511627776, "block_bytes": 512,
-    "drives": [{"capacity_bytes": 549755813888, "count": 2, "dies": 16, "read_sense_us": 60.0, "read_latency_us": 10.0,
-        "program_us": 1000.0, "program_bytes": 98304, "suspend_us": 50.0, "write_amplification": 3.0,
-        "buffer_bytes": 16777216, "write_ack_us": 5.0, "read_mbps": 3000.0, "write_mbps": 2000.0,
-        "sequential_amplification": 1.0}],
-    "between": {"fabric": {"hosts": 2, "host_nic_gbps": 100.0, "ports": 2, "port_gbps": 100.0,
-        "network_efficiency": 0.9, "network_us": 1.0, "pipelines": 2, "command_ns": 500.0, "read_pass_us": 2.0,
-        "write_pass_us": 1.0, "link_mbps": 14000.0}},
-    "host": {"cores": 8, "submit_us": 1.0, "complete_us": 1.0, "wake_us": 0.0}}"#;
+/// Two hosts before two of these drives, and a host CPU that is no limit.
+fn a_system() -> String {
+    let drive = A_DRIVE.replace(r#""kind": "ssd", "#, "");
+    format!(
+        r#"{{"kind": "system", "capacity_bytes": 960207962112, "block_bytes": 512,
+            "drives": [{{"count": 2, "ssd": {drive}}}],
+            "between": {{"fabric": {{"hosts": 2, "host_nic_gbps": 100.0, "ports": 2, "port_gbps": 100.0,
+                "network_efficiency": 0.9, "network_us": 1.0, "pipelines": 2, "command_ns": 500.0,
+                "read_pass_us": 2.0, "write_pass_us": 1.0, "link_mbps": 14000.0}}}},
+            "host": {{"cores": 8, "submit_us": 1.0, "complete_us": 1.0, "wake_us": 0.0}}}}"#
+    )
+}
 
 fn answer(text: Result<Vec<u8>, SessionError>) -> Value {
     serde_json::from_slice(&text.expect("an answer")).expect("JSON")
@@ -112,7 +114,7 @@ fn a_request_that_cannot_be_met_gets_one_line_and_leaves_the_drive() {
     assert!(line(nothing.expect_err("no drive")).contains("make a drive"));
     let disk = session.make(&of(r#"{"kind": "disk"}"#));
     assert!(line(disk.expect_err("no model")).contains("unknown variant `disk`"));
-    let nobody = A_SYSTEM.replace(r#""hosts": 2"#, r#""hosts": 0"#);
+    let nobody = a_system().replace(r#""hosts": 2"#, r#""hosts": 0"#);
     let empty = session.make(&of(&nobody));
     assert!(line(empty.expect_err("no host")).contains("must be above 0"));
 }
@@ -120,8 +122,11 @@ fn a_request_that_cannot_be_met_gets_one_line_and_leaves_the_drive() {
 #[test]
 fn every_host_of_a_system_has_the_threads_of_a_job() {
     let mut session = Session::default();
-    let made = answer(session.make(&of(A_SYSTEM)));
-    assert_eq!(made["scale"], 1.0);
+    let made = answer(session.make(&of(&a_system())));
+    assert_eq!(
+        made["scale"].as_f64().map(|scale| (scale * 1e5).round()),
+        Some(100.0)
+    );
     let of_hosts = |hosts: u32, session: &mut Session| {
         let mut request: Value = serde_json::from_slice(&random("read", "time")).expect("JSON");
         request["hosts"] = hosts.into();

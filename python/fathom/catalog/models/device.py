@@ -11,10 +11,10 @@ from pydantic import Field
 from fathom.catalog.models.base import Count, Key, Many, Name, Parameter, Strict, Text, values_of
 from fathom.catalog.models.machine import Machine
 
-HOSTED_KINDS = ("fabric", "cluster")
+SYSTEM_KINDS = ("fabric", "cluster")
 """Kinds of twins that are drives behind something, with the hosts that load them."""
-SYSTEM_KINDS = ("drive", *HOSTED_KINDS)
-"""Kinds of twins that are systems of crate `twin`: a drive by its ratings, drives behind something."""
+SYSTEM_DRIVE_BYTES = 2 << 30
+"""Most that a system's twin simulates of one of its drives, as of an SSD's twin by `slice_bytes`."""
 SYSTEM_BLOCK_BYTES = 512
 SLICE_ROWS = 64
 """Superblocks of a slice, at least: with fewer, cleaning has too few to choose from."""
@@ -69,13 +69,18 @@ class Device(Strict):
 
     @property
     def starts_settled(self) -> bool:
-        """Whether its twin has no state to bring to rest."""
+        """Whether its twin begins in the state that long use leaves, so that no method brings it there."""
         return self.twin is not None and self.twin.kind in SYSTEM_KINDS
+
+    @property
+    def starts_overwritten(self) -> bool:
+        """Whether its twin begins as random overwrites leave it, which writes in order change."""
+        return self.twin is not None and self.twin.kind == "fabric"
 
     @property
     def hosts(self) -> int:
         """Hosts that a simulated system is loaded from; 1 of anything else."""
-        if self.twin is None or self.twin.kind not in HOSTED_KINDS:
+        if self.twin is None or self.twin.kind not in SYSTEM_KINDS:
             return 1
         values = values_of(self.twin.parameters)
         return int(values.get("hosts", values.get("clients", 1)))
@@ -129,16 +134,13 @@ class Device(Strict):
             raise CatalogError(
                 f"{self.name} has no [twin]: the catalogue lists it, but it cannot be simulated"
             )
-        own_hosts = self.hosts if self.twin.kind in HOSTED_KINDS else None
+        own_hosts = self.hosts if self.twin.kind in SYSTEM_KINDS else None
         host = load_system(bench or self.twin.bench).share(sharing, own_hosts)
         if self.twin.kind in SYSTEM_KINDS:
             return json.dumps({"kind": "system", **self._system_params(self.twin), "host": host})
         values = values_of(self.twin.parameters)
         if slice_bytes and "slice_denominator" in values and "zone_bytes" not in values:
-            least = 1 << max(0, -(-self.capacity_bytes // slice_bytes) - 1).bit_length()
-            values["slice_denominator"] = max(
-                int(values["slice_denominator"]), min(least, _most_slices(self.capacity_bytes, values))
-            )
+            values["slice_denominator"] = self._slices(slice_bytes)
         return json.dumps(
             {"kind": self.twin.kind, "capacity_bytes": self.capacity_bytes, **values, "host": host}
         )
@@ -146,19 +148,28 @@ class Device(Strict):
     def _system_params(self, twin: TwinModel) -> dict[str, object]:
         from fathom.catalog.load import load_device
 
-        members = [(load_device(name), count) for name, count in twin.members.items()] or [(self, 1)]
-        drives = [
-            {"capacity_bytes": device.capacity_bytes, "count": count, **values_of(device.twin.parameters)}
-            for device, count in members
-            if device.twin is not None
-        ]
-        between = "nothing" if twin.kind == "drive" else {twin.kind: values_of(twin.parameters)}
+        members = [(load_device(name), count) for name, count in twin.members.items()]
+        slices = max(device._slices(SYSTEM_DRIVE_BYTES) for device, _ in members)
         return {
             "capacity_bytes": self.capacity_bytes,
             "block_bytes": SYSTEM_BLOCK_BYTES,
-            "drives": drives,
-            "between": between,
+            "drives": [{"count": count, "ssd": device._member_params(slices)} for device, count in members],
+            "between": {twin.kind: values_of(twin.parameters)},
         }
+
+    def _member_params(self, slices: int) -> dict[str, object]:
+        from fathom.catalog.store import CatalogError
+
+        parameters: dict[str, object] = json.loads(self.twin_params_json())
+        if parameters.pop("kind") != "ssd":
+            raise CatalogError(f"{self.name} is no SSD, and drives of a system are")
+        return parameters | {"slice_denominator": slices}
+
+    def _slices(self, slice_bytes: int) -> int:
+        """Returns the number of slices; the twin simulates one. It is the file's, or more as `slice_bytes` asks."""
+        values = values_of(self.twin.parameters) if self.twin else {}
+        least = 1 << max(0, -(-self.capacity_bytes // slice_bytes) - 1).bit_length()
+        return max(int(values["slice_denominator"]), min(least, _most_slices(self.capacity_bytes, values)))
 
 
 def _most_slices(capacity_bytes: int, values: dict[str, bool | int | float | str]) -> int:
