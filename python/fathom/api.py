@@ -1,10 +1,10 @@
 """The Python interface: all that the commands do with methods, targets and runs. Prints nothing."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict, Unpack
 
 from fathom import session
 from fathom.errors import UsageError
@@ -24,11 +24,23 @@ from fathom.targets.purge import Purge
 from fathom.targets.target import Target
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from fathom.compare.rows import Result
     from fathom.results.import_files import Outcome
+    from fathom.sweep.sweep import Swept
+    from fathom.validation.comparison import Compared
 
 Watch = Callable[[str, Progress], None]
 """Called with a target's name and the progress of its running step, about once a second, from several threads."""
+
+
+class Translated(NamedTuple):
+    """A file in another program's language."""
+
+    text: str
+    notes: list[str]
+    """What differs from the original, or is left out."""
 
 
 class HostOptions(TypedDict, total=False):
@@ -257,6 +269,87 @@ def export_results(run: Run | str | Path, format: str) -> bytes:
     return export.export_results(opened, export.export_format_named(format))
 
 
+def import_method(
+    file: str | Path, *, name: str | None = None, values: Mapping[str, str] | None = None
+) -> Translated:
+    """Returns a file of fio or Vdbench as the text of a method, and notes on what differs, as `fathom import` does.
+
+    `run` takes the text. `values` stand for `${NAME}` and `$NAME` of the file. Raises UsageError for a line without a
+    counterpart.
+    """
+    from fathom import imports
+    from fathom.imports.variables import variables_of
+
+    variables = variables_of([f"{key}={value}" for key, value in (values or {}).items()])
+    return Translated(*imports.import_method(Path(file), name, variables))
+
+
+def export_method(
+    method: str, target: str | None = None, *, quick: bool = False, size_bytes: int | None = None
+) -> Translated:
+    """Returns a method as a job file of fio, and notes on what differs, as `fathom export` does. Touches nothing.
+
+    Without a target the file reads the environment's `TARGET`. Raises UsageError for a target that fio cannot use.
+    """
+    from fathom import exports
+
+    parsed = method_of(method, None, quick=quick)[0]
+    return Translated(*exports.export_method(parsed, target, _size_bytes(size_bytes)))
+
+
+def query(sql: str, *, store: str | None = None) -> "pa.Table":
+    """Returns the answer to one SQL statement over all runs, or those of a team's store, as `fathom query` does.
+
+    Raises UsageError for a statement that is none, and for a store that cannot be read.
+    """
+    from fathom.runs.query import query as of_runs
+    from fathom.store.address import parse_address
+    from fathom.store.query import query as of_store
+    from fathom.store.store import open_store
+
+    if store is None:
+        return of_runs(sql)
+    with open_store(parse_address(store)) as one:
+        return of_store(sql, one)
+
+
+def run_sweep(
+    method: str,
+    targets: str | Sequence[str],
+    settings: Mapping[str, Sequence[object]],
+    *,
+    quick: bool = False,
+    seed: int = 1,
+    out: str | Path | None = None,
+    **options: Unpack[HostOptions],
+) -> "Swept":
+    """Simulates a method for every combination of values, as `fathom sweep` does: `{"op": [0.07, 0.28]}`.
+
+    The result has the `points` of all as a table, the sweep's `folder` and its `page`. Raises UsageError for a key or
+    a value that is none, and FathomError where a combination fails.
+    """
+    from fathom.sweep.sweep import run_sweep as of_settings
+
+    axes = [f"{key}={','.join(map(_written, values))}" for key, values in settings.items()]
+    chosen = [targets] if isinstance(targets, str) else list(targets)
+    with workers_of(*_hosts(options)) as workers:
+        swept = of_settings(method, chosen, axes, workers, _unwatched, quick=quick, seed=seed, out=_path(out))
+    swept.check()
+    return swept
+
+
+def validate(*devices: str, seed: int = 1, **options: Unpack[HostOptions]) -> "list[Compared]":
+    """Returns each published row of the devices, or of every twin, beside what the twin does, as `fathom validate`.
+
+    Raises FathomError for a device without a twin or without published results.
+    """
+    from fathom.validation.validate import devices_to_validate
+    from fathom.validation.validate import validate as of_devices
+
+    with workers_of(*_hosts(options)) as workers:
+        return of_devices(devices_to_validate(devices), workers, seed)
+
+
 def add_ensemble(run: Run | str | Path, members: int, **options: Unpack[HostOptions]) -> Run:
     """Simulates a run's method for members of its twins' ensembles, as `fathom run --ensemble` does; returns the run.
 
@@ -267,13 +360,22 @@ def add_ensemble(run: Run | str | Path, members: int, **options: Unpack[HostOpti
 
     opened = run if isinstance(run, Run) else Run.open(run)
     with workers_of(*_hosts(options)) as workers:
-        of_ensemble.add_ensemble(opened, members, workers, lambda label, done, total: None)
+        of_ensemble.add_ensemble(opened, members, workers, _unwatched)
     return Run(opened.path)
 
 
 def open_run(run: str | Path) -> Run:
     """Returns the run named by a path, an id, a unique part of an id, or `last`."""
     return Run.open(run)
+
+
+def _unwatched(label: str, done: int, total: int) -> None:
+    """Shows nothing of what ends."""
+
+
+def _written(value: object) -> str:
+    """Returns a value as a setting of the command has it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class _Watched(SilentObserver):

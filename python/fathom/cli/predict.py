@@ -17,7 +17,7 @@ from fathom.cli.options import (
     Targets,
 )
 from fathom.cli.output import one_form, print_json, stderr, stdout
-from fathom.errors import FathomError, UsageError
+from fathom.errors import UsageError
 from fathom.fleet.initiators import workers_of
 
 
@@ -226,34 +226,22 @@ def sweep(
 
     The same command goes on where it ended.
     """
-    from fathom.method.method import load_method
-    from fathom.runs.home import runs_home
-    from fathom.sweep import grid, study, table, terminal
-    from fathom.sweep.page import write_page
+    from fathom.sweep import table, terminal
+    from fathom.sweep.sweep import run_sweep
     from fathom.validation.terminal import TrialProgress
 
     one_form(as_json, as_csv)
-    parsed = load_method(method, quick=quick)
-    axes = [grid.parse_axis(text) for text in settings]
-    asked = study.Sweep(parsed, targets, axes, grid.combinations(axes, parsed, targets), seed, quick)
-    folder = (out or runs_home()) / asked.name
     with workers_of(*hosts) as workers, TrialProgress(stderr()) as watch:
-        outcomes = study.simulate_all(asked, folder, workers, watch)
-    points = table.gather(axes, outcomes)
-    table.write_tables(points, folder)
-    page = write_page(asked, folder, points, outcomes)
+        swept = run_sweep(method, targets, settings, workers, watch, quick=quick, seed=seed, out=out)
+    csv = swept.folder / table.CSV
     if as_json:
-        print_json(terminal.sweep_json(folder, points))
+        print_json(terminal.sweep_json(swept.folder, swept.points))
     elif as_csv:
-        print((folder / table.CSV).read_text(encoding="utf-8"), end="")
+        print(csv.read_text(encoding="utf-8"), end="")
     else:
-        terminal.print_sweep(stdout(), axes, points, outcomes)
-        print(f"report  {page}\ntables  {folder / table.CSV}")
-    if failed := [one for one in outcomes if one.error]:
-        raise FathomError(
-            f"{len(failed)} of {len(outcomes)} points failed; the first: {failed[0].error}",
-            "correct or remove their values; the others are kept",
-        )
+        terminal.print_sweep(stdout(), swept.axes, swept.points, swept.outcomes)
+        print(f"report  {swept.page}\ntables  {csv}")
+    swept.check()
 
 
 def what_if(

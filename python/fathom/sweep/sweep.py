@@ -1,0 +1,59 @@
+"""A sweep from the texts that ask for it to its tables and page: one way for the command and for Python."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from fathom.errors import FathomError
+from fathom.load.workers import Workers
+from fathom.method.method import load_method
+from fathom.runs.home import runs_home
+from fathom.sweep import grid, study, table
+from fathom.sweep.page import write_page
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What a sweep left in its folder: a run for each combination, the points of all, and a page."""
+
+    folder: Path
+    axes: Sequence[grid.Axis]
+    points: pa.Table
+    outcomes: Sequence[study.Outcome]
+    page: Path
+
+    def check(self) -> None:
+        """Raises FathomError where a combination has no run."""
+        if failed := [one for one in self.outcomes if one.error]:
+            raise FathomError(
+                f"{len(failed)} of {len(self.outcomes)} points failed; the first: {failed[0].error}",
+                "correct or remove their values; the others are kept",
+            )
+
+
+def run_sweep(
+    method: str,
+    targets: Sequence[str],
+    settings: Sequence[str],
+    workers: Workers,
+    watch: study.Watch,
+    *,
+    quick: bool = False,
+    seed: int = 1,
+    out: Path | None = None,
+) -> Swept:
+    """Simulates a method for every combination of values, `KEY=VALUE,...` for each key, and writes the sweep's folder.
+
+    The folder lies in `out`, or in the home of all runs. Combinations that are there already are not simulated again.
+    Raises UsageError for a key or a value that is none.
+    """
+    parsed = load_method(method, quick=quick)
+    axes = [grid.parse_axis(text) for text in settings]
+    asked = study.Sweep(parsed, targets, axes, grid.combinations(axes, parsed, targets), seed, quick)
+    folder = (out or runs_home()) / asked.name
+    outcomes = study.simulate_all(asked, folder, workers, watch)
+    points = table.gather(axes, outcomes)
+    table.write_tables(points, folder)
+    return Swept(folder, axes, points, outcomes, write_page(asked, folder, points, outcomes))
