@@ -197,7 +197,7 @@ with Telemetry([], period_s=60) as telemetry:
 
 
 def test_simulations_give_the_same_on_hosts_as_in_this_process(tmp_path: Path) -> None:
-    parameters, job = "dies=16,64", [sys.executable, "-m", "fathom", "sweep"]
+    parameters, job = "dies_per_channel=2,8", [sys.executable, "-m", "fathom", "sweep"]
     method = tmp_path / "tiny.toml"
     method.write_text(METHOD.partition("[[steps]]")[0] + STEP)
     command = [*job, str(method), "twin:wd-ultrastar-dc-sn640-3.2tb", "--set", parameters, "--csv", "--out"]
