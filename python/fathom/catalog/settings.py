@@ -1,5 +1,5 @@
-"""A device with other values for some parameters of its twin: what follows `?` in `NAME?channels=8,program_us=900`. Each
-value set is an assumption by the user and marked so. Published results do not apply to such a device.
+"""A device with other values for some parameters of its twin: what follows `?` in `NAME?channels=8,program_us=900`.
+Each value set is an assumption by the user and marked so. Published results do not apply to such a device.
 """
 
 from __future__ import annotations
