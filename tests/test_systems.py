@@ -84,6 +84,30 @@ def test_a_shelf_needs_no_settling_and_says_where_time_goes(shelf: Run) -> None:
     assert sum(times.values()) == pytest.approx(149, rel=0.05)
 
 
+def test_a_shelf_fills_and_settles_before_a_method_that_writes_in_order(tmp_path: Path) -> None:
+    in_order = 'mix = "write", block = "1MiB", pattern = "sequential", load = { threads = 4, iodepth = 8 }'
+    at_random = 'mix = "write", block = "4KiB", pattern = "uniform", load = { threads = 4, iodepth = 8 }'
+
+    def ran(measured: str) -> set[str]:
+        method = f"""
+        schema = "fathom-method/1"
+        name = "short"
+        [[steps]]
+        name = "settle"
+        kind = "precondition"
+        steady = {{ round = "1s", written = "0.01x" }}
+        job = {{ {at_random}, until = {{ time = "5s" }} }}
+        [[steps]]
+        name = "measured"
+        job = {{ {measured}, until = {{ time = "2ms" }} }}
+        """
+        run = fathom.run(method, SHELF, out=tmp_path)
+        return {row["step"] for row in run.intervals.to_pylist()}
+
+    assert ran(at_random) == {"measured"}
+    assert ran(in_order) == {"settle", "measured"}
+
+
 def test_a_cluster_predicts_mixes_from_its_pure_maxima(clients: Run) -> None:
     assert iops(clients, CLUSTER, "4k-rand-read-q8") == pytest.approx(5.1e6, rel=0.03)
     assert iops(clients, CLUSTER, "4k-rand-50r50w-q8") == pytest.approx(1.8e6, rel=0.05)

@@ -267,7 +267,8 @@ def test_a_file_that_was_replaced_shrunk_or_removed_fails_the_recheck(tmp_path: 
     with pytest.raises(FathomError, match="gone"):
         recheck(target, writes=True)
     path.write_bytes(b"x" * MIB)
-    with pytest.raises(RefusedError, match="not made by Fathom"):
+    # File systems differ in whether the new file gets the number of the old one.
+    with pytest.raises(RefusedError, match="not made by Fathom|another file has taken its place"):
         recheck(target, writes=True)
 
 

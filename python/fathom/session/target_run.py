@@ -180,7 +180,7 @@ class TargetRun:
         keys: Sequence[StepKey],
         backend: Backend,
         sampler: Sampler | None,
-        known: "_Known",
+        known: _Known,
     ) -> None:
         """Runs a step, or repeats it for the state that a step after it needs."""
         step = self._next(key, backend, known)
@@ -200,7 +200,7 @@ class TargetRun:
         keys: Sequence[StepKey],
         backend: Backend,
         copied: Callable[[], Backend],
-        known: "_Known",
+        known: _Known,
         helpers: Helpers | None,
     ) -> None:
         """Runs steps, each on a copy of the twin, in as many threads as are free.
@@ -226,7 +226,7 @@ class TargetRun:
         for key in left:
             run(key, self.options.observer)
 
-    def _next(self, key: StepKey, backend: Backend, known: "_Known") -> Step | None:
+    def _next(self, key: StepKey, backend: Backend, known: _Known) -> Step | None:
         """Returns the step to run; None where it does not apply, or a search has ended."""
         step = self._aimed(key, backend)
         if step is not None and known.written.filled and step.turnover is None:
@@ -274,7 +274,7 @@ class TargetRun:
         step: Step,
         backend: Backend,
         sampler: Sampler | None,
-        known: "_Known",
+        known: _Known,
     ) -> StepOutcome:
         """Runs a step and saves its result. Raises FathomError where most of its I/O failed, or some did not return."""
         target, store = self.target, self.store

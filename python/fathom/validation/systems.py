@@ -1,4 +1,4 @@
-"""Published rows of systems, and of the drives in them: which steps of the method each row is about.
+"""Published rows of systems: which steps of the method each row is about.
 
 A system is measured at several loads, so a row may be one load, the most over loads, a share or a ratio of systems.
 Each becomes a case with the trials that it needs and how its figure is read from them. Runs nothing.
@@ -86,14 +86,13 @@ def _case(device: Device, row: PublishedRow) -> SystemCase:
 
 
 def _readings(device: Device, row: PublishedRow) -> tuple[Reading, ...]:
-    kind = device.twin.kind if device.twin else ""
-    if kind == "cluster":
+    if device.twin and device.twin.kind == "cluster":
         return _of_cluster(device, row)
-    loads = added_loads.SYSTEM_LOADS if kind == "fabric" else added_loads.DRIVE_LOADS
     if row.workload.endswith(("-controller-share-mean", "-controller-share-max")):
         return _share(device, row)
     mix = row.workload.removeprefix("fio-")
-    load = next((load for load, depth in loads.items() if depth == row.iodepth), None)
+    loads = added_loads.SYSTEM_LOADS.items()
+    load = next((load for load, depth in loads if depth == row.iodepth), None)
     if load is None or mix not in added_loads.MIXES:
         return ()
     return _plain(row, ((device, _trial(device, added_loads.METHOD, f"{mix}-{load}")),))
