@@ -21,7 +21,7 @@ from fathom.what_if.twin import module
 ROOT = Path(__file__).parents[1]
 BUILT = ROOT / "python/fathom/what_if/twin.json"
 DRIVER = ROOT / "tests/data/twin-in-node.mjs"
-SETS, SYSTEM_SETS = 200, 100
+SETS, SYSTEM_SETS = 150, 30
 LOADS: list[dict[str, Any]] = [
     {"threads": 4, "iodepth": 8},
     {"threads": 1, "iodepth": 1},
