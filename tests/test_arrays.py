@@ -354,7 +354,7 @@ def test_a_file_system_lies_over_every_drive_and_lasts_from_step_to_step(tmp_pat
 
 
 def test_unlike_twins_get_the_whole_job_each_and_none_is_called_a_straggler(tmp_path: Path) -> None:
-    members = [PM9A3, "twin:wd-ultrastar-dc-hc560-20tb"]
+    members = [PM9A3, "twin:micron-m510dc-480gb"]
     name = f"array:{','.join(members)}"
     run = fathom.run(SHORT, targets=name, out=tmp_path)
     rows = {(row["target"], row["step"], row["op"]): row for row in run.points.to_pylist()}

@@ -83,6 +83,16 @@ def test_the_sentence_says_of_a_maximum_that_a_point_exceeds_that_it_had_not_set
     )
 
 
+def test_the_key_figure_names_why_nothing_is_claimed_of_each_target(comparison: Comparison) -> None:
+    section = curves.build(comparison)
+    assert section is not None
+    assert section.key_figure is not None
+    first, second = comparison.columns
+    assert section.key_figure.sentence.endswith(
+        f": {first.short} had not settled, {second.short} had not settled."
+    )
+
+
 def test_the_published_maximum_is_a_cross_among_service_latencies_only(panels: Figure) -> None:
     places = [
         [one["data"] for one in series_of(chart) if one["symbol"].startswith("path:")]

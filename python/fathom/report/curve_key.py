@@ -3,9 +3,10 @@
 The reader switches between service and response latency. The sentence is on what the best target sustains.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from fathom.analysis.settled import Unsettled
 from fathom.method.curve import Latency
 from fathom.report.axes import Axis, Switch
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Option, Row, Table
@@ -28,9 +29,12 @@ VIEWS: tuple[tuple[Latency, str], ...] = (("service", "Service"), ("response", "
 
 
 def key_figure(
-    workloads: "Sequence[Workload]", unsettled: "Sequence[tuple[Workload, TargetCurve]]"
+    workloads: "Sequence[Workload]", unsettled: "Sequence[tuple[Workload, TargetCurve, Unsettled]]"
 ) -> KeyFigure | None:
-    """Returns the key figure of curves that have points; None where none has. `unsettled` are those without a claim."""
+    """Returns the key figure of curves that have points; None where none has.
+
+    `unsettled` are the curves without a claim, each with the reason.
+    """
     drawn = [workload for workload in workloads if any(one.dots for one in workload.drawn)]
     if not drawn:
         return None
@@ -46,12 +50,11 @@ def key_figure(
         views=VIEWS,
     )
     first = drawn[0]
-    claimed = [one for one in first.drawn if one.dots and (first, one) not in unsettled]
+    without = {one.column.index: why for workload, one, why in unsettled if workload is first}
+    claimed = [one for one in first.drawn if one.dots and one.column.index not in without]
     ranked = sorted(claimed, key=lambda one: -_most(one).figures.iops)
     if not ranked:
-        return KeyFigure(
-            f"No rate is claimed in {first.label}: no target had settled, or they lacked cores.", figure
-        )
+        return KeyFigure(f"No rate is claimed in {first.label}: {_unclaimed(first, without)}.", figure)
     reasons = [_held(one) for one in ranked[1:]]
     bent = [one for one in ranked if one.knee]
     if bent and bent[0].knee:
@@ -60,6 +63,12 @@ def key_figure(
     if any(not one.dots[-1].figures.sustained for one in ranked):
         reasons.append("Offered more than it can do, a target builds a backlog: hollow points.")
     return KeyFigure(_sentence(first, ranked), figure, reasons)
+
+
+def _unclaimed(workload: "Workload", without: Mapping[int, Unsettled]) -> str:
+    """Returns each target with its reason: "PM9A3 had not settled, SN861 lacked cores"."""
+    drawn = [one.column for one in workload.drawn if one.column.index in without]
+    return ", ".join(f"{column.short} {without[column.index].verb}" for column in drawn)
 
 
 def _sentence(workload: "Workload", ranked: "Sequence[TargetCurve]") -> str:

@@ -96,10 +96,10 @@ def build(comparison: Comparison) -> Section | None:
         if one.dots
     ]
     unsettled = [
-        (workload, one)
+        (workload, one, why)
         for workload in workloads
         for one in workload.drawn
-        if out.get((one.column.short, one.maximum.step))
+        if (why := out.get((one.column.short, one.maximum.step)))
     ]
     key = key_figure(workloads, unsettled)
     return Section("curves", "IOPS-latency curves", blocks, short="Curves", answer=told, key_figure=key)
