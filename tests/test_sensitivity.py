@@ -34,6 +34,7 @@ READS = """
 schema = "fathom-method/1"
 name = "reads"
 slice = "2GB"
+precision = "1%"
 [[steps]]
 name = "one"
 label = "4 KiB read, 1 outstanding"
