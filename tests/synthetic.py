@@ -191,6 +191,13 @@ class Visit:
     requests: list[str] = field(default_factory=list)
 
 
+def assert_fits(page: Page, width: int) -> None:
+    """Fails where a page stays wider than its window, in px. Charts take a new size a moment after the window."""
+    page.wait_for_function(
+        "width => document.documentElement.scrollWidth <= width", arg=width, timeout=60_000
+    )
+
+
 def make_run(
     path: Path,
     targets: Sequence[Fake] = TARGETS,

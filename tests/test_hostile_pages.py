@@ -35,7 +35,7 @@ from fathom.traces.opening import open_trace
 from fathom.traces.prepare import prepare
 from fathom.traces.profile import Profile, characterise
 from small_trace import write_trace
-from synthetic import Visit, unfolded
+from synthetic import Visit, assert_fits, unfolded
 
 NAMES: Mapping[str, str] = {
     "a script": "</script><script>alert(1)</script><img src=x onerror=alert(2)>",
@@ -169,7 +169,7 @@ def assert_harmless(page: Path, visit: Callable[..., Visit]) -> None:
     assert seen.complaints == []
     assert [url for url in seen.requests if not url.startswith((page.as_uri(), "data:", "blob:"))] == []
     assert seen.page.locator("img, [onerror], script[src]").count() == 0
-    assert seen.page.evaluate("() => document.documentElement.scrollWidth") <= 390
+    assert_fits(seen.page, 390)
 
 
 @pytest.mark.parametrize(

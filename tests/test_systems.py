@@ -1,5 +1,6 @@
 """Twins of systems through whole runs: the drive beside its shelf, clients built in, tables beside published rows."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,11 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.fixture(scope="module")
 def clients(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("cluster")
-    method = shortened("cluster-scaling", ("fill", "4k-rand-read", "4k-rand-50r50w", "1m-seq-read"), folder)
+    method = shortened(
+        "cluster-scaling",
+        ("fill", "4k-rand-read-q1", "4k-rand-read-q8", "4k-rand-50r50w-q8", "1m-seq-read"),
+        folder,
+    )
     return fathom.run(str(method), targets=[CLUSTER], out=folder)
 
 
@@ -82,6 +87,15 @@ def test_a_shelf_needs_no_settling_and_says_where_time_goes(shelf: Run) -> None:
     times = load(shelf.path).times_us(SHELF, "4k-rand-read-2x64")
     assert times["controller"] == pytest.approx(2.5, abs=0.3)
     assert sum(times.values()) == pytest.approx(149, rel=0.05)
+
+
+def test_a_drive_that_begins_settled_is_steady_after_a_few_rounds(shelf: Run) -> None:
+    settling = [row for row in shelf.intervals.to_pylist() if row["step"] == "settle-4k-rand-write"]
+    assert sum(row["length_s"] for row in settling) < 60
+    ended = [
+        json.loads(path.read_text()) for path in shelf.path.glob("steps/*-settle-4k-rand-write/step.json")
+    ]
+    assert sorted(str(one["steady"]) for one in ended) == ["None", "True"], "the shelf needs no settling"
 
 
 def test_a_shelf_fills_and_settles_before_a_method_that_writes_in_order(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from fathom.serve.settings import settings_of
 from live_runs import going
 from serve_client import Served, copied, serving, small_run
 from small_trace import write_trace
-from synthetic import Visit
+from synthetic import Visit, assert_fits
 
 pytestmark = pytest.mark.long
 
@@ -156,7 +156,7 @@ def assert_fit(name: str, address: str, own: str, visit: Callable[..., Visit]) -
                 whole(seen.page, width, PICTURES / f"{what}-whole.png")
             assert seen.complaints == [], what
             assert [url for url in seen.requests if not url.startswith((own, "data:", "blob:"))] == [], what
-            assert seen.page.evaluate("() => document.documentElement.scrollWidth") <= width, what
+            assert_fits(seen.page, width)
             if name not in WITHOUT_FIGURE:
                 figure = seen.page.locator(FIGURE).locator("visible=true").first
                 box = figure.bounding_box()

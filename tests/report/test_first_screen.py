@@ -17,7 +17,7 @@ from fathom.report.data import load
 from fathom.report.opening import MOST_WORDS
 from fathom.report.page import unbroken
 from fathom.report.sections import build_all
-from synthetic import Visit
+from synthetic import Visit, assert_fits
 
 SCREENS = ((1280, 900), (390, 844))
 MOST_NUMBERS = 2
@@ -47,7 +47,7 @@ def test_the_first_screen_holds_the_answer_and_its_figure_in_few_words_and_numbe
         assert box["y"] < height / 2
         if "cards" not in (figure.get_attribute("class") or "") and figure.get_attribute("data-chart"):
             assert box["y"] + box["height"] <= height
-        assert seen.page.evaluate("() => document.documentElement.scrollWidth") <= width
+        assert_fits(seen.page, width)
     assert seen.page.locator("h1").inner_text() == declared_sentence(run_of_method)
     said = [seen.page.locator("h1").inner_text(), *seen.page.locator(".reasons li").all_inner_texts()]
     assert sum(len(text.split()) for text in said) <= MOST_WORDS

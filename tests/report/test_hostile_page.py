@@ -8,7 +8,7 @@ import pytest
 
 import synthetic
 from fathom.report import write_html
-from synthetic import Visit, unfolded
+from synthetic import Visit, assert_fits, unfolded
 
 NAMES: Mapping[str, str] = {
     "a script": "<script>alert(1)</script>",
@@ -51,7 +51,7 @@ def test_a_hostile_name_runs_nothing_asks_for_nothing_and_leaves_the_page_its_wi
     assert seen.complaints == []
     assert seen.requests == [report.as_uri()]
     assert page.locator("img, svg[onload], script[src]").count() == 0
-    assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+    assert_fits(page, width)
     shown = page.inner_text("body")
     if text.isprintable():
         assert text[:40] in shown.replace("\n", " ").replace("\u00a0", " ")

@@ -10,7 +10,7 @@ import pytest
 import synthetic
 from fathom.report import sections, write_html
 from fathom.report.sections import modules
-from synthetic import Visit, lookup, unfolded
+from synthetic import Visit, assert_fits, lookup, unfolded
 
 Open = Callable[..., Visit]
 
@@ -131,7 +131,7 @@ def test_a_printed_report_holds_its_tables_and_the_shortening_on_every_page(
 
 def test_on_a_telephone_nothing_is_wider_than_the_screen(report: Path, visit: Open) -> None:
     page = visit(report, width=390).page
-    assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
+    assert_fits(page, 390)
 
 
 @pytest.mark.parametrize("width", [390, 1280])

@@ -12,7 +12,8 @@ from rich.console import Console
 import fathom
 from fathom.analysis.settled import Unsettled
 from fathom.catalog import load_device
-from fathom.prediction.interval import spread_of
+from fathom.prediction.interval import coverage, spread_of
+from fathom.prediction.misses import shipped_misses
 from fathom.prediction.words import range_words
 from fathom.report import print_table
 from fathom.report.blocks import Table
@@ -113,6 +114,9 @@ def test_twins_have_the_range_that_measurements_are_expected_in_and_measured_tar
     text = " ".join(" ".join(printed([settled.path], 200)).split())
     assert text.count("Expect 80 % of measurements within") == 1
     assert f"{range_words(spread)} for blocks up to 8 KiB" in text
+    record = coverage(shipped_misses(), device=PM9A3.removeprefix("twin:"))
+    assert record is not None
+    assert f"these published rates: {record.held} of {record.rows} of Samsung PM9A3." in text
     wider = spread_of(load_device(SN861.removeprefix("twin:")), 4096)
     assert wider is not None
     other = fathom.run("four-corners", targets=[SN861], out=tmp_path)

@@ -9,7 +9,7 @@ import pytest
 from fathom.errors import UsageError
 from fathom.what_if.page import render, write_page
 from playing import MOST_MS, assert_same_figures, move, printed_rows, settled
-from synthetic import Visit
+from synthetic import Visit, assert_fits
 
 PM9A3 = "twin:samsung-pm9a3-7.68tb"
 #: Half a gigabyte and a bit: with twice the dies or little spare space it can be simulated, but not with both.
@@ -37,7 +37,7 @@ def test_the_first_screen_holds_the_answer_and_sliders_to_change_it(seen: Visit)
             box = seen.page.locator(name).bounding_box()
             assert box is not None, name
             assert box["y"] + box["height"] <= height, name
-        assert seen.page.evaluate("() => document.documentElement.scrollWidth") <= width
+        assert_fits(seen.page, width)
     assert re.fullmatch(
         r"[\d.]+[kM] IOPS with 32 in flight, limited by .*\.", seen.page.inner_text("#sentence")
     )

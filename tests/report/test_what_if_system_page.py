@@ -11,7 +11,7 @@ from fathom.errors import FathomError
 from fathom.what_if.page import write_page
 from fathom.what_if.played import played
 from playing import assert_same_figures, move, printed_rows, settled
-from synthetic import Visit
+from synthetic import Visit, assert_fits
 
 SHELF, CLUSTER = "twin:atto-xstreamcore-9400", "twin:weka-6x-micron-7450-pro"
 SN640 = "wd-ultrastar-dc-sn640-3.2tb.count"
@@ -31,7 +31,7 @@ def test_the_page_of_a_shelf_answers_while_its_hosts_and_links_move(
             box = seen.page.locator(name).bounding_box()
             assert box is not None, name
             assert box["y"] + box["height"] <= height, name
-        assert seen.page.evaluate("() => document.documentElement.scrollWidth") <= width
+        assert_fits(seen.page, width)
     assert seen.page.locator('[data-number="waf"]').is_visible()
     move(seen.page, link_mbps=0)
     settled(seen.page, beside=True)

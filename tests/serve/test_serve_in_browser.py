@@ -12,7 +12,7 @@ from fathom.serve.settings import settings_of
 from live_runs import end, going, live_run
 from playing import MOST_MS, move, settled
 from serve_client import Served, serving
-from synthetic import Visit
+from synthetic import Visit, assert_fits
 
 FIRST, SECOND = "20261120-231500-four-corners-aaaa", "20261121-231500-four-corners-bbbb"
 GOING = "20261125-151500-four-corners-live"
@@ -41,7 +41,7 @@ def test_own_pages_fit_follow_the_rules_of_access_and_ask_nobody_else(
         seen = visit(served.url + path, width=width, dark=dark)
         found = Axe().run(seen.page)
         assert found.violations_count == 0, f"{path}: {found.generate_report()}"
-        assert seen.page.evaluate("document.documentElement.scrollWidth") <= width, path
+        assert_fits(seen.page, width)
         assert_stays_here(seen, served)
         assert [line for line in seen.complaints if "404" not in line] == []
 
@@ -93,7 +93,7 @@ def test_a_twin_of_the_catalogue_is_played_with_in_the_page_and_nobody_is_asked(
     assert [url for url in seen.requests[asked:] if not url.startswith("blob:")] == []
     found = Axe().run(seen.page)
     assert found.violations_count == 0, found.generate_report()
-    assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert_fits(seen.page, width)
     curve = seen.page.locator("#curve").bounding_box()
     assert curve is not None
     assert curve["y"] + curve["height"] <= 900
@@ -121,7 +121,7 @@ def test_a_live_page_fits_follows_the_rules_of_access_and_asks_nobody_else(
     seen = visit(f"{watched.url}/runs/{GOING}/live", width=width, dark=dark)
     found = Axe().run(seen.page)
     assert found.violations_count == 0, found.generate_report()
-    assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert_fits(seen.page, width)
     chart = seen.page.locator(".spark.rate svg").first.bounding_box()
     assert chart is not None
     assert chart["y"] + chart["height"] <= 900

@@ -27,7 +27,7 @@ from fathom.store.store import Store, open_store
 from serve_client import Served, serving
 from servers import SECRET
 from small_runs import add
-from synthetic import TWINS, Visit, make_run
+from synthetic import TWINS, Visit, assert_fits, make_run
 
 FIRST, SECOND = "20261120-231500-four-corners-aaaa", "20261121-231500-four-corners-bbbb"
 LISTEN = "127.0.0.1:0"
@@ -342,6 +342,6 @@ def test_the_pages_of_a_store_are_clicked_through(
         seen.page.get_by_role("link", name="All runs").click()
         seen.page.locator(f'a[href="/runs/{FIRST}"]').click()
         seen.page.wait_for_url(f"**/runs/{FIRST}", timeout=PATIENCE_MS)
-        assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert_fits(seen.page, width)
         assert seen.complaints == []
         assert [url for url in seen.requests if not url.startswith((served.url, "data:", "blob:"))] == []

@@ -268,7 +268,7 @@ def test_a_file_that_was_replaced_shrunk_or_removed_fails_the_recheck(tmp_path: 
         recheck(target, writes=True)
     path.write_bytes(b"x" * MIB)
     # File systems differ in whether the new file gets the number of the old one.
-    with pytest.raises(RefusedError, match="not made by Fathom|another file has taken its place"):
+    with pytest.raises(RefusedError, match=r"not made by Fathom|another file has taken its place"):
         recheck(target, writes=True)
 
 

@@ -126,8 +126,7 @@ def _keeps_state(target: TargetRecord) -> bool:
 def _settled_share(device: str | None) -> float:
     """Returns the share of an SSD's twin that begins as after random overwrites without end."""
     known = known_device(device)
-    share = known.twin.parameters.get("settled_share") if known and known.twin else None
-    return float(share.value) if share and not isinstance(share.value, str) else 0.0
+    return known.settled_share if known else 0.0
 
 
 @cache

@@ -193,6 +193,7 @@ def coverage(
     families: Sequence[Family] | None = None,
     blocks: Blocks | None = None,
     left_out: Literal["device", "row"] = "device",
+    device: str | None = None,
 ) -> Coverage | None:
     """Returns how often the intervals of `COVERAGE` hold over validation rates; None where there is none.
 
@@ -201,10 +202,12 @@ def coverage(
         families: the families to test; all if absent.
         blocks: the class of block sizes to test; all if absent.
         left_out: what an interval is learnt without: all rows of its device, as printed ones are, or its own row.
+        device: the device to test; all if absent.
     """
     tested = [
         (spread, row.ratio)
         for one in known
+        if device is None or one.name == device
         if families is None or one.family in families
         for row in _taught(one)
         if blocks is None or blocks_of(row.block_bytes) == blocks

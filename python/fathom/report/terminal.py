@@ -16,7 +16,8 @@ from fathom.analysis.finding import joined
 from fathom.method.rounds import UNITS
 from fathom.output.table import flush_table
 from fathom.output.text import signed_pct
-from fathom.prediction.interval import COVERAGE, Blocks, Spread
+from fathom.prediction.interval import COVERAGE, Blocks, Spread, coverage
+from fathom.prediction.misses import shipped_misses
 from fathom.prediction.words import about_words, range_words
 from fathom.report.blocks import Section
 from fathom.report.blocks import Table as PageTable
@@ -125,6 +126,18 @@ def _print_spreads(console: Console, comparison: Comparison) -> None:
         text = f"{range_words(first)} of a twin's rate for {about_words(first)}"
         text += "".join(f", {range_words(one)} for {about_words(one)}" for one in others)
         console.print(Text(f"Expect {100 * COVERAGE:.0f} % of measurements within {text}.", style="dim"))
+        _print_records(console, [column for column in comparison.columns if column.twin_device])
+
+
+def _print_records(console: Console, twins: Sequence[Column]) -> None:
+    """Prints how many published rates of each twin's device its ranges hold."""
+    records = [
+        f"{found.held} of {found.rows} of {column.short}"
+        for column in twins
+        if column.twin_device and (found := coverage(shipped_misses(), device=column.twin_device.name))
+    ]
+    if records:
+        console.print(Text(f"Such ranges hold these published rates: {'; '.join(records)}.", style="dim"))
 
 
 def _limit(cell: Cell) -> str:

@@ -38,7 +38,7 @@ from fathom.session.helpers import Helpers
 from fathom.session.options import Observer, Options
 from fathom.session.remark_log import RemarkLog
 from fathom.session.schedule import Part, Schedule
-from fathom.session.steady_rounds import SteadyRounds, Written
+from fathom.session.steady_rounds import FILLED_X, SteadyRounds, Written
 from fathom.session.stepper import Progress, on_this_machine, run_step
 from fathom.targets.not_measured import NotMeasured, Quantity
 from fathom.targets.purge import OnProgress, send_purge
@@ -164,7 +164,7 @@ class TargetRun:
         sampler: Sampler | None,
         helpers: Helpers | None = None,
     ) -> None:
-        known = _Known()
+        known = _Known(self._written_before(backend))
         for group in self.schedule.side_by_side(keys):
             if self.schedule.step(group[0]).on_copy and (copied := backend.copied):
                 self._run_on_copies(group, backend, copied, known, helpers)
@@ -173,6 +173,15 @@ class TargetRun:
                 if self.options.interrupt.is_set():
                     return
                 self._run_in_turn(key, keys, backend, sampler, known)
+
+    def _written_before(self, backend: Backend) -> Written:
+        """Returns the writes that a twin's beginning stands for: a share of it may begin overwritten."""
+        if backend.real_time or not backend.capacity_bytes:
+            return Written()
+        twins = self.target.members or (self.target,)
+        share = min(_device(one).settled_share if _keeps_state(one) else 0.0 for one in twins)
+        overwritten_bytes = round(share * backend.capacity_bytes)
+        return Written(round(FILLED_X * overwritten_bytes), overwritten_bytes)
 
     def _run_in_turn(
         self,

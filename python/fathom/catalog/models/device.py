@@ -78,6 +78,12 @@ class Device(Strict):
         return self.twin is not None and self.twin.kind == "fabric"
 
     @property
+    def settled_share(self) -> float:
+        """Share of an SSD's twin, 0..1, that begins as random overwrites without end leave it; 0 of anything else."""
+        values = values_of(self.twin.parameters) if self.twin else {}
+        return float(values.get("settled_share", 0.0))
+
+    @property
     def hosts(self) -> int:
         """Hosts that a simulated system is loaded from; 1 of anything else."""
         if self.twin is None or self.twin.kind not in SYSTEM_KINDS:
