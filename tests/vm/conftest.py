@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from vm_guest import sh
 
-LAB = {"test_multipath.py", "test_power_cut.py"}
+LAB = {"test_guest_namespaces.py", "test_multipath.py", "test_power_cut.py"}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

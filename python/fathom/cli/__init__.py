@@ -15,6 +15,7 @@ from fathom.cli.imports import export_file, import_file
 from fathom.cli.label import label
 from fathom.cli.look_up import catalog_app, devices, methods_app
 from fathom.cli.measure import plan, resume, review, run, verify
+from fathom.cli.namespaces import namespaces
 from fathom.cli.new_device import new_device
 from fathom.cli.option_groups import ungrouped
 from fathom.cli.others import export_results, import_results
@@ -71,6 +72,7 @@ for function in (
     report,
     compare,
     devices,
+    namespaces,
     validate,
     calibrate,
     sensitivity,
