@@ -14,9 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from vm_guest import sh
+from vm_guest import counts, sh
 
-import fathom
+from fathom import _core
 from fathom.errors import FathomError
 from fathom.namespaces import commands
 from fathom.namespaces.drive import Drive, drive_of
@@ -27,17 +27,14 @@ from fathom.targets.parse import device_target
 from fathom.targets.safety import destroy_token
 
 SERIAL = "VMLABSPARE"
-TENANTS = """schema = "fathom-method/1"
-name = "tenants"
-[[steps]]
-name = "tenants"
-[steps.job]
-mix = "write"
-block = "128KiB"
-pattern = "sequential"
-load = { threads = 1, iodepth = 4, split = [1, 3] }
-until = { time = "2s" }
-"""
+TENANTS = {
+    "mix": "write",
+    "block": "128KiB",
+    "pattern": "sequential",
+    "load": {"threads": 1, "iodepth": 4, "split": [1, 3]},
+    "direct": True,
+    "until": {"time": "2s"},
+}
 
 
 class Played(Manager):
@@ -97,6 +94,15 @@ def rows(node: Path, record: Path) -> list[list[Any]]:
     return [[one.namespace, one.size_bytes, one.node is not None, list(one.handles)] for one in found]
 
 
+def loaded(tenants: list[Path]) -> list[dict[str, tuple[int, int]]]:
+    """Writes to all at once, each at its own pace, and returns what each completed and failed."""
+    targets = [_core.EngineTarget(str(one), "device", 128 << 20) for one in tenants]
+    handle = _core.start_engine(_core.Job(json.dumps(TENANTS)), targets, 1)
+    while not handle.done():
+        handle.poll()
+    return [counts(one) for one in handle.result()]
+
+
 def killed_split(first: Path, record: Path, manager: Played) -> int:
     """Splits in a process that is killed when it has created one, and returns the signal that ended it."""
     child = os.fork()
@@ -112,6 +118,7 @@ def main(folder: Path) -> None:
     drive, _ = drive_of(node)
     first = Path(nodes(drive)[1])
     told: dict[str, object] = {"rows": rows(node, record), "first": str(first)}
+    told["placed"] = rows(Path("/dev/nvme0"), record)
 
     token = destroy_token(device_target(first).identity)
     told["refused"] = refusal(lambda: commands.split_namespace(first, 2, [token], record=record))
@@ -132,29 +139,20 @@ def main(folder: Path) -> None:
     sh("mount", str(first), "/mnt")
     told["mounted"] = refusal(lambda: commands.split_namespace(first, 2, [SERIAL], record=record))
     sh("umount", "/mnt")
-    sh("wipefs", "--all", str(first))
     sh("blkdiscard", "--zeroout", str(first))
 
     commands.split_namespace(first, 2, [SERIAL], record=record)
     told["split"] = rows(node, record)
     tenants = {number: Path(path) for number, path in nodes(drive).items()}
     told["tenants"] = sorted(tenants)
-    (folder / "tenants.toml").write_text(TENANTS)
-    run = fathom.run(
-        str(folder / "tenants.toml"),
-        f"array:{tenants[2]},{tenants[3]}",
-        destroy=[destroy_token(device_target(one).identity) for one in tenants.values()],
-        out=folder,
-    )
-    told["bytes"] = [row["mbps"] * row["window_s"] for row in run.points.to_pylist()]
-    told["errors"] = [row["errors"] for row in run.points.to_pylist()]
+    told["loaded"] = loaded([tenants[2], tenants[3]])
 
     sh("mkfs.btrfs", "-f", "-m", "single", str(tenants[3]))
     sh("mount", str(tenants[3]), "/mnt")
     told["in use"] = refusal(lambda: commands.restore_namespace(node, [SERIAL], record=record))
     sh("umount", "/mnt")
-    sh("wipefs", "--all", str(tenants[3]))
-    commands.restore_namespace(node, [SERIAL], unknown_data=True, record=record)
+    sh("blkdiscard", "--zeroout", str(tenants[3]))
+    commands.restore_namespace(node, [SERIAL], record=record)
     told["restored"] = [nodes(drive), record.exists()]
 
     told["killed"] = killed_split(first, record, played)
