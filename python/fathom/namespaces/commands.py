@@ -51,7 +51,7 @@ def split_namespace(
     """
     drive, namespace = drive_of(device)
     path = record or record_path(drive.serial)
-    with use.alone_with(drive), _answers(drive):
+    with _answers(drive), use.alone_with(drive):
         _check_unsplit(drive, path)
         manager = manager_of(drive)
         plan = planned(manager, drive, namespace, count)
@@ -70,7 +70,7 @@ def restore_namespace(
     """
     drive, _ = drive_of(device)
     path = record or record_path(drive.serial)
-    with use.alone_with(drive), _answers(drive):
+    with _answers(drive), use.alone_with(drive):
         before = _record_of(drive, path)
         _authorise(drive, tokens)
         number = restore(
