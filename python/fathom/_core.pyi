@@ -213,6 +213,10 @@ class Job:
     """Several workloads at once by name; the other fields then say what they come to together."""
     stream_targets: dict[str, list[int]]
     """Targets of the streams that do not run on all, counted from 1."""
+    stream_flows: dict[str, tuple[int, int]]
+    """The weight of each stream that keeps step with others, and its pause in ns."""
+    has_exitall: bool
+    """Whether a stream ends all of them when its volume is done."""
     def with_load(self, threads: int | None = None, iodepth: int | None = None) -> Job: ...
     def with_rate(self, rate_iops: float, arrival: str, stream: str | None = None) -> Job:
         """Returns the job, or one of its streams, as an open load with at most as many I/Os in flight."""

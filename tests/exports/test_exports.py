@@ -269,6 +269,22 @@ def test_streams_on_some_targets_only_have_no_counterpart() -> None:
     assert any("streams that run on some of the targets only" in note for note in told)
 
 
+def test_streams_in_step_are_sections_in_step_and_those_of_each_step_alone() -> None:
+    flows = ENDS.replace("load = {}", "load = {}, flow = 2").replace(
+        "{ iodepth = 1 }", '{ iodepth = 1 }, flow = { weight = 1, pause = "1ms" }'
+    )
+    text, _ = exported(flows + flows.replace("both", "again"))
+    assert {"flow=1", "flow_id=1", "flow_sleep=1000"} <= set(options(text, "both.a"))
+    assert {"flow=2", "flow_id=1"} <= set(options(text, "both.b"))
+    assert {"flow=2", "flow_id=3"} <= set(options(text, "again.b"))
+
+
+def test_streams_that_end_all_others_have_no_counterpart() -> None:
+    text, told = exported(step("first") + ENDS.replace("load = {}", "load = {}, exitall = true"))
+    assert "[both.b]" not in text
+    assert any("streams that all end with one of them" in note for note in told)
+
+
 def test_points_of_a_curve_wait_in_comments_for_their_rate() -> None:
     text, notes = exported(
         step(

@@ -58,6 +58,14 @@ def calls_of(directory: Path, job_file: Path, call: str, mark: str, path: str) -
     return [paths for paths in found if paths]
 
 
+def lines_of(directory: Path, job_file: Path, call: str) -> list[list[str]]:
+    """The lines of strace that name one system call, for each of fio's processes, the main one first."""
+    return [
+        [line for line in lines if line.startswith(f"{call}(")]
+        for lines in _traced(directory, job_file, call)
+    ]
+
+
 def _traced(directory: Path, job_file: Path, calls: str, *options: str) -> list[list[str]]:
     """The lines of strace for each of fio's processes, the main one first."""
     traces = directory / "traces"

@@ -82,10 +82,6 @@ def test_names_are_worked_on_as_by_fio(tmp_path: Path, name: str) -> None:
         ("ioengine=filestat\nfile_service_type=zipf", "6: file_service_type: zipf comes to files again"),
         ("ioengine=filestat\nstat_type=statx", "6: stat_type: statx: looks the whole path up"),
         ("ioengine=filestat\nfilename=x", "6: filename: names one of several files"),
-        (
-            "ioengine=dirstat",
-            "5: ioengine: dirstat asks for the attributes of directories; it has no counterpart",
-        ),
         ("ioengine=filestat\n[b]\nioengine=filecreate", r"2: nrfiles: \[names\] and \[b\] run at once"),
     ],
 )
@@ -96,6 +92,9 @@ def test_what_names_have_no_counterpart_for_is_refused_with_its_line(
         import_method(job_file(tmp_path, lines))
 
 
-@pytest.mark.parametrize(("engine", "operation"), [("dircreate", "mkdir"), ("dirdelete", "rmdir")])
+@pytest.mark.parametrize(
+    ("engine", "operation"),
+    [("dircreate", "mkdir"), ("dirdelete", "rmdir"), ("dirstat", "stat-directory")],
+)
 def test_later_fio_works_on_directories_too(tmp_path: Path, engine: str, operation: str) -> None:
     assert by_fathom(job_file(tmp_path, f"ioengine={engine}"), operation) == [[0, 1, 2, 3, 4]]

@@ -33,6 +33,7 @@ BLKIO = (
     *("rw=read", "direct=1", "runtime=60", "time_based"),
 )
 
+IN_STEP = (*BASE, "flow=1", "[other]", *BASE, "flow=1")
 STRIPS = (*BASE[:2], "rw=read", "direct=1", "zonemode=strided", "zonesize=1m", "zoneskip=1m", "size=8m")
 
 #: For each applied option lines of a job without it, and a line of it that asks for something else.
@@ -111,6 +112,10 @@ CHANGES: dict[str, tuple[tuple[str, ...], str]] = {
     "startdelay": (BASE, "startdelay=5"),
     "overwrite": (ONCE, "overwrite=1"),
     "exitall": (THREADS, "time_based=0\nexitall"),
+    "exit_what": ((*ONCE, "exitall", "new_group", "[other]", *ONCE, "new_group"), "exit_what=stonewall"),
+    "flow": (IN_STEP, "flow=3"),
+    "flow_id": (IN_STEP, "flow_id=2"),
+    "flow_sleep": (IN_STEP, "flow_sleep=1000"),
     "filename_format": (NAMELESS, "filename_format=$jobname-of-mine"),
     "fdp_pli": (WRITES, "plids=1,2"),
     "sqthread_poll": (BASE, "sqthread_poll=1"),
@@ -218,7 +223,9 @@ def test_no_job_is_accepted_with_an_option_that_is_neither_applied_nor_noted(
 def test_what_is_told_or_refused_names_the_line(tmp_path: Path) -> None:
     told = outcome(tmp_path, (*BASE, "nice=5"))
     assert f"{tmp_path}/job.fio:9: nice=5: says on which processors" in told
-    assert f"{tmp_path}/job.fio:9: flow: 5: keeps jobs in step" in outcome(tmp_path, (*BASE, "flow=5"))
+    assert f"{tmp_path}/job.fio:9: pre_read: 1: reads whole files before" in outcome(
+        tmp_path, (*BASE, "pre_read=1")
+    )
 
 
 def listed(*arguments: str) -> list[str]:

@@ -415,6 +415,20 @@ impl Job {
             .collect()
     }
 
+    #[getter]
+    fn stream_flows(&self) -> std::collections::BTreeMap<String, (u32, u64)> {
+        let flow = |stream: &workload::Stream| {
+            let flow = stream.flow?;
+            Some((stream.name.clone(), (flow.weight, flow.pause_ns)))
+        };
+        self.job.streams.iter().filter_map(flow).collect()
+    }
+
+    #[getter]
+    fn has_exitall(&self) -> bool {
+        self.job.has_exitall()
+    }
+
     #[pyo3(signature = (threads = None, iodepth = None))]
     fn with_load(&self, threads: Option<u32>, iodepth: Option<u32>) -> PyResult<Self> {
         let (own, depth) = (self.job.load.threads(), self.job.load.iodepth());

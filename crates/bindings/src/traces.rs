@@ -214,8 +214,8 @@ pub fn issued_columns(
             Op::Flush => Operation::Flush,
             Op::Trim => Operation::Discard,
             Op::Write | Op::WriteZeroes | Op::Append => Operation::Write,
-            // Twins refuse jobs on names of files, and a trace of blocks has no place for them.
-            workload::name_ops!() => continue,
+            // Twins refuse jobs on files, and a trace of blocks has no place for them.
+            Op::Allocate | workload::name_ops!() => continue,
         };
         arrived_ns.push(one.arrived_ns);
         batch.issue_ns.push(one.issued_ns);

@@ -87,10 +87,15 @@ impl Names {
             flags: directory.reading_flags(),
         };
         // What may only be read is whole already.
-        if job.is_destructive() {
+        if made.makes_names() {
             made.make_first()?;
         }
         Ok(made)
+    }
+
+    /// Returns whether its job begins or ends with other names than a set has by itself.
+    fn makes_names(&self) -> bool {
+        self.job.is_destructive() || self.job.ops().any(|op| op == Op::StatDirectory)
     }
 
     fn count(&self) -> u32 {
@@ -121,7 +126,7 @@ impl Names {
 
     /// Makes all files again, under their first names, and leaves no directory.
     fn make_whole(&self) -> io::Result<()> {
-        match self.job.is_destructive() {
+        match self.makes_names() {
             true => self.make(self.count(), 0),
             false => Ok(()),
         }
@@ -247,7 +252,7 @@ impl Calls {
             }
             Op::Open => self.open = Some(openat(leaf, name, flags, Mode::empty())?),
             Op::Close => drop(self.open.take()),
-            Op::Stat => drop(statat(leaf, name, AtFlags::SYMLINK_NOFOLLOW)?),
+            Op::Stat | Op::StatDirectory => drop(statat(leaf, name, AtFlags::SYMLINK_NOFOLLOW)?),
             Op::Rename => {
                 renameat_with(
                     leaf,
@@ -273,7 +278,7 @@ impl QueuePair for Calls {
         let number = self.names.first + file;
         let name = match request.op {
             Op::Create => FileSet::name(number),
-            Op::Mkdir | Op::Rmdir => FileSet::directory_name(number),
+            Op::Mkdir | Op::Rmdir | Op::StatDirectory => FileSet::directory_name(number),
             _ => self.names.name(file),
         };
         let other = match self.names.renamed[file as usize] {

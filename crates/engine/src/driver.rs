@@ -9,6 +9,7 @@
 //! requests within the call gains by long batches. A device that works on its own could have begun meanwhile, so its
 //! wait is bounded. Which of the two a target is shows once a second.
 
+mod in_step;
 #[cfg(test)]
 mod tests;
 
@@ -52,12 +53,19 @@ pub(crate) fn drive<Q: QueuePair>(spec: &ThreadSpec, queues: Q, clock: Clock) ->
     let mut driver = Driver::new(queues, stream, iodepth, spec.limits, clock, &spec.context);
     driver.reap_min = spec.reap_min.max(1) as usize;
     driver.batch = BATCH.max(driver.reap_min);
+    if driver.exhausted() {
+        driver.stream.leave();
+    }
     let ended = match (spec.job.load, spec.job.pace.think_ns, spec.stream.waiting()) {
         (_, _, Some(trace)) => driver.waiting(trace),
         (Load::Closed { .. }, 0, None) => driver.closed(),
         (Load::Closed { .. }, think_ns, None) => driver.thinking(think_ns),
         (Load::Open { .. }, _, None) => driver.open(),
     };
+    let ends_all = driver.exhausted() && driver.meter.end_others();
+    if !ends_all {
+        driver.stream.leave();
+    }
     let drained = driver.drain(spec.drain_timeout);
     if let Err(error) = ended.and(drained) {
         driver.meter.give_up(format!("the load failed: {error}"));
@@ -177,7 +185,9 @@ impl<Q: QueuePair> Driver<Q> {
     /// Returns whether the next request waits for others of the trace.
     #[inline(always)]
     fn is_held(&self) -> bool {
-        !self.marks.is_empty() && !self.exhausted() && self.stream.is_held()
+        (!self.marks.is_empty() || self.stream.is_in_step())
+            && !self.exhausted()
+            && self.stream.is_held()
     }
 
     /// Returns the next request, for the slot that is handed out next.
@@ -225,6 +235,9 @@ impl<Q: QueuePair> Driver<Q> {
                 return Ok(());
             }
             let returned = if self.free_len > 0 && self.is_held() {
+                if self.stream.pause_ns() > 0 && self.rest()? {
+                    return Ok(());
+                }
                 self.wait_for_others()?;
                 true
             } else {

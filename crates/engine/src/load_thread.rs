@@ -175,6 +175,10 @@ pub(crate) struct ThreadContext {
     pub(crate) errors: Errors,
     /// Failed I/O of all threads of the target.
     pub(crate) failed: Arc<AtomicU64>,
+    /// Whether a thread of the target has ended all of them.
+    pub(crate) ended: Arc<AtomicBool>,
+    /// Whether this one does when its volume is done.
+    pub(crate) exitall: bool,
     pub(crate) capacity_bytes: u64,
     pub(crate) issuing: Arc<Issuing>,
 }
@@ -184,7 +188,7 @@ pub(crate) struct ThreadContext {
 pub(crate) struct Issuing(AtomicU64);
 
 impl Issuing {
-    const OP_BITS: u32 = 4;
+    const OP_BITS: u32 = 5;
 
     /// Notes an I/O that is issued now.
     #[inline(always)]
@@ -372,7 +376,20 @@ impl Meter {
     /// Returns whether the thread must look up from its loop.
     #[inline]
     pub(crate) fn is_due(&self, now_ns: u64) -> bool {
-        now_ns >= self.due_ns || self.context.shared.stopped()
+        now_ns >= self.due_ns || self.is_ended()
+    }
+
+    #[inline]
+    fn is_ended(&self) -> bool {
+        self.context.shared.stopped() || self.context.ended.load(Ordering::Relaxed)
+    }
+
+    /// Ends all threads of the target where the thread's stream does so, and returns whether it does: its volume is done.
+    pub(crate) fn end_others(&self) -> bool {
+        if self.context.exitall {
+            self.context.ended.store(true, Ordering::Relaxed);
+        }
+        self.context.exitall
     }
 
     /// Returns whether nobody waits for I/O in flight any more.
@@ -403,7 +420,7 @@ impl Meter {
 
     /// Returns whether the run is over for this thread.
     pub(crate) fn is_over(&self, now_ns: u64) -> bool {
-        now_ns >= self.end_ns || self.context.shared.stopped()
+        now_ns >= self.end_ns || self.is_ended()
     }
 
     /// Notes how long the thread has spun with nothing to do since the start, before intervals are cut.

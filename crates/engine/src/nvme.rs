@@ -144,7 +144,7 @@ impl Protocol for Commands {
                 self.transfer(ZONE_APPEND, request, buffers.write_from(index, size_bytes))
             }
             Op::Trim => self.deallocate(request, index),
-            Op::Flush | name_ops!() => Command {
+            Op::Flush | Op::Allocate | name_ops!() => Command {
                 opcode: FLUSH,
                 nsid: self.nsid,
                 ..Command::default()

@@ -4,7 +4,7 @@ use std::{
     hash::{BuildHasher, Hasher, RandomState},
     sync::{
         Arc,
-        atomic::AtomicU64,
+        atomic::{AtomicBool, AtomicU64},
         mpsc::{self, Receiver},
     },
     thread,
@@ -102,6 +102,7 @@ struct ThreadPart {
     /// The job, or its stream's.
     job: Arc<Job>,
     stream: Option<Arc<str>>,
+    exitall: bool,
     /// Its number among the threads of that job.
     number: u32,
     requests: RequestStream,
@@ -122,6 +123,8 @@ struct Starter<'o> {
     setups: Vec<TargetSetup>,
     /// Per target, its capacity and its failed I/O.
     failures: Vec<(u64, Arc<AtomicU64>)>,
+    /// Per target, whether one of its threads has ended all.
+    ended: Vec<Arc<AtomicBool>>,
     end_ns: u64,
     /// No other run's.
     chance: u64,
@@ -159,6 +162,7 @@ impl<'o> Starter<'o> {
                 .iter()
                 .map(|spec| (spec.capacity_bytes, Arc::default()))
                 .collect(),
+            ended: targets.iter().map(|_| Arc::default()).collect(),
             end_ns: u64::MAX,
         }
     }
@@ -187,6 +191,7 @@ impl<'o> Starter<'o> {
                 Ok(ThreadPart {
                     job: Arc::clone(stream.map_or(&job, |(_, job)| job)),
                     stream: stream.map(|(name, _)| Arc::clone(name)),
+                    exitall: part.stream.is_some_and(|index| job.streams[index].exitall),
                     number: part.thread,
                     limits: requests.limited(limits),
                     requests,
@@ -218,7 +223,7 @@ impl<'o> Starter<'o> {
                 gpu: self.jobs[index].gpu,
                 drain_timeout: self.options.drain_timeout,
                 seed: self.content_seed(),
-                context: self.context(index, thread, part.stream),
+                context: self.context(index, thread, part.stream, part.exitall),
             };
             let of = spec.context.clone();
             let names = spec.job.is_metadata();
@@ -255,7 +260,7 @@ impl<'o> Starter<'o> {
                     cpu,
                     seed: self.content_seed(),
                     fallback: Some(reason.to_owned()),
-                    context: self.context(index, member, part.stream.clone()),
+                    context: self.context(index, member, part.stream.clone(), part.exitall),
                 };
                 let of = worker.context.clone();
                 self.spawn(target, &of, &part.job, move || threads::run(worker))?;
@@ -276,7 +281,13 @@ impl<'o> Starter<'o> {
         self.chance ^ (self.threads.len() as u64 + 1)
     }
 
-    fn context(&self, target: usize, member: usize, stream: Option<Arc<str>>) -> ThreadContext {
+    fn context(
+        &self,
+        target: usize,
+        member: usize,
+        stream: Option<Arc<str>>,
+        exitall: bool,
+    ) -> ThreadContext {
         let (capacity_bytes, failed) = self.failures[target].clone();
         ThreadContext {
             target,
@@ -286,6 +297,8 @@ impl<'o> Starter<'o> {
             shared: Arc::clone(&self.shared),
             errors: self.jobs[target].errors,
             failed,
+            ended: Arc::clone(&self.ended[target]),
+            exitall,
             capacity_bytes,
             issuing: Arc::default(),
         }
@@ -477,7 +490,7 @@ mod tests {
             let target = Target::open(spec, &job).unwrap();
             for member in 0..job.load.iodepth() as usize {
                 assert!(stamps.insert(starter.content_seed() << STAMP_SHIFT));
-                let context = starter.context(index, member, None);
+                let context = starter.context(index, member, None, false);
                 starter.spawn(&target, &context, &job, || ()).unwrap();
             }
         }

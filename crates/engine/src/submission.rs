@@ -51,7 +51,7 @@ impl Protocol for Encoder {
     fn success(&self, request: &Request) -> i32 {
         match request.op {
             Op::Read | Op::Write | Op::Append => request.size_bytes as i32,
-            Op::Trim | Op::Flush | Op::WriteZeroes | name_ops!() => 0,
+            Op::Trim | Op::Flush | Op::WriteZeroes | Op::Allocate | name_ops!() => 0,
         }
     }
 }
@@ -107,7 +107,7 @@ impl Encoder {
                     into,
                 )
             }
-            Op::Trim | Op::Flush | Op::WriteZeroes | name_ops!() => {
+            Op::Trim | Op::Flush | Op::WriteZeroes | Op::Allocate | name_ops!() => {
                 push(&self.without_data(file, request).user_data(tag), into)
             }
         }
@@ -154,7 +154,7 @@ impl Encoder {
         }
     }
 
-    /// Returns the entry of a trim, flush or write of zeroes.
+    /// Returns the entry of what moves no data.
     #[inline(never)]
     fn without_data(&self, file: Fixed, request: &Request) -> Entry {
         let (size, at) = (request.size_bytes, request.offset_bytes);
@@ -166,6 +166,7 @@ impl Encoder {
                 at,
                 libc::FALLOC_FL_ZERO_RANGE | libc::FALLOC_FL_KEEP_SIZE,
             ),
+            Op::Allocate => fallocate(file, size, at, 0),
             _ => opcode::Fsync::new(file).build(),
         }
     }

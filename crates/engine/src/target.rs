@@ -134,6 +134,7 @@ impl Target {
             });
         }
         target.check_zones(job)?;
+        target.check_allocates(job)?;
         target.check_gpu(job)?;
         target.check_placement(job)?;
         if target.directory.is_some() {
@@ -320,6 +321,21 @@ impl Target {
         })
     }
 
+    /// Room is reserved in files.
+    fn check_allocates(&self, job: &Job) -> Result<(), EngineError> {
+        let kind = self.spec.kind;
+        let nothing = matches!(kind, TargetKind::Null | TargetKind::Nop);
+        let file = matches!(kind, TargetKind::File | TargetKind::FileSet);
+        if file || nothing || job.ops().all(|op| op != Op::Allocate) {
+            return Ok(());
+        }
+        Err(EngineError::Unsupported {
+            path: self.spec.path.clone(),
+            op: Op::Allocate.name(),
+            reason: "room is reserved in files, which this target is not: use file:PATH",
+        })
+    }
+
     /// Appends need a zoned namespace by passthrough, the pattern `zones` needs zones, and zones need direct I/O.
     fn check_zones(&self, job: &Job) -> Result<(), EngineError> {
         let refuse = |reason: &str| {
@@ -437,7 +453,7 @@ impl KernelLimits {
         let known = match op {
             Op::Read | Op::Write => self.transfer_bytes,
             Op::Append => self.append_bytes.or(self.transfer_bytes),
-            Op::Trim | Op::Flush | Op::WriteZeroes | name_ops!() => None,
+            Op::Trim | Op::Flush | Op::WriteZeroes | Op::Allocate | name_ops!() => None,
         };
         known.map_or(u64::MAX, NonZeroU64::get)
     }

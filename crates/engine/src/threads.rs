@@ -93,10 +93,11 @@ impl Source {
         } = &mut *drawn;
         let Some(trace) = waiting else {
             if left.is_spent() {
+                stream.leave();
                 return Drawn::Over;
             }
             if stream.is_held() {
-                return Drawn::Wait(now_ns + LOOK_NS);
+                return Drawn::Wait(now_ns + stream.pause_ns().max(LOOK_NS));
             }
             let mark = stream.next_mark();
             let request = stream.next_request();
@@ -233,6 +234,9 @@ impl Thread<'_> {
             }
         }
         let now_ns = self.clock.now_ns();
+        if self.worker.source.lock().left.is_spent() {
+            self.meter.end_others();
+        }
         let offered = offered(self.worker);
         self.meter.cut_last(now_ns, |_| 0, offered);
         if self.worker.reports_offered {
@@ -311,6 +315,7 @@ fn perform(target: &Target, request: &Request, buffers: &mut Buffers) -> Result<
         Op::Flush => (unsafe { libc::fsync(fd) } as isize, 0),
         Op::Trim => (deallocate(target, fd, request), 0),
         Op::WriteZeroes => (write_zeroes(target, fd, request), 0),
+        Op::Allocate => (fallocate(fd, 0, request), 0),
         // Operations on names need a set of files, and that a ring.
         name_ops!() => return Err(-libc::EINVAL),
     };

@@ -237,7 +237,7 @@ impl Disk {
             }
             Op::Flush if self.cache.is_clean() && self.shut_out.is_empty() => self.answer(slot, 0),
             Op::Flush => self.flushes.push(slot),
-            name_ops!() => self.answer(slot, EOPNOTSUPP),
+            Op::Allocate | name_ops!() => self.answer(slot, EOPNOTSUPP),
         }
     }
 

@@ -234,7 +234,7 @@ impl<D: Device> FileSystem<D> {
                 let done_ns = self.holes.finish_ns(self.device.now_ns(), service_ps);
                 self.wake_at(done_ns, DeviceTag::Copied(slot));
             }
-            Op::Append => self.end(slot, EOPNOTSUPP),
+            Op::Append | Op::Allocate => self.end(slot, EOPNOTSUPP),
             name_ops!() => self.end(slot, EOPNOTSUPP),
         }
     }

@@ -13,6 +13,7 @@
 mod adapter;
 mod control;
 pub mod error;
+mod in_step;
 mod log;
 pub mod meter;
 pub mod precision;
@@ -55,6 +56,8 @@ struct Driver<'a, D> {
     faults: FaultCounter,
     failed: Option<TwinError>,
     end_ns: u64,
+    /// Whether threads keep step.
+    keeps_step: bool,
     /// Threads that have not had their part of the job's volume.
     unfinished: usize,
     offered: u64,
@@ -134,6 +137,9 @@ impl<'a, D: Device> Driver<'a, D> {
         if !job.sync.is_none() && job.ops().any(workload::Op::writes) {
             return Err(TwinError::Sync);
         }
+        if job.ops().any(|op| op == workload::Op::Allocate) {
+            return Err(TwinError::Allocate);
+        }
         if job.has_priority() {
             return Err(TwinError::Priority);
         }
@@ -144,7 +150,7 @@ impl<'a, D: Device> Driver<'a, D> {
         let region = job.region.resolve(geometry)?;
         let limits = (0..threads).map(|thread| job.thread_limits(thread, geometry));
         let limits = limits.collect::<Result<Vec<_>, _>>()?;
-        if limits.iter().any(Limits::is_endless) {
+        if limits.iter().any(Limits::is_endless) && !job.has_exitall() {
             return Err(TwinError::Endless);
         }
         let zoning = Zoning::new(job, device, region)?.map(Box::new);
@@ -153,7 +159,9 @@ impl<'a, D: Device> Driver<'a, D> {
         let streams: Vec<_> = (0..threads)
             .zip(requests.zip(job.parts()).zip(limits))
             .map(|(thread, ((stream, part), limits))| {
-                Thread::new(stream, thread % host.cores, &part, limits)
+                let mut made = Thread::new(stream, thread % host.cores, &part, limits);
+                made.exitall = part.stream.is_some_and(|index| job.streams[index].exitall);
+                made
             })
             .collect();
         let time_ns = job.until.time_ns.unwrap_or(u64::MAX);
@@ -182,6 +190,7 @@ impl<'a, D: Device> Driver<'a, D> {
                 .iter()
                 .filter(|thread| !thread.left.is_spent())
                 .count(),
+            keeps_step: streams.iter().any(|thread| thread.in_step),
             threads: streams,
             slots: Slab::default(),
             core_free_ns: vec![start_ns; cores as usize],

@@ -214,7 +214,7 @@ impl FileSet {
     /// none where the job has nothing to do with them.
     pub fn directories_present(&self, job: &Job, own: u32) -> u32 {
         let has = |op| job.ops().any(|one| one == op);
-        match has(Op::Mkdir) || has(Op::Rmdir) {
+        match has(Op::Mkdir) || has(Op::Rmdir) || has(Op::StatDirectory) {
             true => self.present_of(job, Op::Mkdir, Op::Rmdir, own),
             false => 0,
         }

@@ -9,6 +9,7 @@ mod byte_pattern;
 mod changed;
 mod error;
 mod files;
+mod flow;
 mod geometry;
 mod job;
 mod method;
@@ -27,6 +28,7 @@ mod zones;
 pub use byte_pattern::BytePattern;
 pub use error::ParseError;
 pub use files::{FileSet, FileShare, FileThreads, Select, Visit};
+pub use flow::Flow;
 pub use geometry::Geometry;
 pub use job::{
     Arrival, Block, BlockShare, Content, Errors, Extent, HotBand, Job, Load, Mix, Offsets, Pace,

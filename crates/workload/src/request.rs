@@ -35,6 +35,10 @@ pub enum Op {
     Mkdir = 12,
     /// Remove an empty directory.
     Rmdir = 13,
+    /// Read a directory's attributes.
+    StatDirectory = 14,
+    /// Reserve room in a file (`fallocate`).
+    Allocate = 15,
 }
 
 /// Matches every operation on names. As a pattern it leaves a match exhaustive, so that the compiler names each one
@@ -50,12 +54,13 @@ macro_rules! name_ops {
             | $crate::Op::Delete
             | $crate::Op::Mkdir
             | $crate::Op::Rmdir
+            | $crate::Op::StatDirectory
     };
 }
 
 impl Op {
     /// Number of operations.
-    pub const COUNT: usize = 14;
+    pub const COUNT: usize = 16;
     /// Every operation, in discriminant order.
     pub const ALL: [Op; Op::COUNT] = [
         Op::Read,
@@ -72,6 +77,8 @@ impl Op {
         Op::Delete,
         Op::Mkdir,
         Op::Rmdir,
+        Op::StatDirectory,
+        Op::Allocate,
     ];
 
     /// Returns the name used in TOML, JSON and result tables.
@@ -91,6 +98,8 @@ impl Op {
             Op::Delete => "delete",
             Op::Mkdir => "mkdir",
             Op::Rmdir => "rmdir",
+            Op::StatDirectory => "stat-directory",
+            Op::Allocate => "allocate",
         }
     }
 
@@ -106,7 +115,10 @@ impl Op {
 
     /// Returns whether the operation changes what a later read returns.
     pub const fn is_destructive(self) -> bool {
-        !matches!(self, Op::Read | Op::Flush | Op::Open | Op::Close | Op::Stat)
+        !matches!(
+            self,
+            Op::Read | Op::Flush | Op::Open | Op::Close | Op::Stat | Op::StatDirectory
+        )
     }
 
     /// Returns whether it works on names and attributes of files instead of their data.

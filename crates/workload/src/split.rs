@@ -113,6 +113,8 @@ impl Job {
                     name: stream.name.clone(),
                     job: jobs[place].clone(),
                     targets: Vec::new(),
+                    flow: stream.flow,
+                    exitall: stream.exitall,
                 })
             });
             Self {

@@ -9,6 +9,7 @@ mod conflicts;
 mod cursors;
 mod error;
 mod in_files;
+mod in_step;
 mod names;
 mod pareto;
 mod permutation;
@@ -23,6 +24,7 @@ use self::address::{Addresses, Slots};
 use self::arrival::Arrivals;
 use self::cursors::SharedCursors;
 pub use self::error::StreamError;
+use self::in_step::InStep;
 use self::names::Names;
 use self::random::{Purpose, Random, threshold};
 use self::replay::Replay;
@@ -41,6 +43,8 @@ pub struct RequestStream {
     flushes: Flushes,
     /// What requests come from where they are not drawn from the mix.
     instead: Option<Instead>,
+    /// What keeps it in step with other threads.
+    in_step: Option<InStep>,
 }
 
 /// Requests of another source.
@@ -115,10 +119,13 @@ impl RequestStream {
         let shared = workloads.iter().map(|own| Common::of(own, geometry));
         let shared = shared.collect::<Result<Vec<_>, _>>()?;
         let numbered = (0..job.load.threads()).zip(job.parts());
-        let streams = numbered.map(|(thread, own)| {
-            let shared = &shared[own.stream.unwrap_or(0)];
-            Self::of_part(own, geometry, seed, thread, shared)
-        });
+        let streams = numbered
+            .zip(InStep::of_threads(job))
+            .map(|((thread, own), in_step)| {
+                let shared = &shared[own.stream.unwrap_or(0)];
+                let made = Self::of_part(own, geometry, seed, thread, shared)?;
+                Ok(Self { in_step, ..made })
+            });
         streams.collect()
     }
 
@@ -148,12 +155,16 @@ impl RequestStream {
             arrivals: Arrivals::new(&own.job.load, &own.job.pace.rates, seed, thread, own.thread),
             flushes: Flushes::new(own.job.flush_every),
             instead: instead(own.job, shared, seed, own.thread),
+            in_step: None,
         })
     }
 
     /// Returns the next request. Allocates nothing.
     #[inline(always)]
     pub fn next_request(&mut self) -> Request {
+        if let Some(in_step) = &mut self.in_step {
+            in_step.issue();
+        }
         if let Some(instead) = &mut self.instead {
             return match instead {
                 Instead::Replay(replay) => replay.next_request(),
@@ -227,10 +238,31 @@ impl RequestStream {
         matches!(&self.instead, Some(Instead::Replay(replay)) if replay.own_ios().is_some())
     }
 
-    /// Returns whether the next request waits for others of a shared trace, which touch the same bytes and have not
-    /// returned.
+    /// Returns whether it keeps step with other threads, by the number of I/Os.
+    #[inline]
+    pub const fn is_in_step(&self) -> bool {
+        self.in_step.is_some()
+    }
+
+    /// Returns for how long a thread that is ahead of those in step with it pauses, once its own I/Os have returned, ns.
+    pub fn pause_ns(&self) -> u64 {
+        self.in_step.as_ref().map_or(0, InStep::pause_ns)
+    }
+
+    /// Leaves the threads in step with it to themselves, because it issues nothing any more.
+    pub fn leave(&mut self) {
+        if let Some(in_step) = &mut self.in_step {
+            in_step.leave();
+        }
+    }
+
+    /// Returns whether the next request waits: for others of a shared trace on the same bytes, or for threads in step with
+    /// this one.
     #[inline(always)]
     pub fn is_held(&self) -> bool {
+        if let Some(in_step) = &self.in_step {
+            return in_step.is_ahead();
+        }
         match &self.instead {
             Some(Instead::Replay(replay)) => replay.is_held(),
             None | Some(Instead::Names(_)) => false,

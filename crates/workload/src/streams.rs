@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Block, BlockShare, Content, Errors, Extent, Geometry, Job, Limits, Load, Mix, Op, Pace,
+    Block, BlockShare, Content, Errors, Extent, Flow, Geometry, Job, Limits, Load, Mix, Op, Pace,
     Pattern, Position, Region, StreamError, Sync, Until,
 };
 
@@ -20,6 +20,12 @@ pub struct Stream {
     /// Which targets of the job it runs on, counted from 1. Empty: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<u32>,
+    /// Its part of the I/Os of all streams that keep step. `None`: it goes at its own pace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<Flow>,
+    /// Whether all streams end as soon as one of its threads has had its part.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exitall: bool,
 }
 
 /// What one thread of a job does.
@@ -67,6 +73,11 @@ impl Job {
             until,
             streams,
         }
+    }
+
+    /// Whether a stream ends all of them when its volume is done.
+    pub fn has_exitall(&self) -> bool {
+        self.streams.iter().any(|stream| stream.exitall)
     }
 
     /// Every thread of the job in order: those of the first stream, then those of the next.

@@ -203,7 +203,7 @@ impl ZoneShare {
                 None
             }
             Op::Write | Op::Append => self.place_write(request, device),
-            Op::Trim | Op::Flush | Op::WriteZeroes => None,
+            Op::Trim | Op::Flush | Op::WriteZeroes | Op::Allocate => None,
             name_ops!() => None,
         }
     }

@@ -134,6 +134,10 @@ class FioFile:
         job, offered_to, other = self._job(step)
         if job.stream_targets:
             raise NoCounterpartError("streams that run on some of the targets only")
+        if job.has_exitall:
+            # fio's exitall counts for all jobs of a file, so each stream would end the others.
+            raise NoCounterpartError("streams that all end with one of them")
+        flow_id = len(self._sections) + 1
         for number, (name, own) in enumerate((job.streams or {"": job}).items()):
             made = FioOptions(
                 own, job, self._place, differences.append, other if name == offered_to else None
@@ -141,7 +145,10 @@ class FioFile:
             label = f"{step.label}: {name}" if name else step.label
             yield _Section(
                 _section(step.name, name),
-                [f"description={_line(label)}", *made.options, *_steady_state(step)],
+                [
+                    *(f"description={_line(label)}", *made.options, *_steady_state(step)),
+                    *_flow(job.stream_flows.get(name), flow_id),
+                ],
                 [made.remark] if made.remark else [],
                 numjobs=made.numjobs,
                 waits=number == 0,
@@ -201,6 +208,15 @@ def _steady_state(step: Step) -> list[str]:
         f"steadystate_duration={rule.over_s}s",
         *([f"steadystate_ramp_time={time_text(round(rule.after_s * 1e9))}"] if rule.after_s else []),
     ]
+
+
+def _flow(flow: tuple[int, int] | None, flow_id: int) -> list[str]:
+    """Returns the options that keep a section in step with the others of that number, which no other step has."""
+    if flow is None:
+        return []
+    weight, pause_ns = flow
+    pause = [f"flow_sleep={pause_ns // 1000}"] if pause_ns else []
+    return [f"flow={weight}", f"flow_id={flow_id}", *pause]
 
 
 def _section(step: str, stream: str = "") -> str:

@@ -18,6 +18,7 @@ from fathom.imports.fio_job import Conversion
 from fathom.imports.fio_names import ON_NAMES, NamesConversion
 from fathom.imports.fio_script import jobs_of_script
 from fathom.imports.fio_sets import FileSet, layout_block
+from fathom.imports.fio_together import check_flows, exit_keys, flow_keys, group_notes, idle_notes
 from fathom.imports.variables import Variables
 from fathom.method.toml_text import Value, duration_text, size_text
 
@@ -38,7 +39,7 @@ def from_fio(text: str, file: str, variables: Variables) -> Draft:
     check_values(jobs)
     groups = [_Group(draft, jobs) for jobs in _groups(jobs)]
     _name_targets(draft, groups)
-    _check_ends(groups)
+    _keep_together(draft, groups)
     _check_delays(groups)
     _check_sets(groups)
     states: dict[Files, _State] = {}
@@ -125,6 +126,8 @@ class _Group:
                 places = {path: number for number, path in enumerate(self.files.paths, 1)}
                 self.targets = [[places[path] for path in files.paths] for files in own]
         self.made = [_converted(draft, job, files) for job, files in zip(jobs, own, strict=False)]
+        self.together: list[dict[str, Value]] = []
+        """Keys of each job's streams that depend on the others."""
 
     @property
     def first(self) -> Made:
@@ -192,17 +195,24 @@ def _check_sets(groups: Sequence[_Group]) -> None:
             )
 
 
-def _check_ends(groups: Sequence[_Group]) -> None:
-    """Raises UsageError where `exitall`, which counts for all jobs of a file, would end one before the others."""
-    asked = [one for group in groups for one in group.made if one.exits_all]
-    for group in groups if asked else ():
-        alone = len(group.made) == len(group.files.paths) == group.first.jobs == 1
-        if not alone and set(group.first.until) != {"time"}:
-            raise UsageError(
-                f"{asked[0].place('exitall')}: ends jobs when another one ends, and "
-                f"[{group.first.job.name}] does not end by its runtime alone",
-                "give all jobs time_based and a runtime",
-            )
+def _keep_together(draft: Draft, groups: Sequence[_Group]) -> None:
+    """Gives jobs the keys of streams that depend on each other. Raises UsageError.
+
+    `exitall` counts for all jobs of a file.
+    """
+    check_flows([group.made for group in groups])
+    asked = any(one.exits_all for group in groups for one in group.made)
+    for group in groups:
+        files = len(group.files.paths)
+        keys = flow_keys(group.made, files)
+        for note in idle_notes(group.made, exits=asked):
+            draft.note(note)
+        if asked:
+            exits = exit_keys(group.made, files, is_last=group is groups[-1])
+            keys = [own | ends for own, ends in zip(keys, exits, strict=True)]
+            for note in group_notes(group.made):
+                draft.note(note)
+        group.together = keys
 
 
 def _check_delays(groups: Sequence[_Group]) -> None:
@@ -276,7 +286,9 @@ def _check_apart(groups: Sequence[_Group], several: Sequence[Files]) -> None:
 
 def _add_group(draft: Draft, group: _Group, state: _State) -> None:
     made, first = group.made, group.first
-    step = DraftStep(group.name, job=_job(made, group.targets), place=first.job.place, places=first.place)
+    step = DraftStep(
+        group.name, job=_job(made, group.targets, group.together), place=first.job.place, places=first.place
+    )
     if group.target:
         step.keys["target"] = group.target
     if text := first.job.options.get("description"):
@@ -372,14 +384,16 @@ def _layout_block(blocks: Blocks) -> int:
     return max(block, _LAY_OUT_BYTES) if _LAY_OUT_BYTES % block == 0 else block
 
 
-def _job(made: Sequence[Made], targets: Sequence[Sequence[int]]) -> dict[str, Value]:
+def _job(
+    made: Sequence[Made], targets: Sequence[Sequence[int]], together: Sequence[Mapping[str, Value]]
+) -> dict[str, Value]:
     """Returns one job for the group: one workload, or streams, which may have their own ends. `targets` lists those of
-    each stream, if they differ. Raises UsageError.
+    each stream, if they differ; `together` has its keys that depend on others. Raises UsageError.
     """
     first = made[0]
     begins_s = min(one.delay_s for one in made)
     streams = [
-        (name, keys | _own_end(one) | ({"targets": targets[number]} if targets else {}))
+        (name, keys | _own_end(one) | ({"targets": targets[number]} if targets else {}) | together[number])
         for number, one in enumerate(made)
         for name, keys in _named(one, one.delay_s - begins_s)
     ]
@@ -415,7 +429,7 @@ def _endless(job: Mapping[str, Value]) -> dict[str, Value]:
     if not isinstance(streams, Sequence):
         return dict(job)
     without = [
-        {key: value for key, value in stream.items() if key != "until"}
+        {key: value for key, value in stream.items() if key not in ("until", "exitall")}
         for stream in streams
         if isinstance(stream, Mapping)
     ]

@@ -13,6 +13,7 @@ from fathom.imports.fio_place import Place
 from fathom.imports.fio_priorities import priority_shares
 from fathom.imports.fio_sets import FileSet
 from fathom.imports.fio_steady import until_steady
+from fathom.imports.fio_together import EXIT_WHAT
 from fathom.method.toml_text import Value, duration_text, size_text
 
 #: Engines that keep `iodepth` I/Os in flight; the others wait for each.
@@ -20,7 +21,7 @@ _ASYNCHRONOUS = frozenset(
     ("libaio", "io_uring", "io_uring_cmd", "posixaio", "windowsaio", "solarisaio", "libblkio", *DO_NOTHING)
 )
 _SYNCHRONOUS = frozenset(
-    ("psync", "sync", "vsync", "pvsync", "pvsync2", "libcufile", "mmap", "libpmem", "libzbc", "sg")
+    ("psync", "sync", "vsync", "pvsync", "pvsync2", "libcufile", "mmap", "libpmem", "libzbc", "sg", "falloc")
 )
 #: What differs where an engine does not read and write by the kernel's calls for files.
 _DIFFERS = {
@@ -35,7 +36,9 @@ _DIFFERS = {
     "libblkio": "libblkio: the same I/O in flight, submitted without that library",
 }
 #: Engines whose reads and writes pass the page cache by, whatever `direct` says.
-_PAST_THE_CACHE = ("io_uring_cmd", "sg")
+_PAST_THE_CACHE = ("io_uring_cmd", "sg", "falloc")
+#: What the engine falloc does for reads, writes and trims of a job (`engines/falloc.c`).
+_ON_ROOM = {"write": "allocate", "trim": "trim"}
 
 #: From which of fio's options a key of the job comes, for errors.
 _SOURCES: dict[str, tuple[str, ...]] = {
@@ -87,11 +90,15 @@ class Conversion:
         self.jobs = self._given.whole("numjobs", 1, 1)
         self.delay_s = self._given.seconds("startdelay")
         self.exits_all = self._given.flag("exitall")
+        self.exit_what = self._exit_what()
+        self.flow, self.flow_id = self._given.whole("flow", 0), self._given.whole("flow_id", 0)
+        self.flow_pause_s = self._given.seconds("flow_sleep", "us")
         self._own_files = own_files
         self._timed = self._given.is_timed
         self.blocks = Blocks(self._given)
         self._rates = self._rate()
         self._weights = self._weigh()
+        self._check_room()
         self._place = Place(self._given, self.blocks, self.jobs, own_files=own_files)
         self._common: dict[str, Value] = {
             "mix": self._mix(),
@@ -128,7 +135,8 @@ class Conversion:
     @property
     def fills(self) -> "Value | None":
         """The region that it has written completely when it ends; None if it has not."""
-        whole = self._place.pattern in ("sequential", "random-once") and set(self._weights) == {"write"}
+        writes = set(self._weights) == {"write"} and self._engine != "falloc"
+        whole = self._place.pattern in ("sequential", "random-once") and writes
         if self._place.has_gaps or not (
             whole and self.blocks.one_size and "time" not in self.until and self._covers()
         ):
@@ -213,9 +221,33 @@ class Conversion:
         weights = self._rates or {"read": reads, "write": 100.0 - reads}
         return {op: weight for op, weight in weights.items() if weight > 0}
 
+    def _exit_what(self) -> str:
+        what = self._given.text("exit_what", "group")
+        if what not in EXIT_WHAT:
+            raise self._given.error(
+                "exit_what", f"{what} is none of its values", f"write one of {', '.join(EXIT_WHAT)}"
+            )
+        return what
+
+    def _check_room(self) -> None:
+        """Raises UsageError for what the engine falloc does not do alike here."""
+        given = self._given
+        if self._engine != "falloc":
+            return
+        if not set(self._weights) <= set(_ON_ROOM):
+            raise given.error(
+                "rw", "reserves room behind the end of the file too", "writes and trims have a counterpart"
+            )
+        if given.text("filename", "").startswith("/dev/"):
+            raise given.error("filename", "a device has no room to reserve", "give a file")
+        for key in ("verify", "fsync", "fdatasync"):
+            if given.has(key):
+                raise given.error(key, "has no counterpart in jobs of the engine falloc", "leave it out")
+
     def _mix(self) -> Value:
         if len(self._weights) == 1:
-            return next(iter(self._weights))
+            op = next(iter(self._weights))
+            return _ON_ROOM[op] if self._engine == "falloc" else op
         return {op: round(weight, 6) for op, weight in self._weights.items()}
 
     def _flushes(self) -> dict[str, Value]:
@@ -327,6 +359,8 @@ class Conversion:
         if self._engine in _PAST_THE_CACHE:
             if latest and self._engine == "sg":
                 self._given.idle(latest, "SCSI commands pass the page cache by, and direct I/O does")
+            elif latest and self._engine == "falloc":
+                self._given.idle(latest, "has no effect on what moves no data")
             return False
         buffered = latest is None or self._given.flag(latest) is (latest == "buffered")
         if self._engine == "mmap" and not buffered:
@@ -502,7 +536,8 @@ class Conversion:
             if not count or amount < count * self._threads * self.blocks.largest:
                 until["bytes"] = size_text(amount)
         else:
-            until["written" if self.blocks.ops == ("write",) else "volume"] = f"{volume:g}x"
+            writes = self.blocks.ops == ("write",) and self._engine != "falloc"
+            until["written" if writes else "volume"] = f"{volume:g}x"
         return until
 
     def _bytes(self, loops: int) -> int | None:

@@ -17,6 +17,7 @@ ON_NAMES = {
     "filedelete": "delete",
     "dircreate": "mkdir",
     "dirdelete": "rmdir",
+    "dirstat": "stat-directory",
 }
 _SELECTS: dict[str, dict[str, Value]] = {"roundrobin": {}, "random": {"select": "random"}, "sequential": {}}
 
@@ -25,6 +26,9 @@ class NamesConversion:
     """One job on names in the keys of a method's job. It has the facts that a `Conversion` has."""
 
     reads = writes = buffered = exits_all = checks = seals = False
+    flow = flow_id = 0
+    flow_pause_s = 0.0
+    exit_what = "group"
     fills = None
     ramp_s = 0.0
     region: Value = "100%"
@@ -99,7 +103,7 @@ class NamesConversion:
 
     def _until(self) -> dict[str, Value]:
         """Returns the end: each file once, as often as `loops`; a create counts twice, since its close counts too."""
-        given, again = self._given, self._operation == "stat"
+        given, again = self._given, self._operation.startswith("stat")
         loops, runtime_s = given.whole("loops", 1, 1), given.seconds("runtime")
         if not again and (loops > 1 or given.is_timed):
             raise given.error(

@@ -56,7 +56,6 @@ REPORTS = "says how fio reports and logs; a run directory has all of it"
 _DRAWS = "Fathom draws by its own generator, from `--seed`"
 _LAYOUT = "says how fio makes its files; Fathom makes its own, with their room reserved"
 _PLACE = "says on which processors, memory or account fio runs; Fathom runs as it is started"
-_ORDER = "keeps jobs in step with each other, I/O by I/O; streams go at their own pace"
 _FEEDBACK = "searches for the depth that meets a latency; a curve with `slo` searches for the rate"
 _REPLAY = "replays a recorded trace"
 _AFTER = "adds I/O after or between that of the job"
@@ -116,7 +115,8 @@ _ALL: tuple[FioOption, ...] = (
     *_applied("nothing: each step begins with none of its target's pages in the cache", "invalidate"),
     *_applied("a further step, where the job before it is the one that it waits for", "wait_for"),
     *_applied("an idle step before the first jobs, or a rate that begins later", "startdelay"),
-    *_applied("jobs that end together, by their time; others are refused", "exitall"),
+    *_applied("`exitall` of streams, where they do not end together anyway", "exitall", "exit_what"),
+    *_applied("`flow` of streams", "flow", "flow_id", "flow_sleep"),
     *_applied("names of a job's own files", "filename_format"),
     *_applied("later fio: `placement`", "fdp_pli/plids"),
     *_noted(
@@ -218,10 +218,6 @@ _ALL: tuple[FioOption, ...] = (
     *_refused("is another order of offsets", "rw_sequencer=sequential", "bs_is_seq_rand=0", "offset_align=0"),
     *_refused("makes blocks of odd sizes", "bs_unaligned/blocksize_unaligned=0"),
     *_refused("keeps fewer I/Os in flight than iodepth", "iodepth_low", "serialize_overlap=0"),
-    *_refused(
-        "ends jobs that have not begun, or all once one has moved its bytes", "exit_what=group,stonewall"
-    ),
-    *_refused(_ORDER, "flow=0", "flow_id=0", "flow_sleep=0"),
     *_refused(_FEEDBACK, "latency_target=0", "latency_window=0", "latency_percentile", "latency_run=0"),
     *_refused("chooses a workload of fio's own", "profile"),
     *_refused("pauses in another way than after each I/O", "thinktime_spin=0", "thinktime_blocks=1"),

@@ -100,6 +100,8 @@ fn context_of(member: usize) -> ThreadContext {
         sender,
         shared: Arc::default(),
         errors: Errors::default(),
+        ended: Arc::default(),
+        exitall: false,
         failed: Arc::new(AtomicU64::new(0)),
         capacity_bytes: 1 << 30,
         issuing: Arc::default(),

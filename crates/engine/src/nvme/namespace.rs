@@ -135,7 +135,7 @@ impl Namespace {
             Op::Read | Op::Write | Op::Append => self.limits.transfer_bytes,
             Op::WriteZeroes => self.limits.zeroes_bytes,
             Op::Trim => self.limits.trim_bytes,
-            Op::Flush | name_ops!() => u64::MAX,
+            Op::Flush | Op::Allocate | name_ops!() => u64::MAX,
         }
     }
 

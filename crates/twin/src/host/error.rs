@@ -21,6 +21,9 @@ pub enum TwinError {
     /// No twin has the kernel's I/O scheduler.
     #[error("priority is for the kernel's I/O scheduler, which twins do not have: leave it out")]
     Priority,
+    /// A twin is no file.
+    #[error("allocate reserves room in a file, and twins have none: leave it out")]
+    Allocate,
     /// Nothing keeps write pointers here.
     #[error(
         "the pattern zones needs a host-managed zoned device, which this twin is not: use sequential or uniform"

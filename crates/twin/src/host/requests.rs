@@ -9,7 +9,7 @@ use crate::device::{Completion, CompletionKind, Device};
 use crate::host::adapter::Direction;
 
 /// Tag bit of an arrival of open load; the rest is the thread.
-const ARRIVAL: u32 = 1 << 27;
+pub(super) const ARRIVAL: u32 = 1 << 27;
 /// Tag bit of a read whose data has crossed the adapter; the rest is the slot.
 const CROSSED: u32 = 1 << 26;
 /// Tag bit of a zone's reset; the rest is the slot of the write that waits for it.
@@ -46,6 +46,7 @@ impl<D: Device> Driver<'_, D> {
                 }
             }
         }
+        self.keep_step(self.start_ns);
     }
 
     #[inline]
@@ -90,10 +91,11 @@ impl<D: Device> Driver<'_, D> {
 
     /// Returns whether the thread's next request can be placed, and waits for none of another thread.
     #[inline]
-    fn is_ready(&self, thread: u32) -> bool {
-        let zoning = self.zoning.as_ref();
+    pub(super) fn is_ready(&self, thread: u32) -> bool {
+        let (zoning, state) = (self.zoning.as_ref(), &self.threads[thread as usize]);
         zoning.is_none_or(|zoning| zoning.is_ready(thread))
-            && !self.threads[thread as usize].stream.is_held()
+            && !state.stream.is_held()
+            && !state.rests
     }
 
     /// Notes a request of a trace that threads share, and issues what waited for it.
@@ -110,7 +112,7 @@ impl<D: Device> Driver<'_, D> {
 
     /// Issues what waited for a zone or for other requests, now that nothing keeps it any more.
     #[cold]
-    fn issue_held(&mut self, thread: u32, now_ns: u64) {
+    pub(super) fn issue_held(&mut self, thread: u32, now_ns: u64) {
         while self.threads[thread as usize].held > 0 && self.is_ready(thread) {
             self.threads[thread as usize].held -= 1;
             self.issue(thread, now_ns, now_ns);
@@ -229,8 +231,9 @@ impl<D: Device> Driver<'_, D> {
             in_flight, left, ..
         } = &self.threads[slot.thread as usize];
         if *in_flight == 0 && left.is_spent() {
-            self.unfinished -= 1;
+            self.finish(slot.thread);
         }
+        self.keep_step(reaped_ns);
     }
 
     /// Counts a failed I/O, and ends the run when it is one too many.
@@ -306,6 +309,10 @@ impl<D: Device> Driver<'_, D> {
             self.thinking -= 1;
             return self.issue_due(thread, now_ns);
         }
+        if self.threads[thread as usize].rests {
+            self.thinking -= 1;
+            return self.end_rest(thread, now_ns);
+        }
         if !self.threads[thread as usize].open {
             self.thinking -= 1;
             return self.issue(thread, now_ns, now_ns);
@@ -316,6 +323,7 @@ impl<D: Device> Driver<'_, D> {
         if state.waits() && self.is_ready(thread) {
             self.issue_arrived(thread, now_ns);
         }
+        self.keep_step(now_ns);
         self.next_arrival(thread);
     }
 

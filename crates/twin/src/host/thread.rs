@@ -19,6 +19,14 @@ pub(super) struct Thread {
     shared: bool,
     /// Whether others issue the rest of its trace.
     pub(super) shares_trace: bool,
+    /// Whether it keeps step with others.
+    pub(super) in_step: bool,
+    /// Whether it pauses because it is ahead of them: until its own requests are back, and then for a while.
+    pub(super) rests: bool,
+    /// Whether they are, so that it only waits for the time.
+    pub(super) pauses: bool,
+    /// Whether all threads end when its volume is done.
+    pub(super) exitall: bool,
     pub(super) core: u32,
     /// Which recorder counts its I/O: its stream's.
     pub(super) recorder: u32,
@@ -58,8 +66,12 @@ impl Thread {
         Self {
             waiting,
             arrivals: stream.clone(),
-            shared: part.job.position.is_shared() || stream.shares_trace(),
+            shared: part.job.position.is_shared() || stream.shares_trace() || stream.is_in_step(),
             shares_trace: stream.shares_trace(),
+            in_step: stream.is_in_step(),
+            rests: false,
+            pauses: false,
+            exitall: false,
             stream,
             ahead: Vec::with_capacity(LOOK_AHEAD),
             next: 0,

@@ -44,7 +44,7 @@ impl Ssd {
             Op::Flush => self
                 .calendar
                 .push(self.now_ns, Event::Acknowledge.with(slot)),
-            Op::Append => self.refuse(slot, EOPNOTSUPP),
+            Op::Append | Op::Allocate => self.refuse(slot, EOPNOTSUPP),
             name_ops!() => self.refuse(slot, EOPNOTSUPP),
         }
     }

@@ -142,7 +142,7 @@ impl HostQueue {
             Op::Read => self.read_unit_ps,
             Op::Write => self.write_unit_ps,
             Op::Trim | Op::WriteZeroes => return self.serve_trim(request, at_ns),
-            Op::Append | Op::Flush | name_ops!() => 0,
+            Op::Append | Op::Flush | Op::Allocate | name_ops!() => 0,
         };
         let pages = u64::from(request.size_bytes.div_ceil(UNIT_BYTES));
         self.commands += 1;

@@ -146,7 +146,7 @@ impl Ssd {
                 let acknowledge = Event::Acknowledge.with(slot);
                 return self.calendar.push(self.now_ns, acknowledge);
             }
-            Op::WriteZeroes => return self.refuse(slot, EOPNOTSUPP),
+            Op::WriteZeroes | Op::Allocate => return self.refuse(slot, EOPNOTSUPP),
             name_ops!() => return self.refuse(slot, EOPNOTSUPP),
             Op::Write => zns.zones.write(at, bytes).map(|()| at),
             Op::Append => zns.zones.append(at, bytes),

@@ -2,6 +2,7 @@
 //! by its dotted path in the written form, which the caller turns into a line.
 
 mod files;
+mod flow;
 mod job;
 mod load;
 mod method;

@@ -106,7 +106,7 @@ impl Names {
         }
         let wanted = wants(op);
         let there = match op {
-            Op::Mkdir | Op::Rmdir => &mut self.directories,
+            Op::Mkdir | Op::Rmdir | Op::StatDirectory => &mut self.directories,
             _ => &mut self.files,
         };
         let file = self.order.next(&there.is, wanted, random);
@@ -132,7 +132,7 @@ impl Names {
 
     fn is_possible(&self, op: Op) -> bool {
         match op {
-            Op::Mkdir | Op::Rmdir => self.directories.any(wants(op)),
+            Op::Mkdir | Op::Rmdir | Op::StatDirectory => self.directories.any(wants(op)),
             _ => self.files.any(wants(op)),
         }
     }

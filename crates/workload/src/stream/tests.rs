@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod coverage;
+mod in_step;
 mod popularity;
 mod positions;
 mod replays;
@@ -318,6 +319,8 @@ fn the_threads_of_a_stream_issue_its_requests_and_no_others() {
         name: name.into(),
         job,
         targets: Vec::new(),
+        flow: None,
+        exitall: false,
     };
     let streams = vec![stream("log", log), stream("small", small)];
     let both = Job::of_streams(

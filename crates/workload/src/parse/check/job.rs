@@ -1,6 +1,7 @@
 //! Whether a job makes sense, of one workload or of several streams.
 
 use super::files::{files, one_layout};
+use super::flow;
 use super::load::{load, pace};
 use super::pattern::{pattern, places, position, replay};
 use super::rules::{ALIGN_BYTES_MAX, Checked, ensure, name, percent, weight};
@@ -233,6 +234,8 @@ fn streams(whole: &Job) -> Checked {
         job(&timed).map_err(|fault| fault.below(&at))?;
     }
     one_layout(whole)?;
+    flow::flows(whole)?;
+    flow::exits(whole)?;
     load(&whole.load)?;
     let threads: u64 = whole
         .streams
@@ -262,6 +265,7 @@ fn streams(whole: &Job) -> Checked {
     let ends = |stream: &Stream| {
         let own = stream.job.until;
         time_ns.is_some()
+            || whole.has_exitall()
             || own.bytes.is_some()
             || own.region_multiple.is_some()
             || own.count.is_some()

@@ -10,8 +10,8 @@ use crate::parse::refusal::Result;
 use crate::parse::tree::{Node, Value};
 use crate::units::{parse_duration_ns, parse_multiple, parse_percent, parse_size_bytes};
 use crate::{
-    BytePattern, Content, Errors, Extent, Job, Mix, Op, Pattern, Position, Priority, PriorityClass,
-    PriorityShare, Region, Request, Stream, Sync, Until, Verify,
+    BytePattern, Content, Errors, Extent, Flow, Job, Mix, Op, Pattern, Position, Priority,
+    PriorityClass, PriorityShare, Region, Request, Stream, Sync, Until, Verify,
 };
 
 const JOB_KEYS: [&str; 22] = [
@@ -39,7 +39,7 @@ const JOB_KEYS: [&str; 22] = [
     "streams",
 ];
 /// Keys of one of several workloads; the job says when all end, a stream when it ends sooner.
-const STREAM_KEYS: [&str; 16] = [
+const STREAM_KEYS: [&str; 18] = [
     "name",
     "mix",
     "block",
@@ -56,6 +56,8 @@ const STREAM_KEYS: [&str; 16] = [
     "load",
     "until",
     "targets",
+    "flow",
+    "exitall",
 ];
 
 pub fn job(node: &Node) -> Result<Job> {
@@ -94,6 +96,10 @@ fn job_of_streams(node: &Node, streams: &Node) -> Result<Job> {
             name: fields.text("name")?,
             job: Job { until, ..job },
             targets: fields.get("targets").map_or(Ok(Vec::new()), numbers)?,
+            flow: fields.get("flow").map(flow).transpose()?,
+            exitall: fields
+                .get("exitall")
+                .map_or(Ok(false), |node| node.flag("exitall"))?,
         })
     };
     let streams = streams.list("streams")?.iter().map(stream);
@@ -388,6 +394,22 @@ fn written_fits(fields: &Fields<'_>, mix: &Mix) -> Result<()> {
         )),
         _ => Ok(()),
     }
+}
+
+/// A weight, or a table that also names the pause of a thread that is ahead.
+fn flow(node: &Node) -> Result<Flow> {
+    let Value::Table(_) = node.value else {
+        let weight = node.integer("flow")?;
+        return Ok(Flow {
+            weight,
+            pause_ns: 0,
+        });
+    };
+    let fields = Fields::new(node, "flow", &["weight", "pause"])?;
+    Ok(Flow {
+        weight: fields.need("weight")?.integer("weight")?,
+        pause_ns: fields.parsed("pause", parse_duration_ns)?.unwrap_or(0),
+    })
 }
 
 fn numbers(node: &Node) -> Result<Vec<u32>> {

@@ -6,7 +6,7 @@ use crate::parse::tree::{Entry, Node, Value};
 use crate::units::parse_size_bytes;
 use crate::{Block, BlockShare, Mix, Op};
 
-const OPS: [(&str, Op); 13] = [
+const OPS: [(&str, Op); 15] = [
     ("read", Op::Read),
     ("write", Op::Write),
     ("trim", Op::Trim),
@@ -20,8 +20,11 @@ const OPS: [(&str, Op); 13] = [
     ("delete", Op::Delete),
     ("mkdir", Op::Mkdir),
     ("rmdir", Op::Rmdir),
+    ("stat-directory", Op::StatDirectory),
+    ("allocate", Op::Allocate),
 ];
-const FOREIGN_OPS: [(&str, &str); 11] = [
+const FOREIGN_OPS: [(&str, &str); 12] = [
+    ("fallocate", "allocate"),
     ("randread", "read"),
     ("randwrite", "write"),
     ("unmap", "trim"),

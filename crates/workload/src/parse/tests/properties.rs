@@ -238,6 +238,8 @@ proptest! {
             name: format!("s{index}"),
             job: Job { until, ..job },
             targets: Vec::new(),
+            flow: None,
+            exitall: false,
         });
         let whole = Job::of_streams(named.collect(), true, errors, until);
         prop_assert_eq!(whole.parts().count(), whole.load.threads() as usize);

@@ -130,7 +130,7 @@ fn every_refusal_names_what_was_found_and_what_was_expected() {
             r#""read""#,
             r#""verify""#,
             1,
-            "expected one of read, write, trim, flush, write-zeroes, append, create, open, stat, rename, delete, mkdir, rmdir",
+            "expected one of read, write, trim, flush, write-zeroes, append, create, open, stat, rename, delete, mkdir, rmdir, stat-directory, allocate",
         ),
         (r#""read""#, "7", 1, "mix is 7, expected an operation"),
         (r#"block = "4KiB""#, "", 1, "the job lacks the key `block`"),

@@ -147,6 +147,8 @@ fn constant_spacing_of_a_stream_begins_with_the_job_whatever_streams_are_before_
         name: name.into(),
         job,
         targets: Vec::new(),
+        flow: None,
+        exitall: false,
     };
     let alone = open(1.0, Arrival::Deterministic, 1);
     let before = open(800.0, Arrival::Deterministic, 8);

@@ -198,6 +198,8 @@ fn the_streams_of_a_job_share_no_position_with_each_other() {
         name: name.into(),
         job: shared(),
         targets: Vec::new(),
+        flow: None,
+        exitall: false,
     });
     let until = shared().until;
     let both = Job::of_streams(streams.into(), true, Errors::default(), until);
