@@ -88,6 +88,8 @@ SMALLER = (
     # The file has its size.
     (r"fill_device=1", ""),
     (r"startdelay=\d+", ""),
+    # Its device is a file here.
+    (r"allow_file_create=0", ""),
     (r"(runtime|timeout)=\S+", "runtime=2"),
     (r"bs=\d+[kK]", "bs=4k"),
     (

@@ -385,7 +385,7 @@ def _layout_block(blocks: Blocks) -> int:
 
 
 def _job(
-    made: Sequence[Made], targets: Sequence[Sequence[int]], together: Sequence[Mapping[str, Value]]
+    made: Sequence[Made], targets: Sequence[Sequence[int]], together: Sequence[dict[str, Value]]
 ) -> dict[str, Value]:
     """Returns one job for the group: one workload, or streams, which may have their own ends. `targets` lists those of
     each stream, if they differ; `together` has its keys that depend on others. Raises UsageError.
