@@ -120,8 +120,9 @@ def test_help_names_arguments_as_manual_pages_do(command: str) -> None:
     assert not re.search(r"[{}<>]", shown), shown
 
 
-def test_every_command_says_what_it_does_in_one_line_of_80_columns() -> None:
-    assert "..." not in fathom("--help").stdout.partition("Commands:")[2]
+@pytest.mark.parametrize("group", [(), ("store",), ("trace",), ("catalog",), ("methods",)])
+def test_every_command_says_what_it_does_in_one_line_of_80_columns(group: tuple[str, ...]) -> None:
+    assert "..." not in fathom(*group, "--help", COLUMNS="80").stdout.partition("Commands:")[2]
 
 
 def test_a_run_prints_one_json_document_on_stdout(disk: Path) -> None:
@@ -158,6 +159,45 @@ def test_an_unknown_twin_is_answered_with_the_nearest() -> None:
     code, text = refused("run", SHORT, "twin:samsung-pm9a3-7.86tb")
     assert code == 2
     assert "samsung-pm9a3-7.68tb" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "command", "said"),
+    [
+        ("run", "run", "Missing argument 'METHOD'"),
+        ("run four-corners null: --repeats 0", "run", "'--repeats'"),
+        ("plan four-corners null: --threds 2", "plan", "--threads"),
+        ("methods list", "methods", "No such command 'list'"),
+        ("report last --edition long", "report", "'full', 'short'"),
+    ],
+)
+def test_what_the_parser_refuses_is_one_line_that_names_the_help(words: str, command: str, said: str) -> None:
+    code, text = refused(*words.split())
+    assert code == 2
+    assert said in text
+    assert text.endswith(f"{command} --help` shows what it takes")
+
+
+def test_an_output_that_cannot_be_written_is_named_as_it_was_given() -> None:
+    code, text = refused(
+        "size", "--need", "64 GB/s read", "--device", "wd-ultrastar-dc-sn861", "--out", "/proc/x.html"
+    )
+    assert code == 1
+    assert text == "fathom: cannot write /proc/x.html: No such file or directory; give another path"
+
+
+def test_a_run_directory_that_cannot_be_made_for_want_of_a_folder_needs_no_more_space() -> None:
+    code, text = refused("run", SHORT, TWIN, "--out", "/proc/x")
+    assert code == 1
+    assert "another place" in text
+    assert "space" not in text
+
+
+def test_an_empty_name_is_no_run(one_run: Path) -> None:
+    assert refused("report", "") == (
+        2,
+        "fathom: a run's name is empty; write an id, a part of one, or `last`",
+    )
 
 
 def test_a_missing_directory_is_one_line_and_leaves_nothing(tmp_path: Path, runs_home: Path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fathom.output.text import span
+from fathom.output.text import size, span
 
 
 @pytest.mark.parametrize(
@@ -18,3 +18,8 @@ def test_a_ratios_bounds_are_told_apart_and_from_one_by_more_decimals_where_they
     low: float, high: float, text: str
 ) -> None:
     assert span(low, high) == text
+
+
+def test_a_size_is_printed_without_an_exponent() -> None:
+    assert size(99_999 << 40) == "99,999 TiB"
+    assert size(1536 << 30) == "1.5 TiB"

@@ -172,8 +172,8 @@ def test_a_figure_far_from_the_published_one_is_a_surprise_and_near_ones_are_cou
     assert "20 % above the published 100,000 (a review)" in surprise.text
     assert surprise.figures["published"] == 100_000
     assert agreement.text == (
-        "Over all 2 figures that nothing was fitted to the median difference is 11.1 %, the largest +20.1 %; "
-        "1 are within 10 %."
+        "Over all 2 figures that nothing was fitted to, the median difference is 11.1 %, the largest +20.1 %; "
+        "1 is within 10 %."
     )
 
 
@@ -186,7 +186,7 @@ def test_medians_are_over_all_rows_of_a_role_and_never_mix_fitted_ones_with_pred
     )
     agreement = next(one for one in found if one.kind == "agreement")
     assert agreement.text.startswith(
-        "Over all 2 figures that nothing was fitted to the median difference is 68"
+        "Over all 2 figures that nothing was fitted to, the median difference is 68"
     )
     assert "the largest +136" in agreement.text
     assert agreement.figures["validation_n"] == 2
@@ -297,8 +297,8 @@ def test_how_often_the_published_leader_is_ahead_is_said_with_the_workloads_wher
     )
     order = next(one for one in found if one.kind == "order")
     assert order.text == (
-        "The published leader is ahead in 2 of 3 workloads, and all targets come out in the published order in 1. "
-        "Another is ahead in read (published Drive B, here Drive A)."
+        "The published leader is ahead in 2 of 3 workloads, and all targets come out in the published order in 1 of "
+        "them. Another is ahead in read (published Drive B, here Drive A)."
     )
 
 

@@ -71,8 +71,8 @@ def test_targets_that_come_nearest_to_the_same_limit_are_told_together():
     ]
     [near] = found(measured, Physics(link_mbps=1000.0, link="its PCIe 3.0 x1"))
     assert near.text == (
-        "Nearest to a physical limit in 4k rand read, of the raw rate of its PCIe 3.0 x1: "
-        "Drive A 88 % (880 of 1,000 MB/s) and Drive B 94 % (940 of 1,000 MB/s)."
+        "Nearest to a physical limit in 4k rand read: Drive A with 88 % of the raw rate of its PCIe 3.0 x1 "
+        "(880 of 1,000 MB/s) and Drive B with 94 % (940 of 1,000 MB/s)."
     )
 
 

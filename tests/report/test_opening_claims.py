@@ -6,14 +6,21 @@ from typing import cast
 import pytest
 
 from fathom.report.comparison import Cell
-from fathom.report.published import Published
+from fathom.report.published import Published, error_item
 from fathom.report.sections.summary import beside_published
 
 
 def cell(role: str, error_pct: float) -> Cell:
+    published = Published(100.0, role, "a source", False)
     return cast(
-        Cell, SimpleNamespace(published=Published(100.0, role, "a source", False), error_pct=error_pct)
+        Cell, SimpleNamespace(published=published, error_pct=error_pct, fitted=role.startswith("calibration"))
     )
+
+
+def test_a_figure_near_one_that_its_twin_was_fitted_to_has_not_the_colour_of_success() -> None:
+    assert error_item(0.1, fitted=True).tone == "quiet"
+    assert error_item(0.1).tone == "good"
+    assert error_item(30.0, fitted=True).tone == error_item(30.0).tone == "bad"
 
 
 def test_figures_that_a_twin_was_fitted_to_are_no_success() -> None:

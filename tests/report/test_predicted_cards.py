@@ -23,7 +23,7 @@ def cards(targets: list[str], folder: Path) -> Cards:
 
 def test_a_card_of_two_twins_has_their_ranges_and_the_chance_of_their_order(tmp_path: Path):
     for card in cards([PM9A3, SN861], tmp_path).cards:
-        assert "real drives: this order with " in card.detail
+        assert "% likely that real drives keep this order" in card.detail
         for bar in card.bars:
             assert bar.expected is not None
             low, high = bar.expected

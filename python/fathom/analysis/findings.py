@@ -284,7 +284,7 @@ def _order(
     same = len(contests) - len(others)
     text = (
         f"The published leader is ahead in {same} of {len(contests)} workloads, and all targets come out in the "
-        f"published order in {ordered}."
+        f"published order in {ordered} of them."
     )
     if others:
         text += f" Another is ahead in {joined(others)}."
@@ -315,8 +315,8 @@ def _agreement(off: Mapping[str, Sequence[float]]) -> Finding:
         middle, worst = float(np.median(np.abs(errors))), max(errors, key=abs)
         what = ROWS.get(role, "published figures")
         parts.append(
-            f"over all {len(errors)} {what} the median difference is {middle:.1f} %, the largest {signed_pct(worst)}; "
-            f"{near} are within {SURPRISE_PCT:.0f} %"
+            f"over all {len(errors)} {what}, the median difference is {middle:.1f} %, the largest {signed_pct(worst)}; "
+            f"{near} {'is' if near == 1 else 'are'} within {SURPRISE_PCT:.0f} %"
             if len(errors) > 1
             else f"the one {what.replace('figures', 'figure', 1)} is off by {signed_pct(worst)}"
         )

@@ -163,13 +163,12 @@ def _near(view: RunView, together: Sequence[_AgainstCeiling]) -> Finding:
         )
         return Finding("bound", text, (one.figures.target,), one.figures.step, _figures(one))
     shares = [
-        f"{view.label(each.figures.target)} {100 * each.ratio:.0f} % "
+        f"{view.label(each.figures.target)} with {100 * each.ratio:.0f} %{f' of {one.what}' * (each is one)} "
         f"({number(each.measured)} of {number(each.ceiling)} {each.unit})"
         for each in together
     ]
-    text = (
-        f"Nearest to a physical limit in {one.figures.label},{_media(one)} of {one.what}: {joined(shares)}."
-    )
+    cleaning = " Writes to the media count, with those of cleaning." if one.to_media else ""
+    text = f"Nearest to a physical limit in {one.figures.label}: {joined(shares)}.{cleaning}"
     ratios = {each.figures.target: each.ratio for each in together}
     return Finding("bound", text, tuple(ratios), one.figures.step, ratios)
 

@@ -3,7 +3,7 @@
 import os
 import sys
 import warnings
-from typing import Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
@@ -26,9 +26,15 @@ from fathom.cli.serve import serve
 from fathom.cli.store import store_app
 from fathom.cli.supervise import report_to_terminal
 from fathom.cli.traces import characterise, trace_app
-from fathom.errors import DamageWarning, ExitCode, FathomError, UnverifiedWarning
+from fathom.errors import DamageWarning, ExitCode, FathomError, UnverifiedWarning, UsageError
 from fathom.output.printed import cleaned_streams
 from fathom.text_file import check_utf8
+
+if TYPE_CHECKING:
+    from typer._click.exceptions import UsageError as ParserError
+else:
+    # Versions of typer have the parser's errors in different places.
+    ParserError = typer.BadParameter.__bases__[0]
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -119,10 +125,15 @@ def _status() -> int | str | None:
     try:
         for argument in sys.argv[1:]:
             check_utf8(argument)
-        app()
+        return app(standalone_mode=False)
     except FathomError as error:
         print(f"fathom: {error}", file=sys.stderr)
         return error.exit_code
+    except ParserError as error:
+        return _say_what_the_parser_refused(error)
+    except typer.Abort:
+        print("fathom: the input ended before the last answer; start again", file=sys.stderr)
+        return ExitCode.FAILED
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except SystemExit as end:
@@ -134,7 +145,18 @@ def _status() -> int | str | None:
         where = f"{error.filename}: " if error.filename else ""
         print(f"fathom: {where}{error.strerror or error}", file=sys.stderr)
         return ExitCode.FAILED
-    return ExitCode.OK
+
+
+def _say_what_the_parser_refused(error: "ParserError") -> ExitCode:
+    """Prints a wrong argument as one line; a group of commands without any argument prints its help."""
+    context, message = error.ctx, error.format_message()
+    if context and message == context.get_help():
+        print(message, file=sys.stderr)
+    else:
+        command = context.command_path if context else "fathom"
+        said = UsageError(message.rstrip("."), f"`{command} --help` shows what it takes")
+        print(f"fathom: {said}", file=sys.stderr)
+    return ExitCode.USAGE
 
 
 def _say_warnings() -> None:

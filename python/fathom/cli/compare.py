@@ -39,7 +39,10 @@ def compare(
         ),
     ] = [],  # noqa: B006 (typer copies defaults)
     strict: Annotated[
-        bool, typer.Option("--strict", help="fail too where a change beyond a limit may be chance")
+        bool,
+        typer.Option(
+            "--strict", help="with --fail-if: fail also where a change beyond the limit may be chance"
+        ),
     ] = False,
     metrics: Annotated[
         str | None,

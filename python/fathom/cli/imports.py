@@ -16,7 +16,9 @@ def import_file(
             metavar="FILE", help="fio job file, script of fio commands, or Vdbench parameter file"
         ),
     ],
-    name: Annotated[str | None, typer.Option(help="the method's name (default: the file's)")] = None,
+    name: Annotated[
+        str | None, typer.Option(help="the method's name (default: the file's)", metavar="NAME")
+    ] = None,
     values: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="what ${NAME} or $NAME of the file stands for"),

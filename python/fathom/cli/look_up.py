@@ -19,7 +19,7 @@ catalog_app = typer.Typer(
 
 def devices(
     device: Annotated[
-        str | None, typer.Argument(help="one device, with what it says that it can do", metavar="DEVICE")
+        str | None, typer.Argument(help="one device, with what it says that it can do", metavar="[DEVICE]")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -22,7 +22,8 @@ class HostOptions(NamedTuple):
         str | None, typer.Option("--ray", help="run on every node of a Ray cluster", metavar="ADDRESS")
     ] = None
     local_hosts: Annotated[
-        int | None, typer.Option(help="run as N processes on this machine, to try a fleet", metavar="N")
+        int | None,
+        typer.Option(help="run as N processes on this machine, to try a fleet", metavar="N", min=1, max=1024),
     ] = None
 
 
@@ -65,7 +66,7 @@ class ReplayOptions(NamedTuple):
     ] = None
     align: Annotated[
         str, typer.Option(help="a replay's I/Os grow to whole blocks of this size", metavar="SIZE")
-    ] = "512"
+    ] = "512B"
     threads: Annotated[
         int,
         typer.Option(

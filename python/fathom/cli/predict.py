@@ -26,7 +26,11 @@ def validate(
         list[str] | None, typer.Argument(help="default: every twin of the catalogue", metavar="[DEVICE...]")
     ] = None,
     gate: Annotated[
-        bool, typer.Option("--gate", help="exit 4 if a device's median error exceeds 3 % / 10 %")
+        bool,
+        typer.Option(
+            "--gate",
+            help="exit 4 if a device's median error exceeds 3 % of rows it was fitted to, or 10 % of others",
+        ),
     ] = False,
     keep: Annotated[
         bool, typer.Option("--keep", help="write the misses into the catalogue, for the intervals of twins")

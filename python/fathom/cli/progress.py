@@ -124,7 +124,7 @@ class LiveObserver:
         shown = _columns_within(self._console.width)
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", expand="state" in shown)
         for name in shown:
-            header = f"target ({elapsed})" if name == "target" else "" if name in UNNAMED else name
+            header = f"after {elapsed}" if name == "target" else "" if name in UNNAMED else name
             width = None if name == "state" else WIDTHS[name]
             table.add_column(
                 header, width=width, ratio=1 if width is None else None, no_wrap=True, overflow="ellipsis"

@@ -30,7 +30,8 @@ def report(
     ] = False,
     prices: PriceList = None,
     edition: Annotated[
-        EditionName, typer.Option(help="all of it, or the answer, notes and provenance for print")
+        EditionName,
+        typer.Option(help="full, or short: the answer, notes and provenance for print", metavar="EDITION"),
     ] = EditionName.FULL,
     what_if: Annotated[
         bool,

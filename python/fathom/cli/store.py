@@ -53,7 +53,10 @@ def add(
     runs: Annotated[list[str], typer.Argument(help="runs that have ended", metavar="RUN...")],
     store: StoreOption = None,
 ) -> None:
-    """Add runs with all of their files; a run that is there already is left as it is."""
+    """Add runs with all of their files.
+
+    A run that is there already is left as it is.
+    """
     from fathom.runs.home import find_run
 
     paths = [find_run(name) for name in runs]

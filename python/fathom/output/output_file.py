@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from fathom.errors import RefusedError, UsageError
+from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.output.marked import attribute, own_text, put_attribute, write_side_car
 
 _ATTRIBUTE = "user.fathom-output"
@@ -57,10 +57,13 @@ def write_output(path: Path, content: bytes, *, of_a_run: bool = False) -> None:
     Raises UsageError and RefusedError as `check_output`.
     """
     check_output(path, of_a_run=of_a_run)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with _named_in_errors(path):
+        _write(path, content)
+
+
+def _write(path: Path, content: bytes) -> None:
     before = _file_number(path)
-    fd, name = tempfile.mkstemp(prefix=f".{path.name[:64]}.", dir=path.parent)
-    temporary = Path(name)
+    fd, temporary = _temporary_beside(path)
     try:
         with os.fdopen(fd, "wb") as file:
             file.write(content)
@@ -84,17 +87,32 @@ def new_output(path: Path) -> Iterator[Path]:
     """
     if path.exists() or path.is_symlink():
         raise RefusedError(f"{path}: exists", f"remove it, or {_ELSEWHERE}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fd, name = tempfile.mkstemp(prefix=f".{path.name[:64]}.", dir=path.parent)
-    os.fchmod(fd, 0o666 & ~_umask())
-    os.close(fd)
-    temporary = Path(name)
+    with _named_in_errors(path):
+        fd, temporary = _temporary_beside(path)
+        os.fchmod(fd, 0o666 & ~_umask())
+        os.close(fd)
     try:
         yield temporary
         _take_name(temporary, path, None)
     finally:
         with suppress(FileNotFoundError):
             temporary.unlink()
+
+
+def _temporary_beside(path: Path) -> tuple[int, Path]:
+    """Returns a new file in the folder of `path`, which is made if need be."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fd, name = tempfile.mkstemp(prefix=f".{path.name[:64]}.", dir=path.parent)
+    return fd, Path(name)
+
+
+@contextmanager
+def _named_in_errors(path: Path) -> Iterator[None]:
+    """Turns an OSError into an error that names the output, not the temporary file beside it."""
+    try:
+        yield
+    except OSError as error:
+        raise FathomError(f"cannot write {path}: {error.strerror or error}", "give another path") from error
 
 
 def _take_name(temporary: Path, path: Path, before: tuple[int, int] | None) -> None:

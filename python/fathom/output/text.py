@@ -22,7 +22,7 @@ def size(number_of_bytes: float) -> str:
         if value < 1024:
             return f"{value:.4g} {unit}"
         value /= 1024
-    return f"{value:.4g} TiB"
+    return f"{value:,.0f} TiB" if value >= 1000 else f"{value:.4g} TiB"
 
 
 def capacity(number_of_bytes: float) -> str:

@@ -172,6 +172,15 @@ class Cell:
         floor = floor_of(self.rates) if self.published.is_floor and self.metric == "iops" else None
         return self.published.error_pct(floor or self.value)
 
+    @property
+    def fitted(self) -> bool:
+        """Whether it is a twin's figure that may be fitted to the published one."""
+        return (
+            self.column.is_twin
+            and self.error_pct is not None
+            and bool(self.published and self.published.fitted)
+        )
+
 
 @dataclass(frozen=True)
 class Corner:

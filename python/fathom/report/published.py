@@ -11,6 +11,7 @@ from fathom.report.blocks import Item
 
 NEAR_PCT = 10.0
 """A figure no further from the published one is near it."""
+CALIBRATION = "calibration"
 Metric = Literal["mbps", "iops"]
 
 
@@ -35,6 +36,11 @@ class Published:
     role: str
     source: str
     is_floor: bool = False
+
+    @property
+    def fitted(self) -> bool:
+        """Whether a twin may be fitted to it."""
+        return self.role.startswith(CALIBRATION)
 
     def error_pct(self, measured: float) -> float:
         """Returns how far the measured figure is above (+) or below (-) the published one, in percent of the latter."""
@@ -83,6 +89,16 @@ def counted(lookup: Lookup) -> Lookup:
     return lambda device, workload: [row for row in lookup(device, workload) if row.role != "context"]
 
 
-def error_item(error_pct: float) -> Item:
-    """Returns how far a figure is from the published one, as a label in the colour of near or far."""
-    return Item(signed_pct(error_pct), tone="good" if abs(error_pct) <= NEAR_PCT else "bad")
+def error_item(error_pct: float, *, fitted: bool = False) -> Item:
+    """Returns how far a figure is from the published one, in the colour of near or far.
+
+    Near one that a twin may be `fitted` to, it has no colour: that is no merit.
+    """
+    near = "quiet" if fitted else "good"
+    return Item(signed_pct(error_pct), tone=near if abs(error_pct) <= NEAR_PCT else "bad")
+
+
+def fitted_words(count: int) -> str:
+    """Returns what `count` published figures that twins may be fitted to are worth."""
+    figures = "1 published figure is" if count == 1 else f"{count} published figures are"
+    return f"{figures} for calibration: twins may be fitted to them, so being near predicts nothing."

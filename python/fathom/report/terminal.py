@@ -24,7 +24,7 @@ from fathom.report.blocks import Table as PageTable
 from fathom.report.built import Built, build
 from fathom.report.comparison import Cell, Column, Comparison, Corner, margin_of
 from fathom.report.findings import gate
-from fathom.report.published import Lookup, catalogue
+from fathom.report.published import Lookup, catalogue, fitted_words
 from fathom.report.rounds import Mean, TargetRounds, axes, rounds_of
 from fathom.report.sections import answers
 from fathom.report.style import grouped, plain
@@ -65,6 +65,7 @@ def print_built(console: Console, built: Built) -> None:
             console.print(_workloads_down(comparison))
             _print_beneath(console, comparison)
         _print_spreads(console, comparison)
+        _print_fitted(console, comparison)
         console.print()
     for members in rounds_of(comparison).values():
         for rounds in members:
@@ -138,6 +139,13 @@ def _print_records(console: Console, twins: Sequence[Column]) -> None:
     ]
     if records:
         console.print(Text(f"Such ranges hold these published rates: {'; '.join(records)}.", style="dim"))
+
+
+def _print_fitted(console: Console, comparison: Comparison) -> None:
+    """Prints how many of the published figures twins may be fitted to."""
+    fitted = sum(cell.fitted for corner in comparison.corners for cell in corner.cells)
+    if fitted:
+        console.print(Text(fitted_words(fitted), style="dim"))
 
 
 def _limit(cell: Cell) -> str:

@@ -1,5 +1,6 @@
 """Small durable writes: a file is either its old self or its new self, never half of each."""
 
+import errno
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from fathom.errors import FathomError
 
 MOST_WAITING = 32
 """Files that wait for the disk at once."""
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def write_atomically(path: Path, text: str, *, durable: bool = True) -> None:
@@ -64,9 +66,10 @@ def write_errors_named(run: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        elsewhere = "choose another place with --out or FATHOM_RUNS"
         raise FathomError(
             f"cannot write the run directory {run}: {error.strerror or error}",
-            "free some space there, or choose another place with --out or FATHOM_RUNS",
+            f"free some space there, or {elsewhere}" if error.errno in _FULL else elsewhere,
         ) from error
 
 

@@ -58,6 +58,8 @@ def chosen(text: str, runs: Sequence[str], place: str) -> str:
 
     Raises UsageError when none or several match.
     """
+    if not text:
+        raise UsageError("a run's name is empty", "write an id, a part of one, or `last`")
     if not runs:
         raise UsageError(f"no run {text!r}: no runs in {place} yet", FIRST_RUN)
     if text == "last":

@@ -245,7 +245,7 @@ def _published(cell: Cell, sources: list[str]) -> Item:
 def _difference(cell: Cell) -> Item:
     if cell.error_pct is None:
         return NONE
-    return error_item(cell.error_pct)
+    return error_item(cell.error_pct, fitted=cell.fitted)
 
 
 def _largest(point: Point) -> Item:

@@ -6,16 +6,15 @@ from collections.abc import Mapping, Sequence
 from fathom.analysis.findings import joined
 from fathom.analysis.settled import Unsettled
 from fathom.prediction.words import order_words
-from fathom.report.blocks import Bar, Block, Card, Cards, KeyFigure, NoBar, Points, Prose, Section
+from fathom.report.blocks import Bar, Block, Card, Cards, Item, KeyFigure, NoBar, Points, Prose, Section
 from fathom.report.comparison import Cell, Comparison, Corner
 from fathom.report.findings import FindingTexts, finding_texts, gate, ranked_of
-from fathom.report.published import NEAR_PCT, error_item
+from fathom.report.published import NEAR_PCT, error_item, fitted_words
 from fathom.report.rounds import rounds_of, verdicts
 from fathom.report.style import compact, grouped, plain
 
 ORDER = 10
 MANY = {"read": "reads", "write": "writes"}
-CALIBRATION = "calibration"
 SHOWN = 6
 """Sentences and cards that are shown before the rest is folded away."""
 
@@ -99,11 +98,9 @@ def _reasons(texts: FindingTexts, ranked: Sequence[Corner]) -> list[str]:
 
 def beside_published(cells: Sequence[Cell]) -> list[str]:
     """Returns the number of published figures that predictions meet; fitted ones are counted apart."""
-    known = [
-        (cell.published, cell.error_pct) for cell in cells if cell.published and cell.error_pct is not None
-    ]
-    fitted = [error for row, error in known if row.role.startswith(CALIBRATION)]
-    others = [error for row, error in known if not row.role.startswith(CALIBRATION)]
+    known = [(cell.fitted, cell.error_pct) for cell in cells if cell.error_pct is not None]
+    fitted = [error for is_fitted, error in known if is_fitted]
+    others = [error for is_fitted, error in known if not is_fitted]
     found = []
     if others:
         near = sum(abs(error) <= NEAR_PCT for error in others)
@@ -112,10 +109,7 @@ def beside_published(cells: Sequence[Cell]) -> list[str]:
             f"{near} of {len(others)} published figures are met within ten percent{apart}: the ticks in the bars."
         )
     if fitted:
-        figures = "1 published figure is" if len(fitted) == 1 else f"{len(fitted)} published figures are"
-        found.append(
-            f"{figures} for calibration: twins may be fitted to them, so being near predicts nothing."
-        )
+        found.append(fitted_words(len(fitted)))
     return found
 
 
@@ -165,7 +159,14 @@ def _order(corner: Corner) -> str:
         return ""
     first, second = corner.ranking[:2]
     chance = first.order_chance(second)
-    return f"real drives: this order with {order_words(chance)}" if chance is not None else ""
+    return f"{order_words(chance)} likely that real drives keep this order" if chance is not None else ""
+
+
+def _error(cell: Cell) -> Item | None:
+    """Returns the difference from the published figure."""
+    if cell.error_pct is None:
+        return None
+    return error_item(cell.error_pct, fitted=cell.fitted)
 
 
 def _expected(cell: Cell) -> tuple[float, float] | None:
@@ -200,6 +201,6 @@ def _bar(cell: Cell, scale: float) -> Bar:
         low=None if low is None else low / scale,
         high=None if high is None else high / scale,
         published=cell.published.value / scale if cell.published else None,
-        error=None if cell.error_pct is None else error_item(cell.error_pct),
+        error=_error(cell),
         expected=(expected[0] / scale, expected[1] / scale) if expected else None,
     )
