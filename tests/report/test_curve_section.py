@@ -2,15 +2,18 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TypedDict, cast
+from typing import Any, TypedDict, cast
 
 import pytest
 
 import fathom
+from fathom.report.axes import Axis
 from fathom.report.blocks import Chart, Figure, Table
-from fathom.report.charts import Cross, Line, apart
+from fathom.report.charts import Cross, Limit, Line, apart, scatter_chart
 from fathom.report.comparison import Comparison, compare
 from fathom.report.data import load
+from fathom.report.findings import gate
+from fathom.report.predicted import ACROSS
 from fathom.report.sections import build_all, corners, curves
 
 CURVE = str(Path(__file__).parent.parent / "data" / "curve.toml")
@@ -23,6 +26,7 @@ class Series(TypedDict):
 
     data: list[object]
     symbol: str
+    markLine: Any
 
 
 def series_of(chart: Chart) -> list[Series]:
@@ -200,6 +204,53 @@ def test_the_name_at_the_end_of_a_curve_gives_way_to_a_cross_beside_it(x: float,
     line = Line("a drive", 0, [(0.5, 50.0), (1.0, 100.0)], labelled=True)
     [placed] = apart([line], 10.0, [Cross("a drive", 0, x, y)], 0.4)
     assert placed.side == side
+
+
+@pytest.mark.parametrize(("at", "side"), [(101.0, "top"), (99.0, "bottom"), (150.0, "middle")])
+def test_the_name_at_the_end_of_a_curve_gives_way_to_a_whisker_of_any_curve(at: float, side: str) -> None:
+    lines = [
+        Line("a drive", 0, [(0.5, 50.0), (1.0, 100.0)], labelled=True),
+        Line("another", 1, [(0.5, 300.0)], across=[(at, 0.4, 1.2)]),
+    ]
+    assert apart(lines, 10.0, (), 0.4)[0].side == side
+
+
+def test_a_settled_twins_curve_has_the_range_of_measurements_at_its_greatest_sustained_rate(
+    settled: Comparison,
+) -> None:
+    section = curves.build(settled)
+    assert section is not None
+    figure = next(block for block in section.blocks if isinstance(block, Figure))
+    for latency, chart in zip(curves.LATENCIES, figure.charts, strict=True):
+        for one, series in zip(curves.workloads_of(settled)[0].drawn, series_of(chart), strict=False):
+            held = [dot.figures for dot in one.dots if dot.figures.sustained]
+            most = max(held, key=lambda point: point.iops)
+            assert one.spread is not None
+            [[start, end]] = [ends for ends in series["markLine"]["data"] if isinstance(ends, list)]
+            assert [start["coord"][0], end["coord"][0]] == pytest.approx(
+                one.spread.around(most.iops), rel=1e-4
+            )
+            assert start["coord"][1] == end["coord"][1] == pytest.approx(most.mean(latency), rel=1e-3)
+            assert cast("dict[str, float]", chart.option["xAxis"])["max"] >= end["coord"][0]
+    assert ACROSS in figure.caption
+
+
+def test_a_curve_whose_maximum_had_not_settled_has_no_range(comparison: Comparison) -> None:
+    out = gate(comparison)
+    drawn = curves.workloads_of(comparison)[0].drawn
+    unsettled = [one for one in drawn if (one.column.short, one.maximum.step) in out]
+    assert unsettled
+    assert all(one.spread is None and one.whisker("service") is None for one in unsettled)
+
+
+def test_an_objective_and_a_whisker_share_the_mark_of_a_series() -> None:
+    line = Line("a drive", 0, [(1.0, 2.0)], across=[(2.0, 0.5, 1.5)])
+    option = scatter_chart(Axis("IOPS", "count"), Axis("", "us"), [line], (), Limit(5.0, "SLO"))
+    [series] = cast("list[Series]", option["series"])
+    assert [list(one) if isinstance(one, list) else one["yAxis"] for one in series["markLine"]["data"]] == [
+        [{"coord": [0.5, 2.0]}, {"coord": [1.5, 2.0]}],
+        5.0,
+    ]
 
 
 def test_the_linear_axis_of_the_first_screen_ends_little_above_what_it_shows(settled: Comparison) -> None:

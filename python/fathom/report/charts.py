@@ -11,7 +11,7 @@ from fathom.report.blocks import JsonValue, Option
 from fathom.report.style import DASHES, SYMBOLS, with_micro
 
 Whisker = tuple[float, float, float]
-"""A place on the x axis, and the ends of a range on the y axis."""
+"""A place on one axis, and the ends of a range on the other."""
 Side = Literal["bottom", "middle", "top"]
 CROSS = "path://M2 0L5 3L8 0L10 2L7 5L10 8L8 10L5 7L2 10L0 8L3 5L0 2Z"
 LABEL_PX = 130
@@ -45,8 +45,16 @@ class Line:
     labelled: bool = False
     pins: Sequence[tuple[float, float, str]] = ()
     whiskers: Sequence[Whisker] = ()
+    across: Sequence[Whisker] = ()
+    """Whiskers along the x axis, each at its place on the y axis."""
     side: Side = "middle"
     """Which of its edges the label at the end has at the line's height."""
+
+    @property
+    def furthest(self) -> float:
+        """The greatest x of its points and whiskers; 0 without any."""
+        points = [x for x, _ in self.points if x is not None]
+        return max([*points, *(high for _, _, high in self.across)], default=0.0)
 
     @property
     def highest(self) -> float:
@@ -81,8 +89,8 @@ class Line:
             series |= {"endLabel": _end_label(colour, self.side), "labelLayout": {"moveOverlap": "shiftY"}}
         if self.pins:
             series["markPoint"] = _pins(self.pins, colour)
-        if self.whiskers:
-            series["markLine"] = _whiskers(self.whiskers, colour)
+        if self.whiskers or self.across:
+            series["markLine"] = _whiskers(self.whiskers, self.across, colour)
         if self.style == "outline":
             series |= {"step": "end", "areaStyle": {"color": colour, "opacity": 0.1, "origin": "start"}}
         return series
@@ -160,9 +168,23 @@ class Limit:
             "animation": False,
             "symbol": "none",
             "lineStyle": {"color": "$ink", "type": "dashed", "width": 1},
-            "label": {"formatter": with_micro(self.label), "position": "insideStartTop", "color": "$ink"},
+            "label": {
+                "show": True,
+                "formatter": with_micro(self.label),
+                "position": "insideStartTop",
+                "color": "$ink",
+            },
             "data": [{"yAxis": self.y}],
         }
+
+    def beside(self, whiskers: JsonValue) -> Option:
+        """Returns the mark together with the whiskers of its series, if it has any."""
+        alone = self.option()
+        drawn = whiskers.get("data") if isinstance(whiskers, dict) else None
+        if not isinstance(whiskers, dict) or not isinstance(drawn, list):
+            return alone
+        own: Option = {key: alone[key] for key in ("symbol", "lineStyle", "label")} | {"yAxis": self.y}
+        return whiskers | {"data": [*drawn, own]}
 
 
 @dataclass(frozen=True)
@@ -175,8 +197,8 @@ class Span:
     strong: bool
 
 
-def _whiskers(whiskers: Sequence[Whisker], colour: str) -> Option:
-    """Returns vertical lines with a bar at both ends, as an ECharts mark of a series."""
+def _whiskers(upright: Sequence[Whisker], across: Sequence[Whisker], colour: str) -> Option:
+    """Returns lines along the axes with a bar at both ends, as an ECharts mark of a series."""
     return {
         "silent": True,
         "animation": False,
@@ -185,7 +207,10 @@ def _whiskers(whiskers: Sequence[Whisker], colour: str) -> Option:
         "lineStyle": {"color": colour, "type": "solid", "width": 1, "opacity": 0.6},
         "label": {"show": False},
         "emphasis": {"disabled": True},
-        "data": [[{"coord": [x, low]}, {"coord": [x, high]}] for x, low, high in whiskers],
+        "data": [
+            *([{"coord": [x, low]}, {"coord": [x, high]}] for x, low, high in upright),
+            *([{"coord": [low, y]}, {"coord": [high, y]}] for y, low, high in across),
+        ],
     }
 
 
@@ -232,7 +257,7 @@ def scatter_chart(
     option = line_chart(x, y, lines)
     series = [*(line.option() for line in lines), *(cross.option() for cross in crosses)]
     if limit and series:
-        series[0] |= {"markLine": limit.option()}
+        series[0] |= {"markLine": limit.beside(series[0].get("markLine"))}
     option["series"] = series
     option["tooltip"] = _tooltip(x.format, y.format) | {"trigger": "item"}
     return option
@@ -348,7 +373,8 @@ def apart(
 ) -> list[Line]:
     """Returns labelled lines whose labels, `width` by `height` in units of the axes, do not cover each other.
 
-    The label is above the highest end of a group of near ends, below the lowest, and on the side without a cross.
+    The label is above the highest end of a group of near ends, below the lowest, and on the side without a cross or
+    a whisker.
     """
     ends = {place: last for place, line in enumerate(lines) if (last := _end(line)) is not None}
     ranked = sorted(ends, key=lambda place: ends[place][1])
@@ -357,8 +383,10 @@ def apart(
         if ends[upper][1] - ends[lower][1] < height:
             sides[upper] = "bottom"
             sides[lower] = "middle" if sides[lower] == "bottom" else "top"
+    whiskers = [whisker for line in lines for whisker in line.across]
     for place, (x, y) in ends.items():
         near = [cross.y for cross in crosses if x <= cross.x <= x + width and abs(cross.y - y) < height]
+        near += [at for at, low, high in whiskers if low <= x + width and x <= high and abs(at - y) < height]
         if sides[place] == "middle" and near:
             sides[place] = "top" if max(near) >= y else "bottom"
     return [replace(line, side=sides[place]) if place in sides else line for place, line in enumerate(lines)]

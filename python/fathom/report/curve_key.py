@@ -12,6 +12,7 @@ from fathom.report.axes import Axis, Switch
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Option, Row, Table
 from fathom.report.charts import Cross, Limit, Line, apart, scatter_chart
 from fathom.report.legend import legend_of
+from fathom.report.predicted import ACROSS, rate_axis
 from fathom.report.style import compact, grouped, slot
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def key_figure(
     columns = list({one.column.index: one.column for workload in shown for one in workload.drawn}.values())
     figure = Figure(
         [_chart(workload, alone=len(shown) == 1) for workload in shown],
-        _caption(len(drawn)),
+        _caption(len(drawn), whiskers=any(one.spread for workload in shown for one in workload.drawn)),
         _table(drawn),
         legend_of(columns),
         columns=1 if len(shown) == 1 else 2,
@@ -138,11 +139,9 @@ def _option(workload: "Workload", latency: Latency, width_share: float) -> Optio
     around = Switch.around([*every, *([limit.y] if limit else [])])
     switch = Switch(around.log_low, around.log_high, top)
     y = Axis("", "us", low=0)
-    most = max(
-        [x for line in lines for x, _ in line.points if x] + [cross.x for cross in crosses], default=0.0
-    )
+    most = max([line.furthest for line in lines] + [cross.x for cross in crosses], default=0.0)
     lines = apart(lines, LABEL_SHARE * top, crosses, width_share * most)
-    return scatter_chart(Axis("IOPS", "count", low=0), y, lines, crosses, limit) | switch.option()
+    return scatter_chart(rate_axis("IOPS", lines, crosses), y, lines, crosses, limit) | switch.option()
 
 
 def _line(one: "TargetCurve", latency: Latency) -> Line:
@@ -156,6 +155,7 @@ def _line(one: "TargetCurve", latency: Latency) -> Line:
         marks=True,
         hollow=[not dot.figures.sustained for dot in dots],
         labelled=True,
+        across=[reach] if (reach := one.whisker(latency)) else [],
         pins=[(float(f"{bend.figures.iops:.5g}"), float(f"{at:.4g}"), "knee")] if bend and at else (),
     )
 
@@ -172,11 +172,13 @@ def objective(workload: "Workload", latency: Latency) -> Limit | None:
     return None
 
 
-def _caption(count: int) -> str:
+def _caption(count: int, *, whiskers: bool) -> str:
     more = f" The first {MOST_PANELS} of {count} workloads." if count > MOST_PANELS else ""
     return (
         "Hollow: not sustained. Cross: the published maximum. Service: issue to completion; response: intended start "
         f"to completion. The linear axis ends above the last sustained point and the crosses.{more}"
+        + f" {ACROSS}"
+        * whiskers
     )
 
 

@@ -1,15 +1,22 @@
 """The range around a twin's rate that most measurements of its device lie in: as a cell, and as whiskers of a line."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from fathom.prediction.interval import COVERAGE, Spread
 from fathom.prediction.words import spread_words
-from fathom.report.axes import rounded
+from fathom.report.axes import Axis, from_zero, rounded
 from fathom.report.blocks import Item
-from fathom.report.charts import Whisker
+from fathom.report.charts import Cross, Line, Whisker
 from fathom.report.style import compact, grouped
 
 PREDICTED = f"Measured, {100 * COVERAGE:.0f} % expected"
 WHISKERS = f" Whiskers: {100 * COVERAGE:.0f} % of measurements of a twin's device lie within."
 """What a caption adds where whiskers are drawn."""
+
+
+ACROSS = f"Whisker: where {100 * COVERAGE:.0f} % of measurements of a twin's device have their greatest sustained rate."
+"""What a caption adds where a curve of latency over its rate has one."""
 
 
 def range_item(spread: Spread, value: float) -> Item:
@@ -18,10 +25,18 @@ def range_item(spread: Spread, value: float) -> Item:
     return Item(f"{_about(low)} to {_about(high)}", title=spread_words(spread))
 
 
-def whisker(x: float, spread: Spread, value: float) -> Whisker:
-    """Returns the range around a rate at a place of the x axis."""
+def whisker(place: float, spread: Spread, value: float) -> Whisker:
+    """Returns the range around a rate at a place of the other axis."""
     low, high = spread.around(value)
-    return x, rounded(low), rounded(high)
+    return place, rounded(low), rounded(high)
+
+
+def rate_axis(name: str, lines: Sequence[Line], crosses: Sequence[Cross] = ()) -> Axis:
+    """Returns the x axis of curves over their rate, long enough for whiskers along it."""
+    if not any(line.across for line in lines):
+        return Axis(name, "count", low=0)
+    most = max([line.furthest for line in lines] + [cross.x for cross in crosses])
+    return replace(from_zero(most, "count"), name=name)
 
 
 def _about(value: float) -> str:

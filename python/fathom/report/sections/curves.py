@@ -6,15 +6,17 @@ from dataclasses import dataclass, replace
 from fathom.analysis.settled import Unsettled
 from fathom.columns.schema import Point
 from fathom.method.curve import Curve, Figures, Latency, curve_of, figures, is_point
+from fathom.prediction.interval import Spread
 from fathom.report.axes import Axis, around_1_2_5
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.capacity import Capacity, capacities_of
-from fathom.report.charts import Cross, Line, scatter_chart
+from fathom.report.charts import Cross, Line, Whisker, scatter_chart
 from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.curve_key import key_figure, objective
 from fathom.report.findings import gate
 from fathom.report.latencies import FEW, latency, percentile
 from fathom.report.legend import legend_of
+from fathom.report.predicted import ACROSS, PREDICTED, range_item, rate_axis, whisker
 from fathom.report.style import compact, grouped, plain, seconds, slot
 from fathom.report.totals import total
 from fathom.statistics.knee import knee
@@ -50,11 +52,21 @@ class TargetCurve:
     dots: Sequence[Dot]
     published: tuple[float, float] | None
     capacity: Capacity | None
+    spread: Spread | None = None
+    """How far measurements may lie from the rates of a twin that had settled in its maximum."""
 
     @property
     def maximum(self) -> Figures:
         """IOPS of the closed loop; points are shares of it."""
         return self.top.figures
+
+    def whisker(self, latency: Latency) -> Whisker | None:
+        """Returns the range around the greatest rate that was sustained, at its mean latency."""
+        held = [dot.figures for dot in self.dots if dot.figures.sustained and dot.figures.mean(latency)]
+        if self.spread is None or not held:
+            return None
+        most = max(held, key=lambda point: point.iops)
+        return whisker(float(f"{most.mean(latency) or 0.0:.4g}"), self.spread, most.iops)
 
     @property
     def knee(self) -> Dot | None:
@@ -143,6 +155,7 @@ def _margin(dot: Dot) -> str:
 
 def workloads_of(comparison: Comparison) -> list[Workload]:
     """Returns the curves of all runs, grouped by workload."""
+    out = gate(comparison)
     found: dict[str, list[TargetCurve]] = {}
     labels: dict[str, str] = {}
     for column in comparison.columns:
@@ -161,7 +174,10 @@ def workloads_of(comparison: Comparison) -> list[Workload]:
             )
             step = column.run.steps[name]
             published = _published(comparison, column, step.published)
-            drawn = TargetCurve(column, curve, _dot(column, members), dots, published, capacities.get(name))
+            settled = (column.short, name) not in out
+            spread = column.spread(members[0].block_bytes) if settled else None
+            top = _dot(column, members)
+            drawn = TargetCurve(column, curve, top, dots, published, capacities.get(name), spread)
             found.setdefault(step.workload, []).append(drawn)
             labels.setdefault(step.workload, plain(step.label))
     return [Workload(key, labels[key], drawn) for key, drawn in found.items()]
@@ -189,14 +205,15 @@ def _chart(workload: Workload, latency: Latency) -> Chart:
         points = [_rounded(dot.figures.iops, dot.figures.mean(latency) or 0.0) for dot in dots]
         hollow = [not dot.figures.sustained for dot in dots]
         place = slot(one.column.index)
-        lines.append(Line(one.column.short, place, points, marks=True, hollow=hollow))
+        across = [reach] if (reach := one.whisker(latency)) else []
+        lines.append(Line(one.column.short, place, points, marks=True, hollow=hollow, across=across))
         if one.published and latency == "service":
             crosses.append(Cross(one.column.short, place, *one.published))
     limit = objective(workload, latency)
     ys = [y for line in lines for _, y in line.points if y] + [cross.y for cross in crosses]
     low, high = around_1_2_5(min([*ys, *([limit.y] if limit else [])]), max(ys)) if ys else (1.0, 1000.0)
     option = scatter_chart(
-        Axis("IOPS achieved", "count", low=0),
+        rate_axis("IOPS achieved", lines, crosses),
         Axis("", "us", log=True, low=low, high=high),
         lines,
         crosses,
@@ -226,6 +243,8 @@ def _caption(workloads: Sequence[Workload]) -> str:
     ]
     if any(one.published for one in drawn):
         parts.append("A cross is the published maximum with its mean latency.")
+    if any(one.spread for one in drawn):
+        parts.append(ACROSS)
     if len(workloads) > MAX_WORKLOADS:
         parts.append(f"The first {MAX_WORKLOADS} of {len(workloads)} workloads are drawn.")
     return " ".join(parts)
@@ -271,7 +290,8 @@ def _maximum_row(one: TargetCurve) -> Row:
     published = (
         f"published {grouped(one.published[0])} at {grouped(one.published[1])} us" if one.published else ""
     )
-    beneath = " · ".join(part for part in (_margin(one.top), published) if part)
+    expected = f"{PREDICTED.lower()}: {range_item(one.spread, best.iops).text}" if one.spread else ""
+    beneath = " · ".join(part for part in (_margin(one.top), expected, published) if part)
     tails = [percentile(row, name) for name in TAILS]
     rate = [Item("closed loop", tone="quiet"), Item(grouped(best.iops), beneath, tone="strong"), NONE]
     return Row(
