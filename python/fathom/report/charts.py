@@ -373,7 +373,7 @@ def apart(
 ) -> list[Line]:
     """Returns labelled lines whose labels, `width` by `height` in units of the axes, do not cover each other.
 
-    The label is above the highest end of a group of near ends, below the lowest, and on the side without a cross or
+    The label is above the highest end of a group of near ends, and below the lowest. It avoids the side of a cross or
     a whisker.
     """
     ends = {place: last for place, line in enumerate(lines) if (last := _end(line)) is not None}
