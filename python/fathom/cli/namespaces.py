@@ -35,7 +35,7 @@ def namespaces(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the namespaces of an NVMe drive, split one, put it back."""
+    """List NVMe namespaces, split one, put it back."""
     from fathom.errors import UsageError
     from fathom.namespaces.commands import restore_namespace, split_namespace
     from fathom.namespaces.listing import restored_in_words
