@@ -36,8 +36,12 @@ fn issued(threads: &mut [RequestStream], times: usize) -> Vec<u32> {
 
 #[test]
 fn threads_issue_in_proportion_to_their_weights() {
-    assert_eq!(issued(&mut in_step([1, 4]), 500), [100, 400]);
-    assert_eq!(issued(&mut in_step([3, 1]), 400), [300, 100]);
+    for (weights, expected) in [([1, 4], [100, 400]), ([3, 1], [300, 100])] {
+        let counts = issued(&mut in_step(weights), expected.iter().sum());
+        // One of them may be an I/O ahead.
+        let off = |thread: usize| counts[thread].abs_diff(expected[thread] as u32);
+        assert!(off(0) <= 1 && off(1) <= 1, "{counts:?}");
+    }
 }
 
 #[test]
