@@ -104,7 +104,7 @@ def meaning(result: Result) -> list[str]:
     if needed := [row.repeats_needed for row in result.rows if row.repeats_needed]:
         least, most = min(needed), max(needed)
         many = f"{least}" if least == most else f"{least} to {most}"
-        texts.append(f"{many} repeats of each would decide what is open now.")
+        texts.append(f"{many} repeats of each side would decide the open figures.")
     return texts
 
 

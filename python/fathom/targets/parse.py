@@ -215,7 +215,7 @@ def _twin_target(rest: str, twins: TwinLookup | None) -> Target:
     form = TWIN.fullmatch(rest)
     if form is None:
         raise UsageError(
-            f"twin:{rest}: not a name", "write twin:NAME or twin:NAME*8; `fathom catalog` lists names"
+            f"twin:{rest} names no twin", "write twin:NAME or twin:NAME*8; `fathom catalog` lists names"
         )
     if twins is None:
         raise UsageError(f"twin:{rest}: there is no catalogue here", "use a device or a file")
