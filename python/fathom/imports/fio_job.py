@@ -11,9 +11,10 @@ from fathom.imports.fio_given import GivenOptions
 from fathom.imports.fio_pattern import repeated_bytes
 from fathom.imports.fio_place import Place
 from fathom.imports.fio_priorities import priority_shares
+from fathom.imports.fio_room import ON_ROOM, check_room
 from fathom.imports.fio_sets import FileSet
 from fathom.imports.fio_steady import until_steady
-from fathom.imports.fio_together import EXIT_WHAT
+from fathom.imports.fio_together import exit_what
 from fathom.method.toml_text import Value, duration_text, size_text
 
 #: Engines that keep `iodepth` I/Os in flight; the others wait for each.
@@ -37,8 +38,6 @@ _DIFFERS = {
 }
 #: Engines whose reads and writes pass the page cache by, whatever `direct` says.
 _PAST_THE_CACHE = ("io_uring_cmd", "sg", "falloc")
-#: What the engine falloc does for reads, writes and trims of a job (`engines/falloc.c`).
-_ON_ROOM = {"write": "allocate", "trim": "trim"}
 
 #: From which of fio's options a key of the job comes, for errors.
 _SOURCES: dict[str, tuple[str, ...]] = {
@@ -90,7 +89,7 @@ class Conversion:
         self.jobs = self._given.whole("numjobs", 1, 1)
         self.delay_s = self._given.seconds("startdelay")
         self.exits_all = self._given.flag("exitall")
-        self.exit_what = self._exit_what()
+        self.exit_what = exit_what(self._given)
         self.flow, self.flow_id = self._given.whole("flow", 0), self._given.whole("flow_id", 0)
         self.flow_pause_s = self._given.seconds("flow_sleep", "us")
         self._own_files = own_files
@@ -98,7 +97,8 @@ class Conversion:
         self.blocks = Blocks(self._given)
         self._rates = self._rate()
         self._weights = self._weigh()
-        self._check_room()
+        if self._engine == "falloc":
+            check_room(self._given, self._weights)
         self._place = Place(self._given, self.blocks, self.jobs, own_files=own_files)
         self._common: dict[str, Value] = {
             "mix": self._mix(),
@@ -221,33 +221,10 @@ class Conversion:
         weights = self._rates or {"read": reads, "write": 100.0 - reads}
         return {op: weight for op, weight in weights.items() if weight > 0}
 
-    def _exit_what(self) -> str:
-        what = self._given.text("exit_what", "group")
-        if what not in EXIT_WHAT:
-            raise self._given.error(
-                "exit_what", f"{what} is none of its values", f"write one of {', '.join(EXIT_WHAT)}"
-            )
-        return what
-
-    def _check_room(self) -> None:
-        """Raises UsageError for what the engine falloc does not do alike here."""
-        given = self._given
-        if self._engine != "falloc":
-            return
-        if not set(self._weights) <= set(_ON_ROOM):
-            raise given.error(
-                "rw", "reserves room behind the end of the file too", "writes and trims have a counterpart"
-            )
-        if given.text("filename", "").startswith("/dev/"):
-            raise given.error("filename", "a device has no room to reserve", "give a file")
-        for key in ("verify", "fsync", "fdatasync"):
-            if given.has(key):
-                raise given.error(key, "has no counterpart in jobs of the engine falloc", "leave it out")
-
     def _mix(self) -> Value:
         if len(self._weights) == 1:
             op = next(iter(self._weights))
-            return _ON_ROOM[op] if self._engine == "falloc" else op
+            return ON_ROOM[op] if self._engine == "falloc" else op
         return {op: round(weight, 6) for op, weight in self._weights.items()}
 
     def _flushes(self) -> dict[str, Value]:

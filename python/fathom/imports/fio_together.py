@@ -8,6 +8,7 @@ from typing import Protocol
 
 from fathom.errors import UsageError
 from fathom.imports.fio_file import FioJob
+from fathom.imports.fio_given import GivenOptions
 from fathom.method.toml_text import Value, duration_text
 
 EXIT_WHAT = ("group", "stonewall", "all")
@@ -28,6 +29,16 @@ class Dependent(Protocol):
     def place(self, key: str) -> str:
         """Returns where the file says an option."""
         ...
+
+
+def exit_what(given: GivenOptions) -> str:
+    """Returns which jobs `exitall` ends with this one. Raises UsageError."""
+    what = given.text("exit_what", "group")
+    if what not in EXIT_WHAT:
+        raise given.error(
+            "exit_what", f"{what} is none of its values", f"write one of {', '.join(EXIT_WHAT)}"
+        )
+    return what
 
 
 def check_flows(groups: Sequence[Sequence[Dependent]]) -> None:

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fathom.analysis.finding import joined
+from fathom.catalog.settings import split
 from fathom.method.rounds import UNITS
 from fathom.output.table import flush_table
 from fathom.output.text import signed_pct
@@ -127,15 +128,17 @@ def _print_spreads(console: Console, comparison: Comparison) -> None:
         text = f"{range_words(first)} of a twin's rate for {about_words(first)}"
         text += "".join(f", {range_words(one)} for {about_words(one)}" for one in others)
         console.print(Text(f"Expect {100 * COVERAGE:.0f} % of measurements within {text}.", style="dim"))
-        _print_records(console, [column for column in comparison.columns if column.twin_device])
+        _print_records(console, comparison.columns)
 
 
-def _print_records(console: Console, twins: Sequence[Column]) -> None:
-    """Prints how many published rates of each twin's device its ranges hold."""
+def _print_records(console: Console, columns: Sequence[Column]) -> None:
+    """Prints how many published rates of each twin's device its ranges hold; none of a twin with set parameters."""
     records = [
         f"{found.held} of {found.rows} of {column.short}"
-        for column in twins
-        if column.twin_device and (found := coverage(shipped_misses(), device=column.twin_device.name))
+        for column in columns
+        if column.twin_device
+        and not split(column.target.catalog or "")[1]
+        and (found := coverage(shipped_misses(), device=column.twin_device.name))
     ]
     if records:
         console.print(Text(f"Such ranges hold these published rates: {'; '.join(records)}.", style="dim"))

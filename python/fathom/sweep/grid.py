@@ -69,7 +69,8 @@ def combinations(axes: Sequence[Axis], method: Method, targets: Sequence[str]) -
         raise UsageError(f"--set {min(twice)}: set twice", "list all values in one --set")
     if real := [target for target in targets if not target.startswith("twin:")]:
         raise UsageError(
-            f"{real[0]} is no twin, and a sweep only simulates", "give twins, such as twin:samsung-pm9a3-7.68tb"
+            f"{real[0]} is no twin, and a sweep only simulates",
+            "give twins, such as twin:samsung-pm9a3-7.68tb",
         )
     grid = list(itertools.islice(itertools.product(*(axis.values for axis in axes)), MOST_POINTS + 1))
     if len(grid) > MOST_POINTS:
