@@ -79,6 +79,13 @@ fn main() -> Fallible<()> {
     let window = format!(r#"{{"time":"{seconds}s"}}"#);
     let fill = closed(write, "128KiB", "sequential", 1, 32, r#"{"written":"1x"}"#);
     timed("fill, 128 KiB sequential", &fill, &mut ssd, 1)?;
+    let sequential = closed(read, "256KiB", "sequential", 1, 64, &window);
+    timed(
+        "256 KiB sequential read, in order",
+        &sequential,
+        &mut ssd,
+        8,
+    )?;
     let overwrite = closed(write, "4KiB", "uniform", 1, 32, r#"{"written":"2x"}"#);
     timed("4 KiB random write, unsteady", &overwrite, &mut ssd, 2)?;
     timed(
@@ -106,8 +113,8 @@ fn main() -> Fallible<()> {
         6,
     )?;
     timed(
-        "256 KiB sequential read, 1 x 64",
-        &closed(read, "256KiB", "sequential", 1, 64, &window),
+        "256 KiB sequential read, scattered",
+        &sequential,
         &mut ssd,
         7,
     )
