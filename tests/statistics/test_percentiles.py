@@ -158,7 +158,8 @@ def test_latencies_that_are_all_alike_have_their_bin_as_the_interval(low_ns: int
     low, high = bounds_ns(np.array([low_ns]))
     alike = Histogram.of(low, high, [n])
     queued_us = np.where(np.arange(20) % 2, low[0] / 1000, high[0] / 1000)
-    found = alike.interval_us(0.99, np.zeros(20), np.full(20, n / 20), queued_us)
+    total = np.full(20, n / 20)
+    found = alike.interval_us(0.99, np.zeros(20), total, alike.independent(queued_us, total))
     assert found == (low[0] / 1000, high[0] / 1000)
 
 
@@ -224,6 +225,20 @@ def test_intervals_from_a_latency_table_in_parts_are_those_of_its_seconds() -> N
     assert both["read", "response"] == shifted
 
 
+def test_ios_beyond_percentiles_are_counted_in_each_part_as_one_edge_at_a_time_counts_them() -> None:
+    rng = np.random.default_rng(4)
+    low_ns = rng.integers(0, 50, 500)
+    parts = Parts(rng.integers(0, 9, 500), low_ns, low_ns + 1, rng.integers(1, 100, 500))
+    edges_ns = [10, 20, 20, 45]
+    expected = [
+        [parts.count[(parts.index == part) & (low_ns >= edge)].sum() for part in range(9)]
+        for edge in (0, *edges_ns)
+    ]
+    assert parts.beyond(edges_ns).tolist() == expected
+    empty = np.zeros(0, dtype=np.int64)
+    assert Parts(empty, empty, empty, empty).beyond(edges_ns).shape == (5, 0)
+
+
 def queue(load: float, seconds: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Response times in ns of an M/M/1 queue of 1,000 I/O per s (Lindley's recursion), and the second each ended in."""
     warm_s, count = 20, int(1050 * load * (seconds + 20)) + 1000
@@ -249,7 +264,7 @@ def covered(load: float, seconds: int, series: int) -> dict[str, tuple[int, int]
         found["mean_us"].append(mean.low <= mean_us <= mean.high)
         for name, q in (("p50_us", 0.5), ("p99_us", 0.99)):
             beyond = np.bincount(second[responses_ns >= (whole.edge_ns(q) or 0)], minlength=seconds)
-            bounds = whole.interval_us(q, beyond, total, means_us)
+            bounds = whole.interval_us(q, beyond, total, whole.independent(means_us, total))
             if bounds:
                 # Responses of an M/M/1 queue are exponential.
                 found[name].append(bounds[0] <= -np.log(1 - q) * mean_us <= bounds[1])

@@ -4,6 +4,7 @@ The same statistics as those of a single operation, on the seconds of latency.pa
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -61,7 +62,7 @@ def together_us(run: "RunData") -> dict[tuple[str, str], dict[str, Bounds]]:
     edges = [
         dict(zip(EDGES.names, (*key, name, edge_ns, seconds[key[0], key[1]]), strict=True))
         for key, histogram in whole.items()
-        for name, edge_ns in _edges_ns(histogram).items()
+        for name, edge_ns in ({MEAN: 0} | histogram.edges_ns()).items()
     ]
     queued = {key[:2] for key in whole if key[2] == "response"}
     found: dict[tuple[str, str], dict[str, Bounds]] = {}
@@ -75,7 +76,10 @@ def together_us(run: "RunData") -> dict[tuple[str, str], dict[str, Bounds]]:
             _mean_bounds(mean_us, n)
             if row["name"] == MEAN
             else whole[key].interval_us(
-                QUANTILES[row["name"]], beyond, n, mean_us if key[:2] in queued else None
+                QUANTILES[row["name"]],
+                beyond,
+                n,
+                whole[key].independent(mean_us, n) if key[:2] in queued else inf,
             )
         )
         if bounds:
@@ -114,12 +118,6 @@ def _whole_seconds(run: "RunData") -> dict[tuple[str, str], int]:
         windows_s.setdefault((point.target, point.step), []).append(point.window_s or 0.0)
     lengths = {step: int(min(own) + 1e-3) for step, own in windows_s.items() if len(own) > 1}
     return {step: length for step, length in lengths.items() if length >= LEAST_SAMPLES}
-
-
-def _edges_ns(histogram: Histogram) -> dict[str, int]:
-    """Returns where each percentile that may be given ends, and 0 for the mean."""
-    ends = {name: histogram.edge_ns(q) for name, q in QUANTILES.items()}
-    return {MEAN: 0} | {name: edge for name, edge in ends.items() if edge is not None}
 
 
 def _by_second(places: Sequence[int], values: Sequence[float], length: int) -> np.ndarray:

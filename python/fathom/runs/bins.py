@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fathom._core import OpResult
 from fathom.runs.spool import Row, Spool
@@ -24,8 +25,7 @@ def add_censored(spool: Spool, common: Row, index: int | None, ops: Sequence[OpR
 def add_latency(spool: Spool, common: Row, index: int | None, ops: Iterable[OpResult]) -> None:
     """Adds the histograms of a second, or those of the whole step (`index` None)."""
     for op in ops:
-        for kind, columns in (("service", op.service_columns()), ("response", op.response_columns())):
-            bins = [np.frombuffer(column, dtype=np.int64) for column in columns]
+        for kind, bins in columns_of(op):
             of_bins = common | {"op": op.op, "latency": kind, "index": index}
             spool.add_arrays(of_bins, dict(zip(BIN_COLUMNS, bins, strict=True)))
 
@@ -42,6 +42,16 @@ def bins_of(op: OpResult) -> Iterable[tuple[str, list[tuple[int, int, int]]]]:
     """Returns the occupied bins of each recorded latency."""
     found = (("service", op.service_bins), ("response", op.response_bins))
     return [(kind, bins) for kind, bins in found if bins]
+
+
+def columns_of(op: OpResult) -> Iterable[tuple[str, list[NDArray[np.int64]]]]:
+    """Returns the occupied bins of each recorded latency as arrays, one for each of `BIN_COLUMNS`."""
+    found = (("service", op.service_columns()), ("response", op.response_columns()))
+    return [
+        (kind, [np.frombuffer(column, dtype=np.int64) for column in columns])
+        for kind, columns in found
+        if columns[0]
+    ]
 
 
 def censored_bins_of(op: OpResult) -> Iterable[tuple[str, list[tuple[int, int, int]]]]:

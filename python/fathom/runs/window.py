@@ -5,9 +5,11 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import cast
 
+import numpy as np
+
 from fathom._core import OpHalfWidths, OpResult, PartBins
 from fathom.columns.schema import TABLES
-from fathom.runs.bins import add_censored, add_latency, bins_of, censored_bins_of
+from fathom.runs.bins import add_censored, add_latency, censored_bins_of, columns_of
 from fathom.runs.seconds import absent
 from fathom.runs.spool import Row, Spool
 from fathom.statistics.censored import edge_of, is_lower_bound
@@ -62,8 +64,9 @@ class Window:
             known = parts or (len(self._seconds_of(op)) if self._each_second else 0)
             if op.n and known >= LEAST_SAMPLES:
                 late = dict(censored_bins_of(op))
-                for kind, own in bins_of(op):
-                    self._whole[op.op, kind] = Histogram.of(*zip(*own, *late.get(kind, ()), strict=True))
+                for kind, own in columns_of(op):
+                    beside = np.array(late.get(kind, ()), dtype=np.int64).reshape(-1, len(own))
+                    self._whole[op.op, kind] = Histogram.of(*np.hstack([own, beside.T]))
         columns = {(one.op, one.latency): (one.part, one.low_ns, one.high_ns, one.count) for one in bins}
         self._parts = {key: Parts.of_columns(*columns[key]) for key in self._whole if key in columns}
 

@@ -7,6 +7,7 @@ is given only if at least 100 I/Os lie beyond it.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 import pyarrow as pa
@@ -122,23 +123,32 @@ class Histogram:
         nearer_low = from_low - asked < asked - from_high
         return int(self.low_ns[at] if nearer_low or not from_high else self.high_ns[at])
 
+    def edges_ns(self) -> dict[str, int]:
+        """Returns `edge_ns` of each of `QUANTILES` that may be given, by its name. They ascend."""
+        edges = {name: self.edge_ns(q) for name, q in QUANTILES.items()}
+        return {name: edge for name, edge in edges.items() if edge is not None}
+
+    def independent(self, queued_us: ArrayLike, total: ArrayLike) -> float:
+        """Returns how many of the latencies are independent under an open load, from equally long parts: the mean
+        latency of each, us, and its I/Os.
+        """
+        return effective_latencies(queued_us, total, self._variance_us2())
+
     def interval_us(
-        self, q: float, beyond: ArrayLike, total: ArrayLike, queued_us: ArrayLike | None = None
+        self, q: float, beyond: ArrayLike, total: ArrayLike, independent: float = inf
     ) -> tuple[float, float] | None:
         """Returns 95 % interval of quantile q in us, from the I/Os beyond `edge_ns` and in all of each of equally long
         parts: seconds, or batches.
 
-        `queued_us` is each part's mean latency under an open load. There, few long queues make the tail, and a window
-        that missed them looks as if it had many short ones. The memory is then taken from all its latencies. `None` as
-        for `quantile`, for fewer parts than an interval of a mean takes, and where too few I/Os are independent.
+        Under an open load, few long queues make the tail, and a window that missed them looks as if it had many short
+        ones. The memory is then taken from all its latencies: `independent` counts them. `None` as for `quantile`, for
+        fewer parts than an interval of a mean takes, and where too few I/Os are independent.
         """
         if np.size(total) < LEAST_SAMPLES:
             return None
         n_effective = effective_count(beyond, total)
-        if queued_us is not None:
-            independent = effective_latencies(queued_us, total, self._variance_us2())
-            if independent * (1 - q) < MANY_BEYOND:
-                n_effective = min(n_effective, independent)
+        if independent * (1 - q) < MANY_BEYOND:
+            n_effective = min(n_effective, independent)
         return quantile_interval_us(self.low_ns, self.high_ns, self.count, q, n_effective=n_effective)
 
     def mean_us(self) -> float | None:
@@ -206,6 +216,18 @@ class Parts:
         """Returns parts from columns of 64-bit integers."""
         return cls(*(np.frombuffer(column, dtype=np.int64) for column in (index, low_ns, high_ns, count)))
 
+    def beyond(self, edges_ns: Sequence[int]) -> NDArray[np.float64]:
+        """Returns rows with a column per part: all its I/Os, then those from each of ascending latencies on."""
+        passed = np.searchsorted(edges_ns, self.low_ns, "right")
+        rows, columns = len(edges_ns) + 1, int(self.index.max(initial=-1)) + 1
+        counts = np.bincount(passed * columns + self.index, self.count, rows * columns)
+        return counts.astype(np.float64).reshape(rows, columns)[::-1].cumsum(axis=0)[::-1]
+
+    def sums_us(self) -> NDArray[np.float64]:
+        """Returns the sum of the latencies in each part."""
+        sums = np.bincount(self.index, self.count * middles_us(self.low_ns, self.high_ns))
+        return sums.astype(np.float64)
+
     @classmethod
     def of_table(cls, table: pa.Table, target: str, keys: Iterable[OpLatency]) -> "dict[OpLatency, Parts]":
         """Returns the seconds of a target in a latency table, by operation and latency."""
@@ -226,48 +248,32 @@ def intervals_us(
     `whole` are the histograms of the window; where it has a response latency, the load was open. A percentile that may
     not be given, or a window of too few seconds or of too few independent I/Os, has none.
     """
-    edges = {key: {name: own.edge_ns(q) for name, q in QUANTILES.items()} for key, own in whole.items()}
-    # I/Os per part: those beyond each percentile, and (`None`) all; and the sum of their latencies.
-    per_part: dict[OpLatency, dict[str | None, NDArray[np.float64]]] = {key: {} for key in whole}
-    sums_us: dict[OpLatency, NDArray[np.float64]] = {key: np.zeros(0) for key in whole}
+    edges_ns = {key: own.edges_ns() for key, own in whole.items()}
+    beyond = {key: np.zeros((1 + len(own), 0)) for key, own in edges_ns.items()}
+    sums_us = {key: np.zeros(0) for key in whole}
     for portion in parts:
         for key, own in portion.items():
-            counts = per_part[key]
-            of_part_us = np.bincount(own.index, own.count * middles_us(own.low_ns, own.high_ns))
-            sums_us[key] = _added(sums_us[key], of_part_us.astype(np.float64))
-            for name, edge_ns in {None: 0, **edges[key]}.items():
-                if edge_ns is not None:
-                    beyond = own.low_ns >= edge_ns
-                    found = np.bincount(own.index[beyond], own.count[beyond]).astype(np.float64)
-                    counts[name] = _added(counts.get(name, np.zeros(0)), found)
-    return {
-        (op, kind): {
-            name: bounds
-            for name, q in QUANTILES.items()
-            if name in counts
-            and (
-                bounds := whole[op, kind].interval_us(
-                    q,
-                    *_equally_long(counts[name], counts[None]),
-                    sums_us[op, kind] / np.maximum(counts[None], 1) if (op, "response") in whole else None,
-                )
-            )
+            beyond[key] = _added(beyond[key], own.beyond([*edges_ns[key].values()]))
+            sums_us[key] = _added(sums_us[key], own.sums_us())
+    found: dict[OpLatency, dict[str, tuple[float, float]]] = {}
+    for (op, kind), own in whole.items():
+        total, *tails = beyond[op, kind]
+        is_open = (op, "response") in whole
+        independent = own.independent(sums_us[op, kind] / np.maximum(total, 1), total) if is_open else inf
+        bounds = {
+            name: own.interval_us(QUANTILES[name], tail, total, independent)
+            for name, tail in zip(edges_ns[op, kind], tails, strict=True)
         }
-        for (op, kind), counts in per_part.items()
-    }
+        found[op, kind] = {name: pair for name, pair in bounds.items() if pair}
+    return found
 
 
 def _added(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    one, other = _equally_long(a, b)
-    return one + other
-
-
-def _equally_long(
-    a: NDArray[np.float64], b: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns both with zeros behind, where one ends first."""
-    length = max(len(a), len(b))
-    return np.pad(a, (0, length - len(a))), np.pad(b, (0, length - len(b)))
+    """Returns the sum of both by part; the one with fewer parts has zeros behind."""
+    more, fewer = (a, b) if a.shape[-1] > b.shape[-1] else (b, a)
+    total = more.copy()
+    total[..., : fewer.shape[-1]] += fewer
+    return total
 
 
 def repeats_interval_us(repeats: Sequence[Histogram], q: float) -> tuple[float, float] | None:

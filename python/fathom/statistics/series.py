@@ -12,7 +12,7 @@ def as_series(values: ArrayLike) -> Floats:
     Raises ValueError where they are not one-dimensional and finite.
     """
     series = np.asarray(values, dtype=np.float64)
-    if series.ndim != 1 or not np.all(np.isfinite(series)):
+    if series.ndim != 1 or not np.isfinite(series).all():
         raise ValueError("a series of rates is one-dimensional and finite")
     return series
 

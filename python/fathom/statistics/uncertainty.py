@@ -208,17 +208,17 @@ def block_length(series: ArrayLike) -> int:
     longest = min(ceil(sqrt(n)) + run, n - 1)
     small = np.abs(rho[1 : longest + 1]) < 2 * sqrt(log10(n) / n)
     lags = np.flatnonzero(~small) + 1
-    quiet = next((m for m in range(len(small) - run + 1) if small[m : m + run].all()), None)
-    cut = quiet if quiet is not None else int(lags[-1]) if len(lags) else 0
+    quiet = small.tobytes().find(b"\1" * run)
+    cut = quiet if quiet >= 0 else int(lags[-1]) if len(lags) else 0
     taper_lags = min(2 * max(cut, 1), longest)
     k = np.arange(1, taper_lags + 1)
-    taper = np.clip(2 * (1 - k / taper_lags), 0.0, 1.0)
+    taper = np.minimum(2 * (1 - k / taper_lags), 1.0)
     spread = 2 * float((taper * k * covariance[1 : taper_lags + 1]).sum())
     level = float(covariance[0] + 2 * (taper * covariance[1 : taper_lags + 1]).sum())
     if level <= 0:
         return 1
     best = (2 * spread**2 / (4 / 3 * level**2)) ** (1 / 3) * n ** (1 / 3)
-    return int(np.clip(round(best), 1, ceil(min(3 * sqrt(n), n / 3))))
+    return max(1, min(round(best), ceil(min(3 * sqrt(n), n / 3))))
 
 
 def percentile_allowed(n: int, q: float) -> bool:
@@ -366,7 +366,7 @@ def _long_run(y: Floats) -> _LongRun:
     # Kendall's bias of a fitted AR(1) with unknown mean is -(1 + 3 phi) / n. The width goes with 1 / (1 - phi). A
     # phi too small hurts it more than one too large: 0.4 standard errors make up for it (measured, see statistics.md).
     phi = phi + (1 + 3 * phi) / n + 0.4 * sqrt(max(1 - phi * phi, 0.0) / n)
-    phi = float(np.clip(phi, 0.0, _MOST_PHI))
+    phi = max(0.0, min(phi, _MOST_PHI))
     residuals = centred[1:] - phi * centred[:-1]
     residuals = residuals - residuals.mean()
     block = block_length(residuals)
