@@ -623,3 +623,23 @@ def test_a_review_repeats_as_any_run_does(tmp_path: Path):
     assert [row["repeats"] for row in rows] == [2]
     assert rows[0]["iops_low"] < rows[0]["iops"] < rows[0]["iops_high"]
     assert "mean of 2 repeats" in (tmp_path / first["id"] / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        ("four-corners null:", "fathom run four-corners TARGET"),
+        ("replay app.log", "fathom run replay --trace TRACE"),
+    ],
+)
+def test_a_method_in_the_place_of_a_command_is_told_how_to_run(words: str, advice: str) -> None:
+    code, text = refused(*words.split())
+    assert code == 2
+    assert advice in text
+
+
+def test_a_command_that_is_nearly_right_is_asked_for_and_nothing_else() -> None:
+    assert refused("reprot", "last") == (
+        2,
+        "fathom: No such command 'reprot'. Did you mean 'report', 'export'?",
+    )

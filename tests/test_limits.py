@@ -25,7 +25,7 @@ WORDS = [
     (Limit(LimitKind.OUTSTANDING_IO, amount=31.97, next=DIES), "outstanding I/O (32), busiest dies 97 %"),
     (LOAD, "outstanding I/O (9.5), busiest of 64 dies 45 % (mean 30 %)"),
     (Limit(LimitKind.OUTSTANDING_IO, amount=0.998), "outstanding I/O (1)"),
-    (Limit(LimitKind.OFFERED_RATE, amount=1005.0), "offered rate (1005 IOPS)"),
+    (Limit(LimitKind.OFFERED_RATE, amount=1005.0), "offered rate (1,005 IOPS)"),
     (UNKNOWN, "target or outstanding I/O (32), busiest load generator CPU 40 %"),
     (with_think_time(UNKNOWN), "target or think time, busiest load generator CPU 40 %"),
     (with_think_time(Limit(LimitKind.OUTSTANDING_IO, amount=2.0)), "think time"),

@@ -401,4 +401,15 @@ def test_a_run_that_was_killed_is_not_said_to_go_on(tmp_path: Path) -> None:
     (path / "run.json").write_text(json.dumps(document | {"status": "running"}))
     assert "This run was killed" in write_html([path], tmp_path / "report.html").read_text()
     with writing_run(path):
-        assert "This run is still going on" in write_html([path], tmp_path / "report.html").read_text()
+        text = write_html([path], tmp_path / "report.html").read_text()
+    assert "This run is still going on" in text
+    assert "fathom resume" not in text
+
+
+def test_sizes_of_a_device_are_read_in_units(tmp_path: Path) -> None:
+    identity: dict[str, object] = {"size_bytes": 274_877_906_944, "physical_block_bytes": 4096}
+    target = replace(synthetic.TARGETS[-1], identity=identity)
+    page = write_html([synthetic.make_run(tmp_path / "run", [target])], tmp_path / "report.html").read_text()
+    assert "275 GB" in page
+    assert "4 KiB" in page
+    assert "274877906944" not in page.replace(",", "")

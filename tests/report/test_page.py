@@ -220,6 +220,14 @@ def test_a_hostile_target_name_stays_text(name: str, tmp_path: Path, visit: Open
     assert seen.page.locator("main img, main script").count() == 0
 
 
+def test_what_limits_stands_within_the_window_of_a_desktop(report: Path, visit: Open) -> None:
+    page = unfolded(visit(report, width=1280).page)
+    table = page.locator("#results table")
+    assert table.evaluate("(table) => table.parentElement.scrollWidth <= table.parentElement.clientWidth")
+    right = "(head) => head.getBoundingClientRect().right"
+    assert page.locator("#results thead th", has_text="Limited by").evaluate(right) < 1280
+
+
 def test_a_report_of_two_runs_tells_them_apart(run: Path, tmp_path: Path, visit: Open) -> None:
     other = synthetic.make_run(
         tmp_path / "other", synthetic.TWINS[:1], quick=False, seed=2, created="2026-11-21T08:15:00Z"

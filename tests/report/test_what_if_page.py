@@ -121,8 +121,10 @@ def test_a_drive_that_cannot_be_simulated_leaves_the_last_figure_and_says_so(
     [
         ("twin:samsung-pm9a3-7.68tb*8", "not a single virtual drive or system"),
         ("file:scratch.bin", "not a single virtual drive or system"),
-        ("twin:wd-ultrastar-dc-hc560-20tb", "only twins of single SSDs and of systems"),
-        ("twin:wd-ultrastar-dc-zn540-1tb", "settled_share: 1 is for drives without a zoned drive"),
+        ("twin:wd-ultrastar-dc-zn540-1tb", "only twins of single SSDs without zones"),
+        ("twin:wd-ultrastar-dc-zn540-1tb?over_provisioning=0.2", "only twins of single SSDs without zones"),
+        ("twin:samsung-pm9a3-7.68tb?over_provisioning=99", "give another value"),
+        ("twin:wd-ultrastar-dc-hc560-20tb", "only twins of single SSDs without zones"),
     ],
 )
 def test_what_has_no_settled_twin_is_refused(target: str, reason: str) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fathom.errors import UsageError
+from fathom.errors import FathomError, UsageError
+from fathom.serve.server import listening, serve
 from fathom.serve.settings import settings_of
 from serve_client import Served, serving
 
@@ -118,3 +119,16 @@ def test_the_way_back_after_signing_in_leads_to_no_other_machine(guarded: Served
     location = guarded.ask(f"{path}?token={TOKEN}").headers.get("location", "/")
     assert location.startswith("/")
     assert location[1:2] not in ("/", "\\")
+
+
+def test_a_port_that_is_taken_is_named_in_one_line(served: Served) -> None:
+    with pytest.raises(UsageError, match=r":\d+: Address already in use;"), listening(served.settings):
+        pass
+
+
+def test_a_file_in_the_place_of_a_folder_of_runs_ends_the_command(tmp_path: Path) -> None:
+    file = tmp_path / "runs"
+    file.touch()
+    with pytest.raises(FathomError, match=r"Not a directory") as refused:
+        serve(settings_of(file, "127.0.0.1:0", None))
+    assert refused.value.hint == "give a folder of runs"

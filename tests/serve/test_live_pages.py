@@ -11,6 +11,7 @@ import pytest
 
 from fathom.runs.live import write_live
 from fathom.serve import live_events
+from fathom.serve.live_view import view_of
 from fathom.serve.settings import settings_of
 from live_runs import end, going, live_run
 from serve_client import Served, serving
@@ -172,3 +173,9 @@ def test_a_live_page_needs_the_token_too(runs: Path) -> None:
 def test_a_name_that_is_no_run_has_no_live_page(watched: Served, name: str) -> None:
     for path in (f"/runs/{name}/live", f"/runs/{name}/live/events"):
         assert watched.ask(path).status == 404, path
+
+
+def test_the_sentence_of_one_target_names_its_step_and_rate(runs: Path) -> None:
+    live = live_run(runs / GOING)
+    view = view_of(live.model_copy(update={"targets": live.targets[:1]}), "running", live.updated)
+    assert view.headline == "4 KiB random read: 812.3k IOPS"

@@ -366,6 +366,15 @@ def test_a_place_without_a_store_and_one_that_has_one_are_told_apart(
     assert not (tmp_path / "nothing").exists()
 
 
+def test_a_place_where_no_store_can_be_made_is_named_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    inside, beside = parse_address(str(tmp_path / "file" / "store")), parse_address(str(tmp_path / "store"))
+    for address, data in ((inside, None), (beside, str(tmp_path / "file" / "data"))):
+        with pytest.raises(FathomError, match="cannot make the folder") as refused:
+            tables.init(address, parse_data(data, address))
+        assert refused.value.hint == "give another folder"
+
+
 def test_extensions_of_another_version_are_named_and_nothing_is_downloaded(
     folder_store: Address, monkeypatch: pytest.MonkeyPatch
 ) -> None:

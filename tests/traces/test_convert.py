@@ -116,7 +116,7 @@ def test_the_command_reads_standard_input_and_shows_what_it_left_out(tmp_path: P
     )
     assert done.stderr.decode().splitlines() == [
         "fathom: -, line 2: time: not a number",
-        "fathom: -: 1 lines or records left out, 2 I/Os read",
+        "fathom: -: lines or records left out: 1; I/Os read: 2",
     ]
 
 
@@ -130,6 +130,10 @@ def test_a_damaged_or_foreign_parquet_is_refused_in_one_line(tmp_path: Path):
     damaged.write_bytes(content)
     with pytest.raises(UsageError, match=r"damaged\.parquet"):
         read(open_trace(damaged))
+    damaged.write_bytes(content[:300])
+    with pytest.raises(UsageError, match="Parquet") as refused:
+        open_trace(damaged)
+    assert not refused.value.message.endswith(".")
     foreign = tmp_path / "foreign.parquet"
     pq.write_table(pq.read_table(out).drop_columns(["flags"]), foreign)
     with pytest.raises(UsageError, match="flags"):

@@ -271,6 +271,10 @@ def test_discards_are_left_out_and_said(trace: Path, tmp_path: Path):
         (["replay", "--trace", "app.csv", "--timing", "soon"], "--timing is 'soon'"),
         (["replay", "--trace", "app.csv", "--offsets", "up"], "--offsets is 'up'"),
         (["replay", "--trace", "app.csv", "--speed", "0"], "--speed is 0"),
+        (
+            ["replay", "--trace", "app.csv", "--speed", "nan"],
+            "--speed is nan; give a factor from 1/1,000,000",
+        ),
         (["replay", "--trace", "none.csv"], "no such file"),
     ],
 )

@@ -23,6 +23,7 @@ RECORDED_DEPTH = 256
 """Most I/Os in flight of a replay at recorded times; later ones wait in the backlog."""
 FASTEST_DEPTH = 32
 MOST_THREADS = 256
+MOST_SPEED = 1_000_000
 _SIZES = 64
 """Most block sizes that a job states for an operation."""
 _PATIENCE = 2.0
@@ -69,8 +70,11 @@ def replay_method(replay: Replay) -> tuple[Method, list[str]]:
     Raises UsageError for a trace or a choice that cannot be replayed.
     """
     fastest = replay.timing == "as-fast-as-possible"
-    if replay.speed <= 0 or replay.speed > 1e6:
-        raise UsageError(f"--speed is {replay.speed:g}", "give a factor above 0, such as 2")
+    if not 1 / MOST_SPEED <= replay.speed <= MOST_SPEED:
+        raise UsageError(
+            f"--speed is {replay.speed:g}",
+            f"give a factor from 1/{MOST_SPEED:,} to {MOST_SPEED:,}, such as 2",
+        )
     if fastest and replay.speed != 1:
         raise UsageError("--speed changes recorded times, which are not kept", "leave out --timing")
     if not 1 <= replay.threads <= MOST_THREADS:

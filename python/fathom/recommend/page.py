@@ -1,14 +1,15 @@
 """A recommendation as an offline HTML page: the sentence and the headrooms first, then every drive and the basis."""
 
+from fathom.recommend.judge import MOST_FACTOR
 from fathom.recommend.ranking import Recommendation
 from fathom.recommend.terminal import cells, columns
-from fathom.recommend.words import basis, chance_text, grounds, headline, reasons
+from fathom.recommend.words import basis, chance_text, grounds, headline, headroom_text, reasons
 from fathom.report.axes import Axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Points, Row, Section, Table
 from fathom.report.charts import bar_chart
 from fathom.report.opening import opened
 from fathom.report.page import page
-from fathom.report.style import grouped, plain
+from fathom.report.style import plain
 
 
 def render(found: Recommendation) -> str:
@@ -50,11 +51,14 @@ def _headrooms(found: Recommendation) -> Figure:
         70 + 30 * max(1, len(shown)),
     )
     rows = [
-        Row(Item(label), [Item(grouped(one.headroom)), _interval(one.bounds)])
+        Row(Item(label), [Item(plain(headroom_text(one))), _interval(one.bounds)])
         for label, one in zip(labels, shown, strict=True)
     ]
     data = Table("Drive", [Item("Headroom"), Item("80 % of real drives")], [Group("", rows)])
-    return Figure([chart], "The recommended drive is on top.", data, columns=1)
+    caption = (
+        f"The recommended drive is on top. The search ends at {MOST_FACTOR:.0f} and at 1/{MOST_FACTOR:.0f}."
+    )
+    return Figure([chart], caption, data, columns=1)
 
 
 def _interval(bounds: tuple[float, float] | None) -> Item:

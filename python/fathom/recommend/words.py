@@ -79,12 +79,12 @@ def headroom_text(one: Candidate) -> str:
 
 
 def outcome_text(one: Candidate) -> str:
-    """Returns whether it meets the objective, or why not."""
+    """Returns whether it meets the objective; a dash where it was not replayed, which `reasons` explains."""
     judged = one.judged
     if judged is None:
-        return "not replayed"
+        return NONE
     if not judged.fits:
-        return "too small for the trace"
+        return "too small"
     return "yes" if judged.meets else "no"
 
 

@@ -47,7 +47,7 @@ class Edition(StrEnum):
 
 STATUS = {
     "running": "This run is still going on.",
-    "killed": "This run was killed: no process writes it. `fathom resume` continues it.",
+    "killed": "This run was killed: no process writes it.",
     "partial": "A host was lost in this run.",
     "interrupted": "This run was interrupted.",
     "failed": "This run failed.",
@@ -210,7 +210,7 @@ def _header(comparison: Comparison, places: Sequence[int]) -> dict[str, object]:
         "source": style.plain(document.method.source),
         "summary": style.plain(summary) if isinstance(summary, str) else "",
         "targets": [c.label for c in comparison.columns if c.is_of(run)],
-        "resume": style.plain(document.id),
+        "resume": "" if document.status == "running" else style.plain(document.id),
     }
 
 

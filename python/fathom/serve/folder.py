@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TypeAlias
 
 from fathom.errors import FathomError, UsageError
-from fathom.runs.home import FIRST_RUN
 from fathom.runs.layout import is_run
 from fathom.text_file import check_utf8
 
@@ -51,7 +50,7 @@ def run_names(home: Path) -> list[str]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise FathomError(f"{home}: {error.strerror or error}", FIRST_RUN) from error
+        raise FathomError(f"{home}: {error.strerror or error}", "give a folder of runs") from error
     return [
         one.name
         for one in found

@@ -7,7 +7,7 @@ from datetime import datetime
 from fathom.output.text import duration, iops_text, latency_text, mbps_text, percent
 from fathom.report import style
 from fathom.runs.document import RunDocument
-from fathom.runs.live import Basis, Life, LiveRun, LiveSeries, LiveStep, LiveTarget, Phase
+from fathom.runs.live import Basis, Life, LiveRun, LiveSeries, LiveStep, LiveTarget
 from fathom.serve.live_line import NO_LINE, Line, line_of, span_s
 
 BASIS_WORDS: dict[Basis, str] = {
@@ -16,7 +16,6 @@ BASIS_WORDS: dict[Basis, str] = {
     "target": "by what the drive says",
     "pace": "by the pace of the simulation so far",
 }
-VERBS: dict[Phase, str] = {"preparing": "Preparing", "settling": "Settling", "measuring": "Measuring"}
 
 
 @dataclass(frozen=True)
@@ -107,13 +106,10 @@ def _headline(targets: Sequence[LiveTarget]) -> str:
         return "Nothing runs just now"
     if len(targets) == 1:
         rate = _rate(steps[0])
-        return _doing(steps[0]) + (f": {rate}" if rate else "")
+        label = style.plain(steps[0].label)
+        return f"{label[:1].upper()}{label[1:]}" + (f": {rate}" if rate else "")
     done = sum(target.state in ("done", "failed") for target in targets)
     return f"{len(steps)} of {len(targets)} targets at work" + (f", {done} done" if done else "")
-
-
-def _doing(step: LiveStep) -> str:
-    return f"{VERBS[step.phase]} {style.plain(step.label)}"
 
 
 def _target(target: LiveTarget, now_s: float) -> TargetView:

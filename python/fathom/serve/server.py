@@ -1,5 +1,6 @@
 """Runs the application on a socket until the user ends it."""
 
+import os
 import socket
 import sys
 from dataclasses import replace
@@ -12,6 +13,7 @@ from fastapi import FastAPI
 from fathom.errors import UsageError
 from fathom.serve.access import PARAMETER
 from fathom.serve.app import make_app
+from fathom.serve.folder import run_names
 from fathom.serve.settings import Settings
 
 MOST_CONNECTIONS = 512
@@ -30,7 +32,8 @@ def serve(settings: Settings) -> None:
         own = replace(settings, port=listener.getsockname()[1])
         app = make_app(own)
         is_folder = isinstance(own.runs, Path)
-        if is_folder:
+        if isinstance(own.runs, Path):
+            run_names(own.runs)
             # The first page of a thousand runs would wait for a second.
             Thread(target=app.state.source.rows, daemon=True).start()
         else:
@@ -65,6 +68,6 @@ def listening(settings: Settings) -> socket.socket:
         return socket.create_server((settings.host, settings.port), family=family, backlog=128)
     except OSError as error:
         raise UsageError(
-            f"--listen {settings.address}: {error.strerror or error}",
+            f"--listen {settings.address}: {os.strerror(error.errno) if error.errno else error}",
             "choose another port, or 0 for any free one",
         ) from error

@@ -140,7 +140,7 @@ class Limit:
     @property
     def _amount(self) -> str:
         amount = self.amount or 0.0
-        return f"{amount:.0f}" if self.kind is LimitKind.OFFERED_RATE else _short(amount)
+        return f"{amount:,.0f}" if self.kind is LimitKind.OFFERED_RATE else _short(amount)
 
     def as_row(self) -> dict[str, object] | None:
         """Returns the value of the column `limit`; None where words are all that there is."""

@@ -9,7 +9,7 @@ from fathom.store.address import Address
 
 
 class _Known(NamedTuple):
-    """An error that users meet: its text, what is printed, and what to do. `{}` is the pattern's group."""
+    """An error that users meet: its text, what is printed, and what to do. `{}` are the pattern's groups."""
 
     pattern: re.Pattern[str]
     message: str
@@ -39,6 +39,11 @@ _KNOWN = (
         "no store",
         "`fathom store init {address}` makes one",
         UsageError,
+    ),
+    _Known(
+        re.compile(r'Failed to create directory "([^"]*)": ([^\n]*)'),
+        "cannot make the folder {}: {}",
+        "give another folder",
     ),
     _Known(
         re.compile(r"(?:Could not|ould not establish) connect[^']*'(https?://[^/']*)"),

@@ -114,7 +114,12 @@ def named_errors(address: Address) -> Iterator[None]:
 def create(address: Address, data: str) -> Iterator[Lake]:
     """Makes the catalogue of a new store. Raises FathomError where it cannot be made."""
     if address.folder is not None:
-        address.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            address.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FathomError(
+                f"cannot make the folder {address.text}: {error.strerror or error}", "give another folder"
+            ) from error
     with _connected(address, data) as connection:
         options = f"data_path {literal(data)}, data_inlining_row_limit 0"
         _attach(connection, address, options)

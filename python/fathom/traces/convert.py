@@ -80,7 +80,7 @@ def complaints(name: str, found: Findings, ios: int) -> list[str]:
     """Returns a sentence per kind of fault in the trace of a name, once it has been read."""
     texts = [f"{name}, line {number}: {text}" for number, text in found.first_wrong]
     if found.wrong:
-        texts.append(f"{name}: {found.wrong:,} lines or records left out, {ios:,} I/Os read")
+        texts.append(f"{name}: lines or records left out: {found.wrong:,}; I/Os read: {ios:,}")
     if found.lost:
         texts.append(f"{name}: {found.lost:,} records of events were lost: the kernel had no room for them")
     if found.late:

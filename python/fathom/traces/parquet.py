@@ -145,7 +145,7 @@ class ParquetTrace:
                 path, read_dictionary=named, page_checksum_verification=True, pre_buffer=False
             )
         except (OSError, ValueError, pa.ArrowException) as error:
-            raise UsageError(f"{path}: cannot be read: {error}", "check the file") from error
+            raise UsageError(f"{path}: cannot be read: {str(error).rstrip('.')}", "check the file") from error
         own = {field.name: field.type for field in SCHEMA}
         found = {field.name: field.type for field in self._file.schema_arrow}
         self._columns = [name for name in own if name in found or name not in _LATER]

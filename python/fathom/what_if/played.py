@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 PREFIX = "twin:"
+ONLY = "only twins of single SSDs without zones and of systems can be played with"
 ALONE = "see `fathom catalog --kind devices`"
 IN_FLIGHT = {"fabric": "in flight per host", "cluster": "in flight per client"}
 """What a point of the curve has, by the kind of a system; of others simply in flight."""
@@ -74,11 +75,9 @@ def played(target: str) -> Played:
         )
     device = load_device(name)
     kind = device.twin.kind if device.twin else None
-    if kind == "ssd":
-        return _drive(target, device)
-    if kind in SYSTEM_KINDS:
-        return _system(target, name, device, kind)
-    raise UsageError(f"{target}: only twins of single SSDs and of systems can be played with", ALONE)
+    if kind is None or not can_be_played(load_device(name.partition(MARK)[0])):
+        raise UsageError(f"{target}: {ONLY}", ALONE)
+    return _drive(target, device) if kind == "ssd" else _system(target, name, device, kind)
 
 
 def can_be_played(device: Device) -> bool:
@@ -116,7 +115,7 @@ def _ensure(target: str, parameters: Parameters) -> None:
     try:
         _core.TwinDevice(json.dumps(parameters), SEED)
     except (_core.ParseError, _core.BackendError) as error:
-        raise UsageError(f"{target}: {error}", "choose another drive") from error
+        raise UsageError(f"{target}: {error}", "give another value") from error
 
 
 def _in_page(slider: Slider) -> "dict[str, JsonValue]":

@@ -23,7 +23,7 @@ from fathom.statistics.percentiles import QUANTILES
 
 ORDER = 19
 SHOWN = 12
-WAF = "Write amplification"
+WAF = "WAF"
 POWER = "Power, mean"
 PREDICTED_NOTE = (
     f"{PREDICTED}: the range around a twin's rate that holds {100 * COVERAGE:.0f} % of measurements of such drives. "
@@ -83,6 +83,7 @@ METRICS = (
     Metric(PREDICTED),
     Metric("Published"),
     Metric("Difference"),
+    Metric("Limited by"),
     Metric("Latency, mean", "us"),
     Metric("p50", "us", is_further=True),
     Metric("p95", "us", is_further=True),
@@ -93,7 +94,6 @@ METRICS = (
     Metric("Largest", "us", is_further=True),
     Metric(WAF),
     Metric(POWER, "W"),
-    Metric("Limited by"),
     Metric("Errors"),
     Metric("Window, n"),
     Metric("Steady before"),
@@ -239,7 +239,9 @@ def _published(cell: Cell, sources: list[str]) -> Item:
     if source not in sources:
         sources.append(source)
     mark = f"[{sources.index(source) + 1}]"
-    return Item(grouped(cell.published.value), " ".join(part for part in (cell.published.role, mark) if part))
+    return Item(
+        grouped(cell.published.value), "\u00a0".join(part for part in (cell.published.role, mark) if part)
+    )
 
 
 def _difference(cell: Cell) -> Item:

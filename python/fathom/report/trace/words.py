@@ -88,7 +88,7 @@ def heat(profile: Profile) -> str:
     moved = sum(profile.mix.bytes[op] for op in (READ, WRITE)) / UNIT_BYTES
     each = moved / max(1.0, profile.timeline.footprint_units[-1])
     if each < _FEW:
-        hint = f"with {each:.2g} accesses to each 4 KiB, chance alone makes some hotter"
+        hint = f"with an average of {each:.2g} accesses to each 4 KiB, chance alone makes some hotter"
     elif share < _EVEN:
         hint = "accesses are even"
     else:
