@@ -636,10 +636,3 @@ def test_a_method_in_the_place_of_a_command_is_told_how_to_run(words: str, advic
     code, text = refused(*words.split())
     assert code == 2
     assert advice in text
-
-
-def test_a_command_that_is_nearly_right_is_asked_for_and_nothing_else() -> None:
-    assert refused("reprot", "last") == (
-        2,
-        "fathom: No such command 'reprot'. Did you mean 'report', 'export'?",
-    )

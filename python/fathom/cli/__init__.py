@@ -155,7 +155,7 @@ def _say_what_the_parser_refused(error: "ParserError") -> ExitCode:
         print(message, file=sys.stderr)
     else:
         command = context.command_path if context else "fathom"
-        hint = None if message.endswith("?") else f"`{command} --help` shows what it takes"
+        hint = f"`{command} --help` shows what it takes"
         said = _method_as_command(context) or UsageError(message.rstrip("."), hint)
         print(f"fathom: {said}", file=sys.stderr)
     return ExitCode.USAGE

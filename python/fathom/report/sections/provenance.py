@@ -40,17 +40,11 @@ def flat(value: Mapping[str, JsonValue], prefix: str = "") -> dict[str, str]:
 
 
 def _with_units(facts: Mapping[str, str]) -> dict[str, str]:
-    """Returns counts of bytes as people read them: `memory bytes: 25276514304` becomes `memory: 23.54 GiB`.
-
-    A drive's size is decimal, as drives are sold.
-    """
-
-    def read(name: str, text: str) -> str:
-        if not (name.endswith(" bytes") and text.isdigit()):
-            return text
-        return (capacity if name == "size bytes" else size)(int(text))
-
-    return {name.removesuffix(" bytes"): read(name, text) for name, text in facts.items()}
+    """Returns counts of bytes as people read them: `memory bytes: 25276514304` becomes `memory: 23.54 GiB`."""
+    return {
+        name.removesuffix(" bytes"): size(int(text)) if name.endswith(" bytes") and text.isdigit() else text
+        for name, text in facts.items()
+    }
 
 
 def _text(value: JsonValue) -> str:
@@ -75,7 +69,11 @@ def _facts(column: Column) -> dict[str, str]:
         facts["simulated share of capacity"] = f"{100 * target.scale:.3g} %"
     if target.catalog:
         facts["catalogue entry"] = plain(target.catalog)
-    return facts | _with_units(flat(target.identity))
+    identity = dict(target.identity)
+    sold = identity.pop("size_bytes", None)
+    if isinstance(sold, int):
+        facts["size"] = capacity(sold)
+    return facts | _with_units(flat(identity))
 
 
 def _loads(comparison: Comparison) -> list[Block]:
