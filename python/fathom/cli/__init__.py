@@ -31,7 +31,6 @@ from fathom.output.printed import cleaned_streams
 from fathom.text_file import check_utf8
 
 if TYPE_CHECKING:
-    from typer import Context
     from typer._click.exceptions import UsageError as ParserError
 else:
     # Versions of typer have the parser's errors in different places.
@@ -156,17 +155,19 @@ def _say_what_the_parser_refused(error: "ParserError") -> ExitCode:
     else:
         command = context.command_path if context else "fathom"
         hint = f"`{command} --help` shows what it takes"
-        said = _method_as_command(context) or UsageError(message.rstrip("."), hint)
+        said = (None if context and context.parent else _method_as_command()) or UsageError(
+            message.rstrip("."), hint
+        )
         print(f"fathom: {said}", file=sys.stderr)
     return ExitCode.USAGE
 
 
-def _method_as_command(context: "Context | None") -> UsageError | None:
+def _method_as_command() -> UsageError | None:
     """Returns what to say of a method's name in the place of a command; None for other errors."""
     from fathom.catalog.load import method_names
 
     word = next(iter(sys.argv[1:]), "")
-    if context is None or context.parent or word not in ("replay", *method_names()):
+    if word not in ("replay", *method_names()):
         return None
     trace = " --trace TRACE" if word == "replay" else ""
     return UsageError(f"{word} is a method, not a command", f"`fathom run {word}{trace} TARGET` runs it")
