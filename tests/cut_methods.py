@@ -38,7 +38,7 @@ FEWER_DEMANDS = DEMANDS | {
     "iodepth32-threads32": "iodepth8-threads8",
 }
 CUTS = {
-    "added-latency": Cut(["twin:atto-xstreamcore-9400"], ["settle", "4k-rand-read"]),
+    "added-latency": Cut(["twin:atto-xstreamcore-9400"], ["fill", "settle", "4k-rand-read"]),
     "application-mixes": Cut(steps=["fill", "sql", "oracle"], replaced=POINTS),
     "cluster-scaling": Cut(["twin:weka-6x-micron-7450-pro"], ["fill", "4k-rand-read"]),
     "data-placement": Cut(),

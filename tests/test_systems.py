@@ -39,7 +39,7 @@ def shortened(name: str, keep: tuple[str, ...], folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("shelf")
-    method = shortened("added-latency", ("settle", "4k-rand-read"), folder)
+    method = shortened("added-latency", ("fill", "settle", "4k-rand-read"), folder)
     return fathom.run(str(method), targets=[SHELF, DRIVE], out=folder)
 
 
@@ -82,8 +82,9 @@ def test_a_shelf_meets_its_link_and_predicts_the_latency_beyond_it(shelf: Run) -
 
 
 def test_a_shelf_needs_no_settling_and_says_where_time_goes(shelf: Run) -> None:
-    settled = {row["target"] for row in shelf.intervals.to_pylist() if row["step"] == "settle-4k-rand-write"}
-    assert settled == {DRIVE}
+    ran = {(row["target"], row["step"]) for row in shelf.intervals.to_pylist()}
+    assert {target for target, step in ran if step == "settle-4k-rand-write"} == {DRIVE}
+    assert not [target for target, step in ran if step == "fill"]
     times = load(shelf.path).times_us(SHELF, "4k-rand-read-2x64")
     assert times["controller"] == pytest.approx(2.5, abs=0.3)
     assert sum(times.values()) == pytest.approx(149, rel=0.05)
@@ -102,15 +103,24 @@ def test_a_shelf_fills_and_settles_before_a_method_that_writes_in_order(tmp_path
     in_order = 'mix = "write", block = "1MiB", pattern = "sequential", load = { threads = 4, iodepth = 8 }'
     at_random = 'mix = "write", block = "4KiB", pattern = "uniform", load = { threads = 4, iodepth = 8 }'
 
-    def ran(measured: str) -> set[str]:
+    fill = f"""
+        [[steps]]
+        name = "fill"
+        kind = "fill"
+        job = {{ {in_order}, until = {{ written = "0.001x" }} }}
+        """
+
+    def ran(measured: str, first: str = "", then: str = "") -> set[str]:
         method = f"""
         schema = "fathom-method/1"
         name = "short"
+        {first}
         [[steps]]
         name = "settle"
         kind = "precondition"
         steady = {{ round = "1s", written = "0.01x" }}
         job = {{ {at_random}, until = {{ time = "5s" }} }}
+        {then}
         [[steps]]
         name = "measured"
         job = {{ {measured}, until = {{ time = "2ms" }} }}
@@ -119,6 +129,8 @@ def test_a_shelf_fills_and_settles_before_a_method_that_writes_in_order(tmp_path
         return {row["step"] for row in run.intervals.to_pylist()}
 
     assert ran(at_random) == {"measured"}
+    assert ran(at_random, first=fill) == {"measured"}
+    assert ran(at_random, then=fill) == {"fill", "settle", "measured"}
     assert ran(in_order) == {"settle", "measured"}
 
 

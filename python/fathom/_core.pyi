@@ -231,6 +231,8 @@ class Job:
     def lasting(self, time_ns: int) -> Job:
         """Returns the job with that time; its other ends stay."""
     def in_region_of(self, other: Job) -> Job: ...
+    def in_part(self, number: int, of: int) -> Job:
+        """Returns the job on one of `of` equal parts of its region, `number` from 0, in whole blocks."""
     def without_placement(self) -> Job:
         """Returns the job, and its streams, without placement handles."""
     def on_threads(self, most: int) -> Job:

@@ -38,6 +38,29 @@ def test_a_disk_or_what_is_not_known_as_an_ssd_is_not_judged_by_what_was_written
     assert unsettled(view) == {}
 
 
+@pytest.mark.parametrize("hosts", [0, 2])
+@pytest.mark.parametrize(("written_x", "why"), [(0.2, {Unsettled.NOT_FILLED}), (2.0, set[Unsettled]())])
+def test_drives_loaded_at_once_are_judged_by_what_was_written_to_all_of_them(
+    hosts: int, written_x: float, why: set[Unsettled]
+) -> None:
+    array = device(name="array:/dev/a,/dev/b").model_copy(
+        update={"kind": "array", "capacity_bytes": 10**12, "identity": {}}
+    )
+    by_hosts = [
+        array.model_copy(update={"name": f"h{host}:{array.name}", "part_of": array.name})
+        for host in range(hosts)
+    ]
+    drives = [
+        device(name=f"{total.name}/{drive}").model_copy(update={"part_of": total.name})
+        for total in by_hosts or [array]
+        for drive in "ab"
+    ]
+    settling = Measured(array.name, [written_x * 1e12 / 4096 / 60] * 60, step="settling", op="write")
+    after = Measured(array.name, [1e5] * 3, step="4k-rand-write", op="write")
+    view = run_view([settling, after], [array, *by_hosts, *drives], job=WRITES)
+    assert {why for (_, step), why in unsettled(view).items() if step == after.step} == why
+
+
 def test_a_step_that_never_became_steady_is_not_claimed() -> None:
     view = run_view([Measured(DEVICE, [1e5] * 60, point={"steady": False})], [device()])
     assert list(unsettled(view).values()) == [Unsettled.NOT_STEADY]

@@ -478,6 +478,10 @@ impl Job {
         Self::changed(&self.job.with_region(other.job.region))
     }
 
+    fn in_part(&self, number: u32, of: u32) -> PyResult<Self> {
+        Self::changed(&self.job.in_part(number, of))
+    }
+
     fn without_placement(&self) -> PyResult<Self> {
         Self::changed(&self.job.without_placement())
     }

@@ -133,6 +133,7 @@ fn job(settings: &HashMap<&str, &str>) -> Result<Job, Box<dyn Error>> {
         region: Region {
             start: Extent::Bytes(0),
             size: Extent::Fraction(1.0),
+            part: None,
         },
         position: Position {
             threads: match settings.get("position") {

@@ -1,7 +1,9 @@
 //! Jobs made from jobs: another load, another end, another region. Nothing here checks the result; whoever takes a
 //! changed job from outside parses it again.
 
-use crate::{Arrival, BlockShare, Extent, Geometry, Job, Load, Op, Region, Split, Until};
+use crate::{
+    Arrival, BlockShare, Extent, Geometry, Job, Load, Op, Region, RegionPart, Split, Until,
+};
 
 impl Job {
     /// From this block size on, I/O is headlined in MB/s, smaller I/O in IOPS, as data sheets do.
@@ -111,6 +113,22 @@ impl Job {
         }
     }
 
+    /// The job on one of `of` equal parts of its region, `number` from 0, in whole blocks. Together all parts are the
+    /// region.
+    #[must_use]
+    pub fn in_part(&self, number: u32, of: u32) -> Self {
+        let largest_bytes = u64::from(self.largest_block_bytes());
+        let part = RegionPart {
+            number,
+            of,
+            grain_bytes: largest_bytes.next_multiple_of(self.align_bytes.unwrap_or(1).max(1)),
+        };
+        self.with_region(Region {
+            part: Some(part),
+            ..self.region
+        })
+    }
+
     /// The job with every operation at one block size.
     #[must_use]
     pub fn with_block(&self, size_bytes: u32) -> Self {
@@ -193,6 +211,7 @@ impl Job {
         let region = Region {
             start: Extent::Bytes(span.start_bytes + span.size_bytes - ramp_bytes),
             size: Extent::Bytes(ramp_bytes),
+            part: None,
         };
         let block_bytes = u64::from(block_bytes).min(ramp_bytes) as u32;
         let in_order = self.with_region(region).with_block(block_bytes);

@@ -101,6 +101,21 @@ pub struct Region {
     pub start: Extent,
     /// Length.
     pub size: Extent,
+    /// The part of it that one of several hosts has. `None`: all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<RegionPart>,
+}
+
+/// One of equal parts of a region. Where the parts meet depends on the target, so it is not given in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RegionPart {
+    /// Which one, from 0.
+    pub number: u32,
+    /// How many there are.
+    pub of: u32,
+    /// Bytes that no two parts divide between them.
+    pub grain_bytes: u64,
 }
 
 /// What failed I/O does to a step. It is counted and kept out of the latencies in any case.

@@ -1,6 +1,6 @@
 //! Regions and end conditions made concrete for one target.
 
-use crate::{Extent, FileSet, FileThreads, Geometry, Job, Region, StreamError, Until};
+use crate::{Extent, FileSet, FileThreads, Geometry, Job, Region, RegionPart, StreamError, Until};
 
 /// Part of a target in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,21 +38,22 @@ impl Region {
         };
         let start_bytes = round(self.start, geometry.capacity_bytes);
         let left_bytes = geometry.capacity_bytes.saturating_sub(start_bytes);
-        Span {
+        let whole = Span {
             start_bytes,
             size_bytes: round(self.size, left_bytes),
-        }
+        };
+        self.part.map_or(whole, |part| part.within(whole))
     }
 
     /// Returns the region as plans, progress and reports count it. It is [`span`](Self::span), but the whole of a
     /// target is its exact capacity, even where that is no whole number of MiB.
     pub fn nominal(&self, geometry: Geometry) -> Span {
-        match self.size {
-            Extent::Fraction(1.0) => Span {
+        match (self.size, self.part) {
+            (Extent::Fraction(1.0), None) => Span {
                 start_bytes: 0,
                 size_bytes: geometry.capacity_bytes,
             },
-            Extent::Fraction(_) | Extent::Bytes(_) | Extent::UpTo(_) => self.span(geometry),
+            _ => self.span(geometry),
         }
     }
 
@@ -69,6 +70,24 @@ impl Region {
                 size_bytes: span.size_bytes,
                 capacity_bytes: geometry.capacity_bytes,
             }),
+        }
+    }
+}
+
+impl RegionPart {
+    /// Returns this part of a span. What is left behind the last grain belongs to the last part.
+    fn within(self, whole: Span) -> Span {
+        let grain_bytes = self.grain_bytes.max(1);
+        let grains = whole.size_bytes / grain_bytes;
+        let start = |number| part_start(grains, number, self.of) * grain_bytes;
+        let start_bytes = start(self.number);
+        let end_bytes = match self.number + 1 == self.of {
+            true => whole.size_bytes,
+            false => start(self.number + 1),
+        };
+        Span {
+            start_bytes: whole.start_bytes + start_bytes,
+            size_bytes: end_bytes - start_bytes,
         }
     }
 }
@@ -220,6 +239,7 @@ mod tests {
         let sized = |size| Region {
             start: Extent::Bytes(0),
             size,
+            part: None,
         };
         let whole = sized(Extent::Fraction(1.0));
         assert_eq!(whole.span(geometry).size_bytes, 100 * MIB);
@@ -234,6 +254,28 @@ mod tests {
     }
 
     #[test]
+    fn parts_of_a_region_follow_on_in_whole_blocks_and_are_all_of_it() {
+        let text = "mix = \"write\"\nblock = \"384KiB\"\npattern = \"sequential\"\nregion = { start = \"25%\" }\n\
+                    load = {}\nuntil = { written = \"1x\" }";
+        let job = Job::from_toml(text, "job.toml").unwrap();
+        for (of, capacity_mib) in [(1, 64), (2, 64), (3, 1001), (7, 4096), (64, 97)] {
+            let geometry = Geometry {
+                capacity_bytes: capacity_mib * MIB,
+                block_bytes: 4096,
+            };
+            let whole = job.region.resolve(geometry).unwrap();
+            let mut next_bytes = whole.start_bytes;
+            for number in 0..of {
+                let part = job.in_part(number, of).region.resolve(geometry).unwrap();
+                assert_eq!(part.start_bytes, next_bytes);
+                assert!(number + 1 == of || part.size_bytes.is_multiple_of(384 << 10));
+                next_bytes += part.size_bytes;
+            }
+            assert_eq!(next_bytes, whole.start_bytes + whole.size_bytes);
+        }
+    }
+
+    #[test]
     fn every_whole_percent_of_a_hundred_mib_is_so_many_mib_and_two_halves_make_the_whole() {
         let geometry = Geometry {
             capacity_bytes: 100 * MIB,
@@ -244,6 +286,7 @@ mod tests {
             let region = Region {
                 start: Extent::Fraction(start),
                 size: Extent::Fraction(1.0 - start),
+                part: None,
             };
             let span = region.resolve(geometry).unwrap();
             let start_bytes = u64::from(percent) * MIB;

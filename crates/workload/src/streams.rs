@@ -174,6 +174,7 @@ fn hull(regions: impl Iterator<Item = Region> + Clone) -> Region {
     let whole = Region {
         start: Extent::Bytes(0),
         size: Extent::Fraction(1.0),
+        part: None,
     };
     let fractions = regions.clone().map(|region| {
         let start = match region.start {
@@ -192,6 +193,7 @@ fn hull(regions: impl Iterator<Item = Region> + Clone) -> Region {
         return Region {
             start: Extent::Fraction(start),
             size: Extent::Fraction(end - start),
+            part: None,
         };
     }
     let bytes = regions.map(|region| match (region.start, region.size) {
@@ -206,6 +208,7 @@ fn hull(regions: impl Iterator<Item = Region> + Clone) -> Region {
     Region {
         start: Extent::Bytes(start),
         size: Extent::Bytes(end - start),
+        part: None,
     }
 }
 

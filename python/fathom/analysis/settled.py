@@ -78,16 +78,17 @@ def written_before(view: RunView) -> dict[Key, tuple[float, float]]:
     """Returns how often the region of each step had been written, and how often at random, by the time that it was
     measured.
 
-    Only of SSDs, whose figures depend on it. A twin begins fresh, or with its `settled_share` overwritten at random.
-    What a real drive held before is not known, so it is judged where the run writes to it. A write in order counts as
-    part of the fill that it is judged by. A purge begins again, and a fill afresh what is written at random. What
-    is written to a copy of a twin is lost.
+    Only of SSDs, whose figures depend on it, and of arrays with one. A twin begins fresh, or with its `settled_share`
+    overwritten at random. What a real drive held before is not known, so it is judged where the run writes to it. A
+    write in order counts as part of the fill that it is judged by. A purge begins again, and a fill afresh what is
+    written at random, unless it was passed over. What is written to a copy of a twin is lost.
     """
     written = view.written_bytes()
     found: dict[Key, tuple[float, float]] = {}
     for target in view.document.targets:
         known = target.kind == "twin" or any(name == target.name for name, _ in written)
-        if not known or not _keeps_state(target):
+        drives = view.document.drives_of(target) if target.kind == "array" else [target]
+        if not known or not any(map(_keeps_state, drives)):
             continue
         capacity_bytes = target.known_bytes * (target.scale or 1)
         begins = _settled_share(target.catalog) if target.kind == "twin" else 0.0
@@ -97,9 +98,9 @@ def written_before(view: RunView) -> dict[Key, tuple[float, float]]:
             if kind == "purge":
                 total = at_random = 0.0
                 continue
-            if view.named[step].get("afresh"):
-                at_random = 0.0
             own = written.get((target.name, step), 0)
+            if own and view.named[step].get("afresh"):
+                at_random = 0.0
             in_order = job.pattern.kind == "sequential"
             _, region = job.region_on(round(capacity_bytes))
             if not job.streams and region:

@@ -18,7 +18,7 @@ from fathom.columns.schema import Reading
 from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.fleet import clocks
 from fathom.fleet.agent import HostAgent, Sampled, machine
-from fathom.fleet.host_targets import as_began, as_held, least, require_plausible
+from fathom.fleet.host_targets import as_began, as_held, divides, is_shared, least, require_plausible
 from fathom.fleet.load import POLL_S, FleetLoad, Host, Remote, reason
 from fathom.load.seeds import step_seed
 from fathom.method.job import of_parts
@@ -383,20 +383,29 @@ class FleetBackend:
         seed: int,
         hold_every_s: float | None = None,
         precision: Precision | None = None,
+        *,
+        fills: bool = False,
     ) -> FleetLoad:
-        """Starts the job on every host at one moment, each with requests of its own."""
+        """Starts the job on every host at one moment, each with requests of its own.
+
+        A drive that all hosts share is filled once: each host has a part of its own.
+        """
         fleet = self._fleet
         fleet.compare_clocks()
         hosts = [host for host in fleet.hosts if host.lost is None]
         if not hosts:
             raise FathomError("every host is lost", "see the notes of the run, then start it again")
         at_ns = time.time_ns() + HEAD_START_NS
-        own = fleet.targets_of(self._target)
+        seen = fleet.targets_of(self._target)
         jobs = of_parts(job, len(fleet.hosts), hosts=True)
+        if fills and is_shared(list(seen.values())) and divides(job, self._target, len(hosts)):
+            among = {host.name: number for number, host in enumerate(hosts)}
+            placed = zip(fleet.hosts, jobs, strict=True)
+            jobs = [own.in_part(among.get(host.name, 0), len(hosts)) for host, own in placed]
         starts = {
             host.name: host.remote.submit(
                 HostAgent.start,
-                own[host.name].name,
+                seen[host.name].name,
                 jobs[place],
                 step_seed(seed, place),
                 self._step,

@@ -3,12 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from fathom._core import Job
 from fathom.errors import FathomError, UsageError
 from fathom.targets.array import PREFIX, member_texts
 from fathom.targets.safety import ensure_same
 from fathom.targets.target import FILE_KINDS, REAL_KINDS, Identity, Target
 
 KINDS = (*REAL_KINDS, "null", "nop", "array")
+WORLD_WIDE = ("naa.", "eui.", "uuid.")
+"""How WWIDs begin that are assigned once in the world."""
 MOST_BLOCK_BYTES = 1 << 20
 MOST_CAPACITY_BYTES = (1 << 63) - 1
 
@@ -42,6 +45,29 @@ def least(members: Sequence[Sequence[Target]]) -> tuple[Target, ...]:
         replace(same[0], path=None, passthrough=None, capacity_bytes=min(one.capacity_bytes for one in same))
         for same in zip(*members, strict=True)
     )
+
+
+def is_shared(seen: Sequence[Target]) -> bool:
+    """Returns whether every host has the same drives by these names, by an id that no two drives have.
+
+    Serials and other ids are not unique: virtual machines have disks of their own with the same ones.
+    """
+    return all(
+        len({(one.kind, one.identity.wwid, one.identity.namespace, one.capacity_bytes) for one in same}) == 1
+        and same[0].kind == "device"
+        and (same[0].identity.wwid or "").startswith(WORLD_WIDE)
+        for same in zip(*(own.members or (own,) for own in seen), strict=True)
+    )
+
+
+def divides(fill: Job, target: Target, hosts: int) -> bool:
+    """Returns whether parts of a fill come to the fill: it writes multiples of its region, in blocks enough for all
+    hosts.
+    """
+    by_region = fill.region_multiple is not None and fill.bytes is None and fill.count is None
+    region_bytes = fill.region_on(target.unit_capacity_bytes, target.logical_block_bytes)[1]
+    enough = region_bytes >= hosts * fill.largest_block_bytes
+    return by_region and enough and fill.pattern.kind != "zones" and not fill.streams
 
 
 def require_plausible(host: str, text: str, own: Target) -> None:

@@ -50,6 +50,8 @@ class ArrayBackend:
         seed: int,
         hold_every_s: float | None = None,
         precision: _core.Precision | None = None,
+        *,
+        fills: bool = False,
     ) -> "ArrayLoad":
         """Starts the job on every drive at once. A precision is that of the total, so that all drives end their windows
         together.
@@ -87,6 +89,8 @@ class EngineArray(EngineBackend):
         seed: int,
         hold_every_s: float | None = None,
         precision: _core.Precision | None = None,
+        *,
+        fills: bool = False,
     ) -> "ArrayLoad":
         """Starts the job on every target at once; holds and precision do not apply to real devices."""
         return ArrayLoad(self.start_each(job, seed), len(self.parts))

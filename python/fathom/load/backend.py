@@ -102,8 +102,13 @@ class Backend(Protocol):
         seed: int,
         hold_every_s: float | None = None,
         precision: _core.Precision | None = None,
+        *,
+        fills: bool = False,
     ) -> Handle:
-        """Starts a job on every target at once. Raises FathomError when it cannot."""
+        """Starts a job on every target at once. Raises FathomError when it cannot.
+
+        `fills` says that the job only has to leave data in every block, so that hosts may divide it between them.
+        """
         ...
 
     @property
@@ -181,6 +186,8 @@ class EngineBackend:
         seed: int,
         hold_every_s: float | None = None,
         precision: _core.Precision | None = None,
+        *,
+        fills: bool = False,
     ) -> Handle:
         """Starts the job; holds and precision do not apply to real devices."""
         return self.start_each(job, seed)
@@ -242,6 +249,8 @@ class TwinBackend:
         seed: int,
         hold_every_s: float | None = None,
         precision: _core.Precision | None = None,
+        *,
+        fills: bool = False,
     ) -> Handle:
         """Starts the job in virtual time."""
         if self._hosts > 1:

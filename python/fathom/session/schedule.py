@@ -96,9 +96,20 @@ class Schedule:
                 beside.append(key)
         return groups
 
-    def preparing(self, keys: Sequence[StepKey]) -> list[StepKey]:
-        """Returns the steps that only bring a drive to its steady state."""
-        return [key for key in keys if self.step(key).kind in ("fill", "precondition")]
+    def ends_overwritten(self, keys: Sequence[StepKey]) -> bool:
+        """Returns whether all that is measured finds a drive overwritten at random. Nothing is purged or writes in order
+        then, except fills that random writes settle before anything is measured.
+        """
+        at_random = True
+        for step in map(self.step, keys):
+            in_order = step.job.destructive and step.job.pattern.kind == "sequential"
+            if step.kind == "fill":
+                at_random = at_random and not in_order
+            elif step.kind == "precondition" and step.job.destructive and not in_order:
+                at_random = True
+            elif in_order or not at_random:
+                return False
+        return True
 
     def verdicts(self) -> dict[tuple[str, str], str]:
         """Returns the verdicts on preconditions, by target and workload."""

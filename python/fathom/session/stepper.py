@@ -131,7 +131,7 @@ def run_step(
     still = StillSeconds(step.until_steady) if step.until_steady else None
     judged = rounds or still
     hold_s = steady.round_s if steady else still.every_s if still else None
-    handle = backend.start(step.job, seed, hold_s, precision_of(step, backend))
+    handle = backend.start(step.job, seed, hold_s, precision_of(step, backend), fills=step.kind == "fill")
     enough = False
     try:
         moved_bytes = 0

@@ -14,7 +14,6 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 
 from fathom import _core
-from fathom._core import Job
 from fathom.catalog import load_device
 from fathom.catalog.models import Device
 from fathom.errors import FathomError, RefusedError, naming
@@ -43,6 +42,9 @@ from fathom.session.stepper import Progress, on_this_machine, run_step
 from fathom.targets.not_measured import NotMeasured, Quantity
 from fathom.targets.purge import OnProgress, send_purge
 from fathom.targets.target import Target
+
+PREPARING = ("fill", "precondition")
+"""Kinds of steps that only bring a drive to its steady state."""
 
 
 @dataclass
@@ -118,16 +120,18 @@ class TargetRun:
 
     def _needed(self, keys: Sequence[StepKey]) -> list[StepKey]:
         """Returns the steps to run: without preparation where a twin starts in the state that they need."""
-        devices = [_device(one) for one in self.target.members or (self.target,)]
-        if not all(device.starts_settled for device in devices):
-            return list(keys)
-        jobs = [self.schedule.step(key).job for key in keys]
-        if any(device.starts_overwritten for device in devices) and any(map(_writes_in_order, jobs)):
-            return list(keys)
-        preparing = self.schedule.preparing(keys)
-        for key in preparing:
+        twins = self.target.members or (self.target,)
+        devices = [_device(one) for one in twins]
+        needless: tuple[str, ...] = ()
+        if all(device.starts_settled for device in devices):
+            as_begun = not any(device.starts_overwritten for device in devices)
+            needless = PREPARING if as_begun or self.schedule.ends_overwritten(keys) else ()
+        elif all(_keeps_state(one) and _device(one).settled_share == 1.0 for one in twins):
+            needless = ("fill",) if self.schedule.ends_overwritten(keys) else ()
+        passed = [key for key in keys if self.schedule.step(key).kind in needless]
+        for key in passed:
             self._pass_over(key, "not needed: the twin starts in its steady state")
-        return [key for key in keys if key not in preparing]
+        return [key for key in keys if key not in passed]
 
     def _twin(self, bench: str | None) -> Backend:
         target, seed = self.target, self.options.seed
@@ -434,10 +438,6 @@ class TargetRun:
 
 def _device(twin: Target) -> Device:
     return load_device(twin.catalog or twin.name)
-
-
-def _writes_in_order(job: Job) -> bool:
-    return job.destructive and job.pattern.kind == "sequential"
 
 
 def _keeps_state(twin: Target) -> bool:

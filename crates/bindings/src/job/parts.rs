@@ -39,6 +39,7 @@ impl Extent {
         let region = workload::Region {
             start: workload::Extent::Bytes(0),
             size: self.0,
+            part: None,
         };
         let geometry = Geometry {
             capacity_bytes,

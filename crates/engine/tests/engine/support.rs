@@ -147,6 +147,7 @@ pub fn job(op: Op) -> Job {
         region: Region {
             start: Extent::Bytes(0),
             size: Extent::Fraction(1.0),
+            part: None,
         },
         position: Position::default(),
         align_bytes: None,

@@ -41,6 +41,7 @@ fn job(pattern: Pattern, ops: Vec<Block>, threads: u32) -> Job {
         region: Region {
             start: Extent::Fraction(0.0),
             size: Extent::Fraction(1.0),
+            part: None,
         },
         position: Position::default(),
         align_bytes: None,

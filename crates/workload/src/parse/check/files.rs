@@ -15,6 +15,7 @@ const OPEN_MAX: u32 = 1_000_000;
 const WHOLE: Region = Region {
     start: Extent::Bytes(0),
     size: Extent::Fraction(1.0),
+    part: None,
 };
 
 pub(super) fn files(job: &Job) -> Checked {

@@ -372,6 +372,11 @@ fn region(job: &Job) -> Checked {
     let placed = !matches!(job.region.start, Extent::UpTo(_));
     ensure(placed, "region", || {
         "region starts at a place, not `up to` one".to_owned()
+    })?;
+    let part = job.region.part;
+    let known = part.is_none_or(|part| part.number < part.of && part.grain_bytes > 0);
+    ensure(known, "region", || {
+        "part of a region: expected a number below that of all parts, and a grain".to_owned()
     })
 }
 

@@ -178,6 +178,7 @@ fn workload(fields: &Fields<'_>, shared: &Shared) -> Result<Job> {
             Ok(Region {
                 start: Extent::Bytes(0),
                 size: Extent::Fraction(1.0),
+                part: None,
             }),
             region,
         )?,
@@ -213,6 +214,7 @@ fn region(node: &Node) -> Result<Region> {
         return Ok(Region {
             start: Extent::Bytes(0),
             size: node.parsed("region", length)?,
+            part: None,
         });
     }
     let fields = Fields::new(node, "region", &["start", "size"])?;
@@ -225,7 +227,11 @@ fn region(node: &Node) -> Result<Region> {
             return Err(node.fault("a region that starts at a byte needs a size".to_owned()));
         }
     };
-    Ok(Region { start, size })
+    Ok(Region {
+        start,
+        size,
+        part: None,
+    })
 }
 
 fn extent(text: &str) -> std::result::Result<Extent, String> {

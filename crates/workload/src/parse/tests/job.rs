@@ -23,6 +23,7 @@ fn a_short_job_gets_the_documented_defaults() {
         region: Region {
             start: Extent::Bytes(0),
             size: Extent::Fraction(1.0),
+            part: None,
         },
         position: Position::default(),
         align_bytes: None,
@@ -89,7 +90,8 @@ until = { time = "1h30min", bytes = "10GiB", count = 1000000 }
         job.region,
         Region {
             start: Extent::Fraction(0.5),
-            size: Extent::Fraction(0.5)
+            size: Extent::Fraction(0.5),
+            part: None,
         }
     );
     assert_eq!(

@@ -85,7 +85,11 @@ fn any_job() -> impl Strategy<Value = Job> {
             },
             align_bytes: align_bytes.filter(|_| !matches!(pattern, Pattern::Strips { .. })),
             pattern,
-            region: Region { start, size },
+            region: Region {
+                start,
+                size,
+                part: None,
+            },
             content: Content {
                 compressible: 0.25,
                 dedup: 0.0,

@@ -13,6 +13,7 @@ fn sequential_threads_together_cover_the_region_exactly_once_per_pass() {
     job.region = Region {
         start: Extent::Bytes(3 * 4096),
         size: Extent::Bytes(1000 * 4096),
+        part: None,
     };
     for threads in [1, 3, 7] {
         job.load = Load::Closed {
@@ -74,6 +75,7 @@ fn blocks_of(
     job.region = Region {
         start: Extent::Bytes(3 * 4096),
         size: Extent::Bytes(region_blocks * 4096),
+        part: None,
     };
     job.until.count = Some(region_blocks * passes);
     (0..threads)

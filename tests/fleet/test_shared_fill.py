@@ -1,0 +1,243 @@
+"""A fill by several hosts: what they share they write once together, what each has for itself it writes whole."""
+
+import json
+import os
+import subprocess
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+
+import pytest
+from test_fleet import InProcess, fleet_of, hosts, rows
+
+from fathom import _core
+from fathom._core import Job
+from fathom.errors import InterruptedRunError
+from fathom.fleet import host_targets
+from fathom.fleet.agent import HostAgent, JobProgress
+from fathom.fleet.fleet import Fleet
+from fathom.fleet.host_targets import is_shared
+from fathom.method.method import Step, load_method, parse_method
+from fathom.runs.reader import Run
+from fathom.runs.store import StepOutcome
+from fathom.session import Options, resume_run, start_run
+from fathom.session.options import SilentObserver
+from fathom.targets.target import Identity, Target
+
+MIB = 1 << 20
+BLOCK = 128 << 10
+FILL = {"mix": "write", "block": "128KiB", "pattern": "sequential", "until": {"written": "1x"}, "load": {}}
+METHOD = """
+schema = "fathom-method/1"
+name = "shelf"
+[[steps]]
+name = "fill"
+kind = "fill"
+job = { mix = "write", block = "128KiB", pattern = "sequential", load = { iodepth = 4 }, until = { written = "1x" } }
+[[steps]]
+name = "read"
+job = { mix = "read", block = "4KiB", pattern = "uniform", load = { iodepth = 4 }, until = { time = "1s" } }
+"""
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(32) as threads:
+        yield threads
+
+
+@pytest.fixture
+def images(tmp_path: Path) -> Iterator[list[Path]]:
+    """Two empty images, whose loop devices are detached again."""
+    if os.geteuid() != 0 or subprocess.run(["losetup", "-f"], capture_output=True, check=False).returncode:
+        pytest.skip("loop devices need root and a kernel with a free one")
+    made = [tmp_path / "disk1.img", tmp_path / "disk2.img"]
+    for image in made:
+        image.write_bytes(bytes(64 * MIB))
+    yield made
+    for image in made:
+        subprocess.run(["losetup", "-d", attached(image)], check=False)
+
+
+def attached(image: Path) -> Path:
+    """The loop device of an image, attached where it is not."""
+    known = subprocess.run(["losetup", "-j", image], check=True, capture_output=True, text=True).stdout
+    if known:
+        return Path(known.partition(":")[0])
+    command = ["losetup", "--find", "--show", image]
+    return Path(subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip())
+
+
+def drive(number: int, size_bytes: int, wwid: str | None) -> Target:
+    return Target(
+        name=f"/dev/none{number}",
+        kind="device",
+        path=Path(f"/dev/none{number}"),
+        capacity_bytes=size_bytes,
+        logical_block_bytes=4096,
+        direct_align_bytes=4096,
+        identity=Identity(wwid=wwid, size_bytes=size_bytes),
+        label="a drive",
+    )
+
+
+def shelf(drives: Sequence[Target]) -> Target:
+    names = tuple(one.name for one in drives)
+    return replace(
+        drives[0],
+        name=f"array:{','.join(names)}",
+        kind="array",
+        path=None,
+        capacity_bytes=sum(one.capacity_bytes for one in drives),
+        members=tuple(drives),
+        parts=names,
+    )
+
+
+def sent(
+    remotes: list[InProcess],
+    seen: Sequence[Target],
+    job: dict[str, object] = FILL,
+    *,
+    lost: str = "",
+    fills: bool = True,
+) -> list[Job]:
+    """What each host that is left is told to do."""
+    for remote, own in zip(remotes, seen, strict=True):
+        remote.answers[HostAgent.resolve] = lambda text, size, own=own: own
+    fleet = fleet_of(remotes)
+    [target] = fleet.resolve([seen[0].name])
+    told: dict[str, Job] = {}
+    for host, remote in zip(fleet.hosts, remotes, strict=True):
+        host.lost = "gone" if host.name == lost else None
+        remote.answers[HostAgent.start] = lambda name, job, *further, host=host.name: (
+            told.update({host: job}) or JobProgress()
+        )
+    running = fleet.start(target)[0].start(Job(json.dumps(job)), 1, fills=fills)
+    wait([member.news for member in running.members if member.news])
+    return [told[host.name] for host in fleet.hosts if host.name in told]
+
+
+def visits(jobs: Sequence[Job], capacity_bytes: int) -> Counter[int]:
+    """How often each block of 128 KiB is written."""
+    found = Counter[int]()
+    for job in jobs:
+        _, size_bytes = job.region_on(capacity_bytes)
+        for _, _, offset, size in _core.requests(job, capacity_bytes, 4096, 1, size_bytes // BLOCK):
+            found.update(range(offset // BLOCK, (offset + size) // BLOCK))
+    return found
+
+
+def test_hosts_write_every_block_of_the_drives_that_they_share_exactly_once(pool: ThreadPoolExecutor) -> None:
+    sizes = [64 * MIB, 101 * MIB]
+    own = shelf([drive(number, size, f"eui.{number}") for number, size in enumerate(sizes)])
+    jobs = sent(hosts(pool, 3), [own] * 3)
+    assert len(jobs) == 3
+    for size in sizes:
+        assert visits(jobs, size) == Counter(range(size // BLOCK))
+
+
+def test_a_host_that_is_lost_before_the_fill_leaves_its_part_to_the_others(pool: ThreadPoolExecutor) -> None:
+    jobs = sent(hosts(pool, 3), [drive(1, 64 * MIB, "naa.1")] * 3, lost="h2")
+    assert len(jobs) == 2
+    assert visits(jobs, 64 * MIB) == Counter(range(512))
+
+
+@pytest.mark.parametrize(
+    "wwids",
+    [("eui.1", "eui.2"), (None, None), ("t10.ATA QEMU HARDDISK QM00001",) * 2],
+    ids=["other drives", "no id", "an id that machines share"],
+)
+def test_drives_that_are_not_known_to_be_one_are_each_filled_whole(
+    pool: ThreadPoolExecutor, wwids: tuple[str | None, str | None]
+) -> None:
+    jobs = sent(hosts(pool, 2), [drive(1, 64 * MIB, wwid) for wwid in wwids])
+    assert [visits([job], 64 * MIB) for job in jobs] == [Counter(range(512))] * 2
+
+
+def test_what_hosts_measure_on_a_drive_that_they_share_is_all_of_it(pool: ThreadPoolExecutor) -> None:
+    jobs = sent(hosts(pool, 2), [drive(1, 64 * MIB, "naa.1")] * 2, fills=False)
+    assert [job.region_on(64 * MIB) for job in jobs] == [(0, 64 * MIB)] * 2
+
+
+@pytest.mark.parametrize(
+    "other", [{"until": {"bytes": "64MiB"}}, {"region": "128KiB"}], ids=["bytes", "a region too small"]
+)
+def test_a_fill_that_cannot_be_divided_is_each_hosts_own(
+    pool: ThreadPoolExecutor, other: dict[str, object]
+) -> None:
+    jobs = sent(hosts(pool, 2), [drive(1, 64 * MIB, "naa.1")] * 2, FILL | other)
+    assert jobs == [Job(json.dumps(FILL | other))] * 2
+
+
+def test_a_drive_beside_a_file_of_each_host_is_not_shared() -> None:
+    beside = replace(drive(2, MIB, "naa.2"), kind="dir")
+    assert is_shared([drive(1, MIB, "naa.1")] * 2)
+    assert not is_shared([shelf([drive(1, MIB, "naa.1"), beside])] * 2)
+
+
+def test_two_hosts_fill_a_real_device_once_and_a_resumed_run_does_not_fill_it_again(
+    pool: ThreadPoolExecutor, images: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each host has a loop device of its own in place of the one drive, so its image shows what that host wrote."""
+    monkeypatch.setattr(host_targets, "WORLD_WIDE", ("",))
+    nodes = [attached(image) for image in images]
+
+    def fleet() -> Fleet:
+        remotes = hosts(pool, 2)
+        for remote, node in zip(remotes, nodes, strict=True):
+            own = remote.agent.resolve(str(node), None)
+            remote.answers[HostAgent.resolve] = lambda text, size, own=own: own
+        return fleet_of(remotes)
+
+    total = str(nodes[0])
+    destroy = [f"{node.name}:{image}" for node, image in zip(nodes, images, strict=True)]
+    interrupt = Event()
+
+    class AfterFill(SilentObserver):
+        def step_ended(self, target: Target, step: Step, outcome: StepOutcome) -> None:
+            interrupt.set()
+
+    options = Options(
+        out=tmp_path / "runs",
+        initiator=fleet(),
+        destroy=destroy,
+        interrupt=interrupt,
+        observer=AfterFill(),
+    )
+    with pytest.raises(InterruptedRunError):
+        start_run(parse_method(METHOD, "shelf.toml"), options.initiator.resolve([total]), options)
+    assert [data_in(image) for image in images] == [range(512)[:256], range(512)[256:]]
+    for image in images:
+        image.write_bytes(bytes(64 * MIB))
+    [path] = (tmp_path / "runs").iterdir()
+    run = resume_run(path, Options(initiator=fleet(), destroy=destroy))
+    assert written(run) == {total: 64 * MIB, f"h1:{total}": 32 * MIB, f"h2:{total}": 32 * MIB}
+    assert sum(row["n"] for row in rows(run, "points", "read") if row["target"] == total) > 0
+    assert not any(data_in(image) for image in images)
+
+
+def data_in(image: Path) -> Sequence[int]:
+    """The blocks of 128 KiB that hold data throughout; none holds some."""
+    data = image.read_bytes()
+    full = [any(data[at : at + 4096]) for at in range(0, len(data), 4096)]
+    blocks = [full[at : at + 32] for at in range(0, len(full), 32)]
+    assert all(len(set(block)) == 1 for block in blocks)
+    found = [number for number, block in enumerate(blocks) if block[0]]
+    return range(found[0], found[-1] + 1) if found else ()
+
+
+def written(run: Run) -> Counter[str]:
+    found = Counter[str]()
+    for row in rows(run, "intervals", "fill"):
+        found[row["target"]] += row["bytes"]
+    return found
+
+
+def test_added_latency_fills_before_it_settles_and_reads() -> None:
+    first, second, *_ = load_method("added-latency").steps
+    assert (first.kind, first.job.region_multiple) == ("fill", 1.0)
+    assert (second.kind, second.workload) == ("precondition", "4k-rand-write")
