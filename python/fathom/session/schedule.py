@@ -97,8 +97,8 @@ class Schedule:
         return groups
 
     def ends_overwritten(self, keys: Sequence[StepKey]) -> bool:
-        """Returns whether all that is measured finds a drive overwritten at random. Nothing is purged or writes in order
-        then, except fills that random writes settle before anything is measured.
+        """Returns whether all that is measured finds a drive overwritten at random. Then nothing is purged or writes in
+        order, except fills that random writes settle before anything is measured.
         """
         at_random = True
         for step in map(self.step, keys):
