@@ -194,7 +194,7 @@ def test_two_hosts_fill_a_real_device_once_and_a_resumed_run_does_not_fill_it_ag
         return fleet_of(remotes)
 
     total = str(nodes[0])
-    destroy = [f"{node.name}:{image}" for node, image in zip(nodes, images, strict=True)]
+    destroy = tuple(f"{node.name}:{image}" for node, image in zip(nodes, images, strict=True))
     interrupt = Event()
 
     class AfterFill(SilentObserver):
