@@ -26,7 +26,7 @@ from fathom.sweep.members import add_ensemble, check_ensemble
 
 DRIVE = "twin:samsung-pm9a3-7.68tb"
 SETTLED = f"{DRIVE}?settled_share=1"
-WITHOUT = "twin:kioxia-cm7-r-7.68tb"
+WITHOUT = "twin:kioxia-cd8-r-7.68tb"
 MEMBERS = 8
 METHOD = """
 schema = "fathom-method/1"
