@@ -130,9 +130,24 @@ def test_years_are_the_rated_endurance_over_what_the_trace_writes(tmp_path: Path
     a_year = RATE / 2 * 4096 * 365 * 86400
     rated = 7.68e12 * 5 * 365
     assert best.years == pytest.approx(rated / a_year, rel=0.05)
-    assert best.judged is not None
-    assert best.judged.waf is not None
-    assert best.judged.waf > 0.5
+
+
+def test_a_trace_has_a_waf_once_it_writes_what_it_reaches_and_many_write_buffers(
+    tmp_path: Path, workers: Workers
+):
+    lines = trace(tmp_path, reach_bytes=4 << 20).read_text().splitlines()
+    few = tmp_path / "few.csv"
+    few.write_text("\n".join(lines))
+    of_few = found(few, workers, [FAST]).candidates[0]
+    large = tmp_path / "large.csv"
+    rows = (line.split(",") for line in lines[1:])
+    large.write_text("\n".join([lines[0], *(f"{t},{op},{int(o) * 256},{1 << 20}" for t, op, o, _ in rows)]))
+    of_large = found(large, workers, [FAST]).candidates[0]
+    assert of_few.judged is not None
+    assert of_few.judged.waf is None, "8 MB do not fill the write buffer"
+    assert of_large.judged is not None
+    assert of_large.judged.waf is not None, "2 GB over 1 GiB"
+    assert 0.9 < of_large.judged.waf < 10
 
 
 def test_a_trace_that_reaches_beyond_a_drive_is_wrapped_and_the_drive_is_no_answer(

@@ -10,6 +10,7 @@ from math import ceil
 
 from fathom import _core
 from fathom._core import Job
+from fathom.analysis.validity.of_waf import LEAST_X
 from fathom.catalog import load_device
 from fathom.fitting.on_twin import fresh_twin, run_plain, twin_holding, write_once
 from fathom.method.job import job_of
@@ -28,6 +29,8 @@ LEAST_S = 1.0
 """Least virtual time of a replay: a shorter trace is repeated."""
 _PATIENCE = 1.1
 _PATIENCE_S = 0.05
+LEAST_BUFFERS = 10
+"""Write buffers of the drive that a trace fills before its WAF is given: the fill leaves one to be programmed."""
 MOST_SLICE_BYTES = 64 << 30
 """Trace that reaches beyond it is wrapped onto it: several twins are in memory at once."""
 
@@ -54,6 +57,7 @@ class Judged:
     limited_by: str
     """What limits at the first factor that is too much; at the largest one tried where none is."""
     waf: float | None
+    """None too where the trace writes too little to have a WAF of its own."""
     watts: float | None
     runs: int
 
@@ -83,7 +87,7 @@ def judge(
         below=below,
         beyond=beyond,
         limited_by=limit.words if limit else "not known",
-        waf=media / written if media and written else None,
+        waf=media / written if media and written >= replays.least_written_bytes else None,
         watts=joules / own.window_s if joules else None,
         runs=replays.runs,
     )
@@ -101,9 +105,14 @@ class _Replays:
         self._parameters = twin_holding(
             name, min(whole.extent_bytes, device.addressed_bytes, MOST_SLICE_BYTES)
         )
-        self._fills = json.loads(self._parameters)["kind"] == "ssd"
+        parameters = json.loads(self._parameters)
+        self._fills = parameters["kind"] == "ssd"
         capacity = fresh_twin(self._parameters, seed).capacity_bytes
         self.wrapped_bytes = capacity if capacity < whole.extent_bytes else None
+        reach_bytes = LEAST_X * min(whole.extent_bytes, capacity)
+        self.least_written_bytes = max(
+            1, reach_bytes, LEAST_BUFFERS * parameters.get("write_buffer_bytes", 0)
+        )
         self._whole, self._prepared, self._seed = whole, prepared, seed
         self._laps = [ceil(one.least_ios / ios) for one in objectives if (ios := whole.ios_of.get(one.op))]
 

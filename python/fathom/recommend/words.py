@@ -135,7 +135,7 @@ def basis(found: Recommendation) -> list[str]:
         f"Replayed: {found.scope} at {iops_text(part.rate_iops)}, by one thread, at the recorded times.",
         (
             "Latency counts from the recorded arrival. Each drive was written once before, so WAF is that of the trace "
-            "on a full drive."
+            "on a full drive. It needs a trace that writes as much as it reaches, and ten of the drive's write buffers."
         ),
         "Years: the rated endurance over the bytes that the trace writes, day and night.",
         "Headroom: times are divided by a growing factor until the drive misses the objective, known to 5 %.",
