@@ -73,7 +73,7 @@ def test_a_report_holds_the_twin_and_the_library_that_draws_once(tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("target", "why"),
-    [(FILE.name, "no target is a twin"), ("twin:wd-ultrastar-dc-hc560-20tb", "single SSDs and of systems")],
+    [(FILE.name, "no target is a twin"), ("twin:wd-ultrastar-dc-hc560-20tb", "single SSDs without zones")],
 )
 def test_a_run_without_a_virtual_ssd_or_system_is_refused_in_one_line(
     target: str, why: str, tmp_path: Path
