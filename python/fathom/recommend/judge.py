@@ -30,7 +30,9 @@ LEAST_S = 1.0
 _PATIENCE = 1.1
 _PATIENCE_S = 0.05
 LEAST_BUFFERS = 10
-"""Write buffers of the drive that a trace fills before its WAF is given: the fill leaves one to be programmed."""
+"""Write buffers of the drive that a trace fills before its WAF is given. The fill leaves at most one to be programmed,
+which is then a tenth of the trace's writes at most.
+"""
 MOST_SLICE_BYTES = 64 << 30
 """Trace that reaches beyond it is wrapped onto it: several twins are in memory at once."""
 
