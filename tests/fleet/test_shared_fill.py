@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import subprocess
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -156,6 +157,13 @@ def test_drives_that_are_not_known_to_be_one_are_each_filled_whole(
 ) -> None:
     jobs = sent(hosts(pool, 2), [drive(1, 64 * MIB, wwid) for wwid in wwids])
     assert [visits([job], 64 * MIB) for job in jobs] == [Counter(range(512))] * 2
+
+
+def test_a_part_reaches_a_host_as_it_was_sent() -> None:
+    own = Job(json.dumps(FILL)).in_part(1, 3)
+    received: Job = pickle.loads(pickle.dumps(own))
+    assert received == own
+    assert received.region_on(96 * MIB) == (32 * MIB, 32 * MIB)
 
 
 def test_what_hosts_measure_on_a_drive_that_they_share_is_all_of_it(pool: ThreadPoolExecutor) -> None:
