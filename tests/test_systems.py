@@ -1,7 +1,9 @@
 """Twins of systems through whole runs: the drive beside its shelf, clients built in, tables beside published rows."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,8 +14,8 @@ from fathom.load.resolve import resolve_targets
 from fathom.method.method import load_method
 from fathom.plan.baseline import with_baselines
 from fathom.report import write_html
-from fathom.report.blocks import Answer
-from fathom.report.comparison import compare
+from fathom.report.blocks import Answer, Figure
+from fathom.report.comparison import Comparison, compare
 from fathom.report.data import load
 from fathom.report.findings import finding_texts
 from fathom.report.published import catalogue
@@ -158,6 +160,33 @@ def test_reports_show_published_figures_and_what_limits(shelf: Run, clients: Run
     assert "4 KiB random 70/30: each job has a drive of its own" in page
     assert "fio-4k-rand" not in page
     assert "Latency that the system adds" in page
+
+
+def test_bars_of_a_cluster_have_whiskers_where_its_rates_are_claimed(clients: Run) -> None:
+    comparison = compare([load(clients.path)], catalogue)
+    [column] = comparison.columns
+    spread = column.spread(4096)
+    assert spread is not None
+    rate = iops(clients, CLUSTER, "4k-rand-read-q8")
+    chart, table = rates_by_depth(comparison)
+    marks = [[end["coord"] for end in mark] for mark in chart["series"][0]["markLine"]["data"]]
+    ends = {place: [low, high] for [low, place], [high, _] in marks}
+    assert ends[2] == pytest.approx([rate / spread.factor, rate * spread.factor], rel=1e-3)
+    assert "measured, 80 % expected" in table
+    measured = replace(column, target=column.target.model_copy(update={"kind": "file"}))
+    chart, table = rates_by_depth(replace(comparison, columns=[measured]))
+    assert "markLine" not in str(chart)
+    assert "expected" not in table
+
+
+def rates_by_depth(comparison: Comparison) -> tuple[dict[str, Any], str]:
+    """The option of the bars of a cluster's key figure, and its table as text."""
+    section = cluster.build(comparison)
+    assert section is not None
+    assert section.key_figure is not None
+    figure = section.key_figure.block
+    assert isinstance(figure, Figure)
+    return json.loads(json.dumps(figure.charts[0].option)), str(figure.data)
 
 
 def test_a_shelf_is_said_to_add_latency_to_its_drive_not_to_lead_it(shelf: Run) -> None:

@@ -6,7 +6,7 @@ from fathom.recommend.terminal import cells, columns
 from fathom.recommend.words import basis, chance_text, grounds, headline, headroom_text, reasons
 from fathom.report.axes import Axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Points, Row, Section, Table
-from fathom.report.charts import bar_chart
+from fathom.report.charts import Bars, bar_chart
 from fathom.report.opening import opened
 from fathom.report.page import page
 from fathom.report.style import plain
@@ -40,7 +40,7 @@ def _headrooms(found: Recommendation) -> Figure:
     labels = [plain(one.label) for one in shown]
     values: list[float | None] = [one.headroom for one in shown]
     option = bar_chart(
-        Axis("factor of the load", "count", log=True), labels, [("headroom", 0, values)], width_px=14
+        Axis("factor of the load", "count", log=True), labels, [Bars("headroom", 0, values)], width_px=14
     )
     chart = Chart(
         "headroom",

@@ -9,7 +9,7 @@ from itertools import pairwise
 from fathom.report.added_loads import MIXES, Measured
 from fathom.report.axes import Axis
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Table
-from fathom.report.charts import bar_chart
+from fathom.report.charts import Bars, bar_chart
 from fathom.report.style import slot
 
 LEAST = 3
@@ -60,7 +60,7 @@ def stage_bars(measured: Sequence[Measured], data: Table) -> Figure | None:
     if not known:
         return None
     bars = [
-        (one.name, slot(one.column.index), [float(f"{means[place]:.4g}") for _, means in known])
+        Bars(one.name, slot(one.column.index), [float(f"{means[place]:.4g}") for _, means in known])
         for place, one in enumerate(way)
     ]
     option = bar_chart(Axis("us", "us", low=0), [label for label, _ in known], bars, width_px=14)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from textwrap import wrap
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from fathom.report.axes import Axis, Format
+from fathom.report.axes import Axis, Format, from_zero
 from fathom.report.blocks import JsonValue, Option
 from fathom.report.style import DASHES, SYMBOLS, with_micro
 
@@ -263,8 +263,24 @@ def scatter_chart(
     return option
 
 
-Bars = tuple[str, int, Sequence[float | None]]
-"""Series name, slot, one value per category."""
+class Bars(NamedTuple):
+    """A series of bars, one value per category, with the range around each where it is known."""
+
+    name: str
+    slot: int
+    values: Sequence[float | None]
+    ranges: Sequence[tuple[float, float] | None] = ()
+
+    @property
+    def whiskers(self) -> list[Whisker]:
+        """The known ranges along the bars, at their categories."""
+        return [(place, *ends) for place, ends in enumerate(self.ranges) if ends]
+
+    @property
+    def longest(self) -> float:
+        """The greatest of its values and the ends of its whiskers; 0 without any."""
+        known = [value for value in self.values if value is not None]
+        return max([*known, *(high for _, _, high in self.whiskers)], default=0.0)
 
 
 def bar_chart(
@@ -279,14 +295,18 @@ def bar_chart(
     """Returns horizontal bars, grouped by category, in order or `stacked`. `published` are figures of the same names:
     a hollow bar under each solid one.
     """
-    beneath = {name: values for name, _, values in published}
+    beneath = {one.name: one.values for one in published}
     series: list[JsonValue] = []
-    for name, slot, values in bars:
+    for one in bars:
+        name, slot = one.name, one.slot
         look: Option = {"color": f"$c{slot}", "borderRadius": 0 if stacked else [0, 2, 2, 0]}
-        series.append(_bar(name, values, look, width_px) | ({"stack": "all"} if stacked else {}))
+        marks: Option = {"markLine": _whiskers([], one.whiskers, "$ink")} if one.whiskers else {}
+        series.append(_bar(name, one.values, look, width_px) | ({"stack": "all"} if stacked else {}) | marks)
         if any(value is not None for value in beneath.get(name, ())):
             hollow: Option = {"color": "transparent", "borderColor": f"$c{slot}", "borderWidth": 1.25}
             series.append(_bar(f"{name}, published", beneath[name], hollow, width_px - 2))
+    if any(one.whiskers for one in bars):
+        x = replace(from_zero(max(one.longest for one in [*bars, *published]), x.format), name=x.name)
     return _frame(8, x, right=28) | {
         "xAxis": x.option(vertical=False) | {"splitLine": {"show": True, "lineStyle": {"color": "$rule"}}},
         "yAxis": _names(categories),

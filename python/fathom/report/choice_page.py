@@ -19,7 +19,7 @@ from fathom.report.blocks import (
     Section,
     Table,
 )
-from fathom.report.charts import Line, bar_chart, line_chart
+from fathom.report.charts import Bars, Line, bar_chart, line_chart
 from fathom.report.opening import opened
 from fathom.report.page import page
 from fathom.report.style import grouped, plain, slot
@@ -67,7 +67,7 @@ def _stack(choice: Choice) -> Figure | None:
         return None
     labels = [f"{offer.count} x {plain(offer.system.label)}" for offer in offers]
     bars = [
-        (group, place, [_of_group(offer, group) for offer in offers])
+        Bars(group, place, [_of_group(offer, group) for offer in offers])
         for place, group in enumerate(GROUPS)
         if any(_of_group(offer, group) for offer in offers)
     ]
@@ -82,11 +82,11 @@ def _stack(choice: Choice) -> Figure | None:
         70 + 56 * len(offers),
     )
     rows = [
-        Row(Item(label), [_amount(_of_group(offer, group)) for group, *_ in bars])
+        Row(Item(label), [_amount(_of_group(offer, one.name)) for one in bars])
         for label, offer in zip(labels, offers, strict=True)
     ]
-    data = Table("Offer", [Item(group, currency) for group, *_ in bars], [Group("", rows)])
-    legend = [Item(group, slot=place) for group, place, _ in bars]
+    data = Table("Offer", [Item(one.name, currency) for one in bars], [Group("", rows)])
+    legend = [Item(one.name, slot=one.slot) for one in bars]
     return Figure([chart], "The best offer is on top.", data, legend, columns=1)
 
 

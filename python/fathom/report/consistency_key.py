@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from fathom.report.axes import Axis, Switch, time_axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Table
-from fathom.report.charts import Dots, Span, bar_chart, dots_chart
+from fathom.report.charts import Bars, Dots, Span, bar_chart, dots_chart
 from fathom.report.legend import legend_of
 from fathom.report.style import compact, grouped, seconds, slot
 
@@ -92,7 +92,7 @@ def _bars(longs: "Sequence[LongStep]") -> list[Chart]:
         if not any(value is not None for value in values):
             continue
         bars = [
-            (name, slot(long.column.index), [value if other is long else None for other in longs])
+            Bars(name, slot(long.column.index), [value if other is long else None for other in longs])
             for name, long, value in zip(names, longs, values, strict=True)
         ]
         option = bar_chart(Axis("", "count", low=0), names, bars, stacked=True, width_px=14)

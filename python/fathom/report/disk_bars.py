@@ -2,23 +2,27 @@
 
 from collections.abc import Sequence
 
-from fathom.report.axes import Axis
+from fathom.report.axes import Axis, rounded
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Table
-from fathom.report.charts import bar_chart
+from fathom.report.charts import Bars, bar_chart
 from fathom.report.drive_array import BLOCKS, KINDS, SCATTERED, Disk, is_sequential
+from fathom.report.findings import Gate
 from fathom.report.legend import legend_of
+from fathom.report.predicted import WHISKERS, bar_range, settled_spread
 from fathom.report.style import grouped, slot
 
 
-def by_block(found: Sequence[Disk]) -> Figure:
-    """Returns a panel for every order and direction that any disk was measured in."""
+def by_block(found: Sequence[Disk], out: Gate) -> Figure:
+    """Returns a panel for every order and direction that any disk was measured in; `out` is the report's gate."""
     kinds = {kind: title for kind, title in KINDS.items() if SCATTERED not in kind and _blocks(kind, found)}
     caption = (
         "What reached the medium of one drive: sequential in MB/s, random in IOPS. Figures that caches took most of "
         "are left out."
     )
+    bars = {kind: _bars(kind, found, out) for kind in kinds}
+    caption += WHISKERS * any(one.whiskers for of_kind in bars.values() for one in of_kind)
     legend = legend_of([disk.column for disk in found])
-    charts = [_chart(kind, title, found) for kind, title in kinds.items()]
+    charts = [_chart(kind, title, _blocks(kind, found), bars[kind]) for kind, title in kinds.items()]
     return Figure(charts, caption, _table(kinds, found), legend, columns=2)
 
 
@@ -29,18 +33,25 @@ def _blocks(kind: str, found: Sequence[Disk]) -> list[str]:
 
 def _value(disk: Disk, step: str) -> float | None:
     value = None if disk.in_memory(step) else disk.value(step)
-    return None if value is None else float(f"{value:.5g}")
+    return None if value is None else rounded(value)
 
 
-def _chart(kind: str, title: str, found: Sequence[Disk]) -> Chart:
+def _bars(kind: str, found: Sequence[Disk], out: Gate) -> list[Bars]:
+    """Returns the bars of each disk, one per block size, with the ranges of settled twins."""
     blocks = _blocks(kind, found)
-    bars = [
-        (disk.column.short, slot(disk.column.index), [_value(disk, f"{block}-{kind}") for block in blocks])
-        for disk in found
-    ]
+    bars = []
+    for disk in found:
+        values = [_value(disk, f"{block}-{kind}") for block in blocks]
+        spreads = [settled_spread(disk.column, f"{block}-{kind}", BLOCKS[block][1], out) for block in blocks]
+        ranges = [bar_range(*one) for one in zip(spreads, values, strict=True)]
+        bars.append(Bars(disk.column.short, slot(disk.column.index), values, ranges))
+    return bars
+
+
+def _chart(kind: str, title: str, blocks: Sequence[str], bars: Sequence[Bars]) -> Chart:
     unit = "MB/s" if is_sequential(f"{blocks[0]}-{kind}") else "IOPS"
     option = bar_chart(Axis("", "count", low=0), [BLOCKS[block][0] for block in blocks], bars, width_px=11)
-    height_px = 46 + len(blocks) * (12 + 15 * len(found))
+    height_px = 46 + len(blocks) * (12 + 15 * len(bars))
     return Chart(
         f"disks-{kind}",
         title,

@@ -69,12 +69,16 @@ def _rated(device: str) -> Mapping[tuple[str, str | None], Rated]:
         return {}
 
 
-def gate(comparison: Comparison) -> Mapping[tuple[str, str], Unsettled]:
-    """Returns the steps that support no claim, by the column's short label and the step's name."""
+Gate = Mapping[tuple[str, str], Unsettled]
+"""The steps that support no claim, by the column's short label and the step's name."""
+
+
+def gate(comparison: Comparison) -> Gate:
+    """Returns the steps of all rivals that support no claim."""
     return unsettled(one_view(comparison, comparison.columns))
 
 
-def ranked_of(corner: Corner, comparison: Comparison, out: Mapping[tuple[str, str], Unsettled]) -> Corner:
+def ranked_of(corner: Corner, comparison: Comparison, out: Gate) -> Corner:
     """Keeps the cells of a corner that may be ranked: settled ones of rivals. A system's own drive is no rival."""
     rivals = comparison.rivals
     cells = [

@@ -8,6 +8,8 @@ from fathom.prediction.words import spread_words
 from fathom.report.axes import Axis, from_zero, rounded
 from fathom.report.blocks import Item
 from fathom.report.charts import Cross, Line, Whisker
+from fathom.report.comparison import Column
+from fathom.report.findings import Gate
 from fathom.report.style import compact, grouped
 
 PREDICTED = f"Measured, {100 * COVERAGE:.0f} % expected"
@@ -25,10 +27,28 @@ def range_item(spread: Spread, value: float) -> Item:
     return Item(f"{_about(low)} to {_about(high)}", title=spread_words(spread))
 
 
+def expected_beneath(spread: Spread | None, rate: float) -> str:
+    """Returns the range as the line beneath a rate; empty without a spread."""
+    return f"{PREDICTED.lower()}: {range_item(spread, rate).text}" if spread else ""
+
+
 def whisker(place: float, spread: Spread, value: float) -> Whisker:
     """Returns the range around a rate at a place of the other axis."""
     low, high = spread.around(value)
     return place, rounded(low), rounded(high)
+
+
+def settled_spread(column: Column, step: str, block_bytes: int | None, out: Gate) -> Spread | None:
+    """Returns the spread of a twin's rate in a step; None where it had not settled, and of what was measured."""
+    return None if (column.short, step) in out else column.spread(block_bytes)
+
+
+def bar_range(spread: Spread | None, rate: float | None) -> tuple[float, float] | None:
+    """Returns the range around the rate of a bar; None without a rate or a spread."""
+    if spread is None or rate is None:
+        return None
+    low, high = spread.around(rate)
+    return rounded(low), rounded(high)
 
 
 def rate_axis(name: str, lines: Sequence[Line], crosses: Sequence[Cross] = ()) -> Axis:

@@ -11,7 +11,7 @@ from fathom.method.rounds import UNITS
 from fathom.output.text import size
 from fathom.report.axes import Axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Table
-from fathom.report.charts import Line, bar_chart, scatter_chart
+from fathom.report.charts import Bars, Line, bar_chart, scatter_chart
 from fathom.report.comparison import Comparison
 from fathom.report.legend import legend_of
 from fathom.report.rounds import Mean, TargetRounds, axes
@@ -67,7 +67,7 @@ def _bars(found: Found) -> KeyFigure | None:
         return next((one.mean(step) for one in members if one.column.index == index), None)
 
     bars = [
-        (column.short, slot(column.index), [_short(value(column.index, *row)) for row in rows])
+        Bars(column.short, slot(column.index), [_short(value(column.index, *row)) for row in rows])
         for column in columns
     ]
     unit = UNITS[metric]

@@ -15,7 +15,7 @@ from fathom.report.blocks import (
     Section,
     Table,
 )
-from fathom.report.charts import bar_chart
+from fathom.report.charts import Bars, bar_chart
 from fathom.report.opening import opened
 from fathom.report.page import page
 from fathom.report.style import grouped, plain
@@ -56,7 +56,7 @@ def _figure(sizing: Sizing) -> Figure | None:
         ("allows at most", ALLOWED, [answer.drives if answer.is_ceiling else None for answer in counted]),
     ]
     bars = [
-        (name, place, [None if value is None else float(value) for value in values])
+        Bars(name, place, [None if value is None else float(value) for value in values])
         for name, place, values in parts
         if any(value is not None for value in values)
     ]
@@ -72,15 +72,12 @@ def _figure(sizing: Sizing) -> Figure | None:
     rows = [
         Row(
             Item(label),
-            [
-                Item(grouped(value)) if (value := values[place]) is not None else Item("–")
-                for _, _, values in bars
-            ],
+            [Item("–") if (value := one.values[place]) is None else Item(grouped(value)) for one in bars],
         )
         for place, label in enumerate(labels)
     ]
-    data = Table("Need", [Item(name) for name, *_ in bars], [Group("", rows)])
-    legend = [Item(name, slot=place) for name, place, _ in bars] if len(bars) > 1 else []
+    data = Table("Need", [Item(one.name) for one in bars], [Group("", rows)])
+    legend = [Item(one.name, slot=one.slot) for one in bars] if len(bars) > 1 else []
     return Figure([chart], "The largest number decides.", data, legend, columns=1)
 
 

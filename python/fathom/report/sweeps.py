@@ -4,7 +4,7 @@ Sections draw figures over either. Steps of rounds are taken as their means over
 repeat that is pooled. Points of curves are left out: they have a section of their own.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from fathom.analysis.finding import joined
@@ -16,6 +16,7 @@ from fathom.prediction.interval import Spread
 from fathom.report.blocks import Item
 from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.data import RunData
+from fathom.report.findings import Gate
 from fathom.report.rounds import RepeatedRounds, repeated_rounds
 from fathom.report.rows import as_shown
 from fathom.report.style import compact, plain, seconds
@@ -129,7 +130,7 @@ def swept(comparison: Comparison) -> list[SweptStep]:
     return [one for column in comparison.columns for one in _of_column(column)]
 
 
-def expected(steps: Sequence[SweptStep], out: Mapping[tuple[str, str], Unsettled]) -> list[SweptStep]:
+def expected(steps: Sequence[SweptStep], out: Gate) -> list[SweptStep]:
     """Returns the steps, those of settled twins with their spread; `out` is the report's gate."""
     return [
         one if unsettled(one, out) else replace(one, spread=one.column.spread(one.halves[0].block_bytes))
@@ -137,9 +138,7 @@ def expected(steps: Sequence[SweptStep], out: Mapping[tuple[str, str], Unsettled
     ]
 
 
-def claimed(
-    steps: Sequence[SweptStep], out: Mapping[tuple[str, str], Unsettled], least: int, named: str
-) -> tuple[Sequence[SweptStep], str]:
+def claimed(steps: Sequence[SweptStep], out: Gate, least: int, named: str) -> tuple[Sequence[SweptStep], str]:
     """Returns the steps whose rate a sentence may claim, and a text that names the others; `out` is the report's gate.
 
     Fewer than `least` show no trend, so none is left. `named` is the target with its workload; the text is empty where
@@ -156,7 +155,7 @@ def claimed(
     return left, f"{named}: the target {verbs(reasons)}{which} ({why}), so {unclaimed}."
 
 
-def unsettled(one: SweptStep, out: Mapping[tuple[str, str], Unsettled]) -> Unsettled | None:
+def unsettled(one: SweptStep, out: Gate) -> Unsettled | None:
     """Returns why nothing is claimed of a step. Means over rounds are judged by their rounds."""
     not_steady = Unsettled.NOT_STEADY if one.halves[0].steady is False else None
     return out.get((one.column.short, one.halves[0].step)) or not_steady

@@ -31,7 +31,7 @@ from fathom.report.blocks import (
     Section,
     Table,
 )
-from fathom.report.charts import bar_chart
+from fathom.report.charts import Bars, bar_chart
 from fathom.report.comparison import Comparison
 from fathom.report.reference import Pair, agreement, beside, find, reasons, rows_of
 from fathom.report.style import LIGHT, compact, grouped, plain
@@ -98,7 +98,7 @@ def _key_figure(system: Measured, pairs: "Sequence[_Added]") -> KeyFigure | None
     if not loads:
         return None
     bars = [
-        (plain(part), place, [float(f"{value:.4g}") for value in values])
+        Bars(plain(part), place, [float(f"{value:.4g}") for value in values])
         for place, (part, values) in enumerate(_largest(_parts(loads)).items())
     ]
     labels = [label for label, _ in loads]
@@ -111,7 +111,7 @@ def _key_figure(system: Measured, pairs: "Sequence[_Added]") -> KeyFigure | None
         "Time per I/O in each part of the way; the table below has the figures.",
         80 + 48 * len(loads),
     )
-    legend = [Item(name, slot=place) for name, place, _ in bars]
+    legend = [Item(one.name, slot=one.slot) for one in bars]
     caption = "Each bar is a load: jobs x iodepth on every host."
     figure = Figure([chart], caption, _table_of(loads), legend, columns=1)
     reasons = [text for text in (_controller_share(system), _greatest(system)) if text]

@@ -11,7 +11,7 @@ from fathom.errors import UsageError
 from fathom.output.text import capacity
 from fathom.report.axes import Axis, time_axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
-from fathom.report.charts import Line, bar_chart, line_chart, row_px
+from fathom.report.charts import Bars, Line, bar_chart, line_chart, row_px
 from fathom.report.comparison import Column, Comparison
 from fathom.report.legend import legend_of
 from fathom.report.repeats import of_each
@@ -118,7 +118,7 @@ def _bars(found: Sequence[Amplified]) -> list[Chart]:
         return []
     wafs = [{point.step: point.waf for point in one.points} for one in found]
     bars = [
-        (one.column.short, slot(one.column.index), [_rounded(of_step.get(step)) for step in labels])
+        Bars(one.column.short, slot(one.column.index), [_rounded(of_step.get(step)) for step in labels])
         for one, of_step in zip(found, wafs, strict=True)
     ]
     option = bar_chart(Axis("", "count", low=0), list(labels.values()), bars)

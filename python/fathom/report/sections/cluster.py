@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from math import log2
 
 from fathom.analysis.finding import joined
-from fathom.report.axes import Axis
+from fathom.prediction.interval import Spread
+from fathom.report.axes import Axis, rounded
 from fathom.report.blocks import (
     Block,
     Chart,
@@ -23,7 +24,9 @@ from fathom.report.blocks import (
 )
 from fathom.report.charts import Bars, Line, bar_chart, line_chart
 from fathom.report.comparison import Column, Comparison
+from fathom.report.findings import Gate, gate
 from fathom.report.legend import legend_of
+from fathom.report.predicted import WHISKERS, bar_range, expected_beneath, settled_spread
 from fathom.report.reference import Figure as Metric
 from fathom.report.reference import Pair, agreement, beside, find, reasons
 from fathom.report.style import compact, grouped, plain, slot
@@ -54,6 +57,7 @@ KINDS: tuple[tuple[str, dict[str, tuple[str, str]], Metric], ...] = (
 )
 KEY = "4k-rand-read"
 """The workload of the key figure."""
+KEY_BYTES = 4 << 10
 HEADLINES = ("4k-rand-read", "4k-rand-write", "1m-seq-read", "1m-seq-write")
 TB = 1e12
 
@@ -82,26 +86,26 @@ def build(comparison: Comparison) -> Section | None:
         blocks,
         short="Cluster",
         answer=[text for text in told if text],
-        key_figure=_key_figure(columns),
+        key_figure=_key_figure(columns, gate(comparison)),
     )
 
 
-def _key_figure(columns: Sequence[Column]) -> KeyFigure | None:
+def _key_figure(columns: Sequence[Column], out: Gate) -> KeyFigure | None:
     """Returns IOPS of random reads by depth with the published maximum, in all or per TB, and their latency."""
     series = {column.index: _series(column, KEY) for column in columns}
     columns = [column for column in columns if series[column.index]]
     if not columns:
         return None
-    whole = _by_depth(columns, series, {column.index: 1.0 for column in columns})
+    bars = _bars(columns, series, {column.index: 1.0 for column in columns}, out)
     raw = {column.index: _capacities(column)[0] for column in columns}
     sizes = {index: tb for index, tb in raw.items() if tb}
-    per_tb = _by_depth(columns, series, sizes) if len(sizes) == len(columns) else None
+    per_tb = _by_depth(*_bars(columns, series, sizes, out)) if len(sizes) == len(columns) else None
     label = SMALL[KEY][0]
-    bars = Chart(
+    rates = Chart(
         "key-cluster",
         label,
         "IOPS by depth per job; hollow: published",
-        whole,
+        _by_depth(*bars),
         f"IOPS of {label} by depth; the table below has the figures.",
         60 + 5 * (12 + 15 * len(columns)),
         views={"per-tb": per_tb} if per_tb else {},
@@ -127,8 +131,9 @@ def _key_figure(columns: Sequence[Column]) -> KeyFigure | None:
     )
     views = (("all", "In all"), ("per-tb", "Per raw TB")) if per_tb else ()
     caption = "All clients together. A hollow bar is the published maximum over depths."
-    data = _depth_table(columns, series)
-    figure = Figure([bars, latency], caption, data, legend_of(columns), views=views)
+    caption += WHISKERS * any(one.whiskers for one in bars[0])
+    data = _depth_table(columns, series, out)
+    figure = Figure([rates, latency], caption, data, legend_of(columns), views=views)
     tops = [(best.iops, column, best) for column in columns if (best := _best(series[column.index]))]
     most, column, best = max(tops, key=lambda top: top[0])
     first = "the most, " if len(tops) > 1 else ""
@@ -149,31 +154,45 @@ def _reached_at(best: _DepthFigures) -> str:
     return f"at depth {best.depth}" if best.depth == DEPTHS[-1] else f"from depth {best.depth} on"
 
 
-def _by_depth(
-    columns: Sequence[Column], series: Mapping[int, Sequence[_DepthFigures]], divisors: Mapping[int, float]
-) -> Option:
-    """Returns bars of IOPS by depth and the maximum, each divided by its system's entry in `divisors`."""
+def _by_depth(bars: Sequence[Bars], published: Sequence[Bars]) -> Option:
     labels = [*(f"depth {depth}" for depth in DEPTHS), "maximum"]
-    bars: list[Bars] = []
-    published: list[Bars] = []
-    for column in columns:
-        by_depth = {at.depth: at.iops for at in series[column.index]}
-        own = divisors[column.index]
-        values = [by_depth.get(depth) for depth in DEPTHS]
-        known = [value for value in values if value is not None]
-        rates = [*values, max(known)]
-        row = find(column.target.catalog, SMALL[KEY][1], "iops")
-        bars.append((column.short, slot(column.index), [_rounded(rate, own) for rate in rates]))
-        stated = _rounded(row.iops if row else None, own)
-        published.append((column.short, slot(column.index), [*[None] * len(DEPTHS), stated]))
     return bar_chart(Axis("", "count", low=0), labels, bars, published, width_px=11)
 
 
-def _rounded(value: float | None, divisor: float) -> float | None:
-    return None if value is None else float(f"{value / divisor:.5g}")
+def _bars(
+    columns: Sequence[Column],
+    series: Mapping[int, Sequence[_DepthFigures]],
+    divisors: Mapping[int, float],
+    out: Gate,
+) -> tuple[list[Bars], list[Bars]]:
+    """Returns IOPS by depth and the maximum, and those published, each divided by the system's entry in `divisors`."""
+    bars: list[Bars] = []
+    published: list[Bars] = []
+    for column in columns:
+        own = divisors[column.index]
+        rate_at = {at.depth: at.iops / own for at in series[column.index]}
+        depths = [*DEPTHS, max(rate_at, key=lambda depth: rate_at[depth])]
+        rates = [rate_at.get(depth) for depth in depths]
+        ranges = [
+            bar_range(_key_spread(column, depth, out), rate)
+            for depth, rate in zip(depths, rates, strict=True)
+        ]
+        row = find(column.target.catalog, SMALL[KEY][1], "iops")
+        values = [None if rate is None else rounded(rate) for rate in rates]
+        bars.append(Bars(column.short, slot(column.index), values, ranges))
+        stated = rounded(row.iops / own) if row and row.iops else None
+        published.append(Bars(column.short, slot(column.index), [*[None] * len(DEPTHS), stated]))
+    return bars, published
 
 
-def _depth_table(columns: Sequence[Column], series: Mapping[int, Sequence[_DepthFigures]]) -> Table:
+def _key_spread(column: Column, depth: int, out: Gate) -> Spread | None:
+    """Returns the spread of a settled twin's rate of the key figure at a depth."""
+    return settled_spread(column, f"{KEY}-q{depth}", KEY_BYTES, out)
+
+
+def _depth_table(
+    columns: Sequence[Column], series: Mapping[int, Sequence[_DepthFigures]], out: Gate
+) -> Table:
     groups = [
         Group(
             column.label,
@@ -181,7 +200,7 @@ def _depth_table(columns: Sequence[Column], series: Mapping[int, Sequence[_Depth
                 Row(
                     Item(str(at.depth)),
                     [
-                        Item(grouped(at.iops)),
+                        Item(grouped(at.iops), expected_beneath(_key_spread(column, at.depth, out), at.iops)),
                         Item("–" if at.mean_us is None else f"{at.mean_us / 1e3:.2f}"),
                     ],
                 )

@@ -13,7 +13,7 @@ from fathom.analysis.settled import Unsettled
 from fathom.output.text import percent
 from fathom.report.axes import Axis, Switch, around_1_2_5, time_axis
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
-from fathom.report.charts import Dots, Line, Span, bar_chart, dots_chart, line_chart
+from fathom.report.charts import Bars, Dots, Line, Span, bar_chart, dots_chart, line_chart
 from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.consistency_key import key_figure
 from fathom.report.data import Bounds, RunData
@@ -425,7 +425,7 @@ def _bars(longs: Sequence[LongStep]) -> list[Figure]:
     ):
         if sum(value is not None for value in values) > 1:
             bars = [
-                (name, slot(long.column.index), [value if other is long else None for other in longs])
+                Bars(name, slot(long.column.index), [value if other is long else None for other in longs])
                 for name, long, value in zip(names, longs, values, strict=True)
             ]
             option = bar_chart(Axis("", "count", low=0), names, bars)
@@ -458,7 +458,7 @@ def _ranges(longs: Sequence[LongStep]) -> Figure:
     shares = [100 * latency.bucket_shares(BUCKET_EDGES_MS) for _, latency in known]
     names = [f"{label} ms" for label in BUCKET_LABELS]
     bars = [
-        (long.column.short, slot(long.column.index), [round(float(value), 4) for value in row])
+        Bars(long.column.short, slot(long.column.index), [round(float(value), 4) for value in row])
         for (long, _), row in zip(known, shares, strict=True)
     ]
     option = bar_chart(Axis("", "pct", low=0, high=100), names, bars)

@@ -11,7 +11,7 @@ from fathom.prediction.interval import COVERAGE
 from fathom.report import power
 from fathom.report.blocks import Group, Item, Row, Section, Table
 from fathom.report.comparison import Cell, Column, Comparison, Corner
-from fathom.report.findings import gate, ranked_of
+from fathom.report.findings import Gate, gate, ranked_of
 from fathom.report.latencies import latency, percentile
 from fathom.report.power import power_item
 from fathom.report.predicted import PREDICTED, range_item
@@ -153,7 +153,7 @@ def _lines(
     corner: Corner,
     comparison: Comparison,
     sources: list[str],
-    out: Mapping[tuple[str, str], Unsettled],
+    out: Gate,
 ) -> list[Line]:
     """Returns a corner's lines, one per target. p99.999 needs ten million I/Os. It is shown if a target has it, or a
     step was made for it.
@@ -193,7 +193,7 @@ def _lines(
     return found
 
 
-def _unsettled(cell: Cell, out: Mapping[tuple[str, str], Unsettled]) -> Unsettled | None:
+def _unsettled(cell: Cell, out: Gate) -> Unsettled | None:
     return out.get((cell.column.short, cell.step.name))
 
 

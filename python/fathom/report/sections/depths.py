@@ -1,19 +1,18 @@
 """Depth scaling: IOPS and latency over the I/Os in flight, the depth that suffices, and Little's law as a check."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import log2
 
 from fathom.analysis.depths import enough
 from fathom.analysis.finding import joined
-from fathom.analysis.settled import Unsettled
 from fathom.columns.schema import Point
 from fathom.output.text import percent, signed_pct
 from fathom.report.axes import Axis, around_1_2_5, from_zero
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Points, Row, Section, Table
 from fathom.report.charts import Line, line_chart
 from fathom.report.comparison import Column, Comparison
-from fathom.report.findings import gate
+from fathom.report.findings import Gate, gate
 from fathom.report.latencies import latency
 from fathom.report.legend import legend_of
 from fathom.report.predicted import PREDICTED, WHISKERS, range_item, whisker
@@ -122,9 +121,7 @@ def build(comparison: Comparison) -> Section | None:
     )
 
 
-def _key_figure(
-    labels: Sequence[str], groups: Sequence[Sequence[Scaling]], out: Mapping[tuple[str, str], Unsettled]
-) -> KeyFigure:
+def _key_figure(labels: Sequence[str], groups: Sequence[Sequence[Scaling]], out: Gate) -> KeyFigure:
     """Returns the depth that suffices for the first workload, and its curves of rate and latency."""
     label, group = labels[0], groups[0]
     left = [(one, claimed(one.steps, out, LEAST_DEPTHS, "")[0]) for one in group]
@@ -183,7 +180,7 @@ def _label(one: SweptStep) -> str:
     return f"{plain(one.shape.label)}{' ' if share in ('read', 'write') else ', '}{share}"
 
 
-def _sentences(label: str, one: Scaling, out: Mapping[tuple[str, str], Unsettled]) -> list[str]:
+def _sentences(label: str, one: Scaling, out: Gate) -> list[str]:
     """Returns the sentence on what had settled, and one on what had not."""
     left, unclaimed = claimed(one.steps, out, LEAST_DEPTHS, f"{one.column.label}, {label}")
     said = [_sentence(label, Scaling(one.column, left))] if left else []
@@ -214,7 +211,7 @@ def _charts(
     group: Sequence[Scaling],
     height_px: int = 240,
     kept: Sequence[Scaling] = (),
-    out: Mapping[tuple[str, str], Unsettled] | None = None,
+    out: Gate | None = None,
 ) -> list[Chart]:
     """Returns a panel of the rates and one of latencies; those `kept` have a ring where more stops paying. Points that
     `out` names are hollow.

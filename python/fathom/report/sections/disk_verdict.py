@@ -12,6 +12,7 @@ from fathom.report.blocks import Block, Group, Item, KeyFigure, Points, Row, Sec
 from fathom.report.comparison import Comparison
 from fathom.report.disk_bars import by_block
 from fathom.report.drive_array import BLOCKS, KINDS, Disk, called, called_together, disks, ratio, reference_of
+from fathom.report.findings import Gate, gate
 from fathom.report.power import NOTE, power_item
 from fathom.report.reference import rows_naming, rows_of
 from fathom.report.style import grouped, slot
@@ -105,13 +106,13 @@ def build(comparison: Comparison) -> Section | None:
             judgement = _judge(disk, reference)
             blocks += [Points(_sentences(judgement, prices)), _uses(judgement)]
             told += _answers(judgement, prices)
-    key = _key_figure(found, reference)
+    key = _key_figure(found, reference, gate(comparison))
     return Section(
         "verdict", "Which disk for which use", blocks, short="Verdict", answer=told, key_figure=key
     )
 
 
-def _key_figure(found: Sequence[Disk], reference: Disk) -> KeyFigure:
+def _key_figure(found: Sequence[Disk], reference: Disk, out: Gate) -> KeyFigure:
     """Returns bars by block size and pattern, and the number of workloads in which the other disk keeps up."""
     others = [disk for disk in found if disk is not reference]
     judgement = _judge(others[0], reference)
@@ -124,7 +125,7 @@ def _key_figure(found: Sequence[Disk], reference: Disk) -> KeyFigure:
         *_where("It is slower where", "It is slower, too, where", slow),
     ]
     sentence = f"{own} keeps up with {other} in {len(fast)} of {len(judged)} workloads that can be judged."
-    return KeyFigure(sentence, by_block(found), reasons)
+    return KeyFigure(sentence, by_block(found, out), reasons)
 
 
 def _where(first: str, further: str, uses: Sequence[str]) -> list[str]:

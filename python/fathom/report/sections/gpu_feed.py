@@ -3,18 +3,17 @@ the machine has a GPU, reads end in its memory, and the run measures copies to i
 in host memory; the GPU's link counts with its stated rate.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
-from fathom.analysis.settled import Unsettled
 from fathom.catalog.pcie import link_of
 from fathom.output.text import percent, signed_pct
 from fathom.report.axes import Axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
-from fathom.report.charts import Limit, Line, bar_chart, scatter_chart
+from fathom.report.charts import Bars, Limit, Line, bar_chart, scatter_chart
 from fathom.report.comparison import Cell, Column, Comparison
-from fathom.report.findings import gate
+from fathom.report.findings import Gate, gate
 from fathom.report.legend import legend_of, window_of
 from fathom.report.style import grouped, plain, slot
 from fathom.runs.gpu import Gpu
@@ -74,7 +73,7 @@ def _key_figure(feeds: Sequence[Feed], together: Figure) -> KeyFigure:
     counts = [_drives(feed, gbps, 1.0) for feed in feeds]
     names = [feed.column.short for feed in feeds]
     bars = [
-        (
+        Bars(
             feed.column.short,
             slot(feed.column.index),
             [float(count) if other is feed else None for other in feeds],
@@ -106,7 +105,7 @@ def _key_figure(feeds: Sequence[Feed], together: Figure) -> KeyFigure:
     return KeyFigure(sentence, figure, [*reasons, _bricks(feeds)])
 
 
-def _feed(comparison: Comparison, column: Column, out: Mapping[tuple[str, str], Unsettled]) -> Feed | None:
+def _feed(comparison: Comparison, column: Column, out: Gate) -> Feed | None:
     if not column.run.asks_for("gpu-feed", METHOD):
         return None
     found = {

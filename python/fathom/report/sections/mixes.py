@@ -1,16 +1,15 @@
 """Mixed reads and writes: IOPS and latency over the share of reads, and a map where blocks or depths vary as well."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from math import log
 
-from fathom.analysis.settled import Unsettled
 from fathom.columns.schema import Point
 from fathom.report.axes import Axis, around_1_2_5, from_zero
 from fathom.report.blocks import Block, Chart, Figure, Group, Item, KeyFigure, Points, Row, Section, Table
 from fathom.report.charts import Line, line_chart
 from fathom.report.comparison import Column, Comparison
-from fathom.report.findings import gate
+from fathom.report.findings import Gate, gate
 from fathom.report.latencies import latency
 from fathom.report.legend import legend_of
 from fathom.report.predicted import PREDICTED, WHISKERS, range_item, whisker
@@ -85,7 +84,7 @@ def build(comparison: Comparison) -> Section | None:
     )
 
 
-def _key_figure(label: str, load: Load, out: Mapping[tuple[str, str], Unsettled]) -> KeyFigure:
+def _key_figure(label: str, load: Load, out: Gate) -> KeyFigure:
     """Returns the range of the rate over the share of reads, and curves of rate and read latency."""
     figure = Figure(
         _charts(0, label, load, "key-mix")[:2],
@@ -140,7 +139,7 @@ def _label(one: SweptStep) -> str:
     return f"{plain(one.shape.label)}, {threads}T/{iodepth}Q"
 
 
-def _sentences(label: str, steps: Sequence[SweptStep], out: Mapping[tuple[str, str], Unsettled]) -> list[str]:
+def _sentences(label: str, steps: Sequence[SweptStep], out: Gate) -> list[str]:
     """Returns the sentence on what had settled, and one on what had not."""
     left, unclaimed = claimed(steps, out, LEAST_SHARES, f"{steps[0].column.label}, {label}")
     return [*([_sentence(label, left)] if left else []), *([unclaimed] if unclaimed else [])]

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from fathom.report.axes import Axis, rounded
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
-from fathom.report.charts import bar_chart, row_px
+from fathom.report.charts import Bars, bar_chart, row_px
 from fathom.report.comparison import Comparison
 from fathom.report.findings import gate
 from fathom.report.legend import legend_of
+from fathom.report.predicted import WHISKERS, bar_range, expected_beneath
 from fathom.report.published import NEAR_PCT, error_item
 from fathom.report.sections.curves import TargetCurve, Workload, workloads_of
 from fathom.report.style import compact, grouped, slot
@@ -26,13 +27,16 @@ def build(comparison: Comparison) -> Section | None:
         return None
     shown = workloads[:MOST_WORKLOADS]
     labels = _names(shown)
-    bars, published = [], []
+    bars: list[Bars] = []
+    published: list[Bars] = []
     for column in comparison.columns:
         drawn = [_of(workload, column.index) for workload in shown]
         place = slot(column.index)
-        bars.append((column.short, place, [rounded(one.maximum.iops) if one else None for one in drawn]))
+        ranges = [bar_range(one.spread, one.maximum.iops) if one else None for one in drawn]
+        rates = [rounded(one.maximum.iops) if one else None for one in drawn]
+        bars.append(Bars(column.short, place, rates, ranges))
         stated = [rounded(one.published[0]) if one and one.published else None for one in drawn]
-        published.append((column.short, place, stated))
+        published.append(Bars(column.short, place, stated))
     option = bar_chart(Axis("IOPS", "count", low=0), labels, bars, published)
     chart = Chart(
         "overview",
@@ -43,6 +47,7 @@ def build(comparison: Comparison) -> Section | None:
         50 + len(shown) * row_px(labels, max(ROW_PX, 10 + 14 * len(comparison.columns))),
     )
     caption = "Each workload's maximum in a closed loop, reads and writes together. A hollow bar is the published one."
+    caption += WHISKERS * any(one.whiskers for one in bars)
     figure = Figure([chart], caption, _table(shown, comparison), legend_of(comparison.columns), columns=1)
     out = gate(comparison)
     claimed = [
@@ -124,7 +129,8 @@ def _cells(one: TargetCurve | None) -> list[Item]:
     none = Item("–", tone="quiet")
     if one is None:
         return [none] * 3
+    rate = Item(grouped(_rate(one)), expected_beneath(one.spread, _rate(one)), tone="strong")
     if one.published is None:
-        return [Item(grouped(_rate(one)), tone="strong"), none, none]
+        return [rate, none, none]
     error = error_item(100 * (_rate(one) / one.published[0] - 1))
-    return [Item(grouped(_rate(one)), tone="strong"), Item(grouped(one.published[0])), error]
+    return [rate, Item(grouped(one.published[0])), error]

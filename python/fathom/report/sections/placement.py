@@ -15,7 +15,7 @@ from fathom.columns.schema import Point, Stream
 from fathom.output.text import span
 from fathom.report.axes import Axis, time_axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
-from fathom.report.charts import Line, bar_chart, line_chart
+from fathom.report.charts import Bars, Line, bar_chart, line_chart
 from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.latencies import FEW, percentile, with_interval
 from fathom.report.sections.amplification import DAY_S, endurance
@@ -106,7 +106,7 @@ def _key_figure(found: Sequence[tuple[Column, list[Variant]]]) -> KeyFigure | No
     labels = [f"{column.short}: {load[0].label.partition(',')[0]}" for column, load in known]
     kinds = dict.fromkeys((variant.placed, variant.handles) for _, load in known for variant in load)
     bars = [
-        (
+        Bars(
             handles,
             placed + 0,
             [next((_short(one.waf) for one in load if one.placed is placed), None) for _, load in known],
@@ -124,18 +124,18 @@ def _key_figure(found: Sequence[tuple[Column, list[Variant]]]) -> KeyFigure | No
     )
     data = Table(
         "Load",
-        [Item(name, "WAF") for name, _, _ in bars],
+        [Item(one.name, "WAF") for one in bars],
         [
             Group(
                 "",
                 [
-                    Row(Item(label), [_waf_cell(values[place]) for *_, values in bars])
+                    Row(Item(label), [_waf_cell(one.values[place]) for one in bars])
                     for place, label in enumerate(labels)
                 ],
             )
         ],
     )
-    legend = [Item(name, slot=place) for name, place, _ in bars]
+    legend = [Item(one.name, slot=one.slot) for one in bars]
     caption = "Shorter is better: at one, the media write what the host writes and no more."
     figure = Figure([chart], caption, data, legend, columns=1)
     told = [text for label, (_, load) in zip(labels, known, strict=True) if (text := _pair(label, load))]

@@ -6,7 +6,7 @@ from fathom.columns.schema import Point
 from fathom.method.curve import SUSTAINED_LEAST
 from fathom.report.axes import Axis, rounded
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
-from fathom.report.charts import bar_chart
+from fathom.report.charts import Bars, bar_chart
 from fathom.report.comparison import Cell, Comparison, Corner
 from fathom.report.latencies import latency, percentile
 from fathom.report.legend import legend_of
@@ -34,7 +34,7 @@ def build(comparison: Comparison) -> Section | None:
         return None
     labels = [f"{_op(corner)}, {SHOWN[name]}" for corner, name in lines]
     bars = [
-        (
+        Bars(
             column.short,
             slot(column.index),
             [rounded(us) if (us := _us(corner.cell(column), name)) else None for corner, name in lines],

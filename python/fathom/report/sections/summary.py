@@ -1,14 +1,13 @@
 """The outcome at a glance: who leads, one card per corner with every target's bar; and the findings in words."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from fathom.analysis.findings import joined
-from fathom.analysis.settled import Unsettled
 from fathom.prediction.words import order_words
 from fathom.report.blocks import Bar, Block, Card, Cards, Item, KeyFigure, NoBar, Points, Prose, Section
 from fathom.report.comparison import Cell, Comparison, Corner
-from fathom.report.findings import FindingTexts, finding_texts, gate, ranked_of
+from fathom.report.findings import FindingTexts, Gate, finding_texts, gate, ranked_of
 from fathom.report.published import NEAR_PCT, error_item, fitted_words
 from fathom.report.rounds import rounds_of, verdicts
 from fathom.report.style import compact, grouped, plain
@@ -124,7 +123,7 @@ def _prose(texts: FindingTexts) -> list[Block]:
     return [*blocks, Prose(texts.remarks)] if texts.remarks else blocks
 
 
-def _unranked(corner: Corner, out: Mapping[tuple[str, str], Unsettled]) -> list[NoBar]:
+def _unranked(corner: Corner, out: Gate) -> list[NoBar]:
     """Returns the targets that a corner does not rank because they failed or had not settled."""
     found = []
     for cell in corner.cells:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fathom.report.axes import Axis
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
-from fathom.report.charts import bar_chart
+from fathom.report.charts import Bars, bar_chart
 from fathom.report.comparison import Cell, Comparison, Corner
 from fathom.report.legend import window_of
 from fathom.report.style import plain, slot
@@ -66,7 +66,7 @@ def _chart(corner: Corner) -> Chart:
     cells = _cells(corner)
     resources = _resources(cells)
     bars = [
-        (cell.column.short, slot(cell.column.index), [_mean_pct(cell, name) for name in resources])
+        Bars(cell.column.short, slot(cell.column.index), [_mean_pct(cell, name) for name in resources])
         for cell in cells
     ]
     axis = Axis("", "pct", low=0, high=100)

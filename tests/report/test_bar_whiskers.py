@@ -1,0 +1,31 @@
+"""Whiskers along bars: the range that most measurements of a twin's device lie in."""
+
+import json
+
+import pytest
+
+from fathom.report.axes import Axis
+from fathom.report.charts import Bars, bar_chart
+
+
+def test_a_whisker_lies_at_its_own_category_and_the_axis_reaches_its_end() -> None:
+    bars = [
+        Bars("A", 0, [10.0, None, 30.0], [(8.0, 12.0), None, (20.0, 44.0)]),
+        Bars("B", 1, [5.0, 6.0, 7.0]),
+    ]
+    option = json.loads(json.dumps(bar_chart(Axis("IOPS", "count", low=0), ["x", "y", "z"], bars)))
+    ranged, plain = option["series"]
+    assert ranged["markLine"]["data"] == [
+        [{"coord": [8.0, 0]}, {"coord": [12.0, 0]}],
+        [{"coord": [20.0, 2]}, {"coord": [44.0, 2]}],
+    ]
+    assert "markLine" not in plain
+    assert option["xAxis"]["max"] >= 44.0
+    assert option["xAxis"]["name"] == "IOPS"
+
+
+@pytest.mark.parametrize("ranges", [(), (None, None)])
+def test_bars_without_ranges_leave_the_axis_to_the_chart(ranges: tuple[None, ...]) -> None:
+    option = bar_chart(Axis("", "count", low=0), ["x", "y"], [Bars("A", 0, [1.0, 2.0], ranges)])
+    assert "markLine" not in json.dumps(option)
+    assert "max" not in json.loads(json.dumps(option))["xAxis"]
