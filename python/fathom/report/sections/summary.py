@@ -53,6 +53,8 @@ def _sentence(ranked: Sequence[Corner]) -> str:
     lead.
     """
     contested = [corner for corner in ranked if len(corner.ranking) > 1]
+    if not contested and len({corner.ranking[0].column.index for corner in ranked}) > 1:
+        return "No target is ahead: no workload has rates of two targets to compare."
     if not contested:
         return _alone(ranked)
     if len(contested) == 1:
@@ -61,13 +63,24 @@ def _sentence(ranked: Sequence[Corner]) -> str:
         return f"{_verdict(contested[0])} in {contested[0].label}: {rate}."
     wins = Counter(one.ranking[0].column.short for one in contested if not one.level_with_best)
     if not wins:
-        return f"No target is ahead: the best are level in all {len(contested)} workloads."
+        return f"No target is ahead: {_nobody(contested)}."
     most = max(wins.values())
     leaders = [name for name, count in wins.items() if count == most]
     if len(leaders) > 1:
         return f"{joined(leaders)} are each ahead in {most} of {len(contested)} workloads."
     where = f"all {most}" if most == len(contested) else f"{most} of {len(contested)}"
     return f"{leaders[0]} is ahead in {where} workloads."
+
+
+def _nobody(contested: Sequence[Corner]) -> str:
+    """Returns in how many workloads the best are level, and in how many that is not known."""
+    level = sum(corner.separable for corner in contested)
+    where = f"all {len(contested)} workloads"
+    if level == len(contested):
+        return f"the best are level in {where}"
+    if not level:
+        return f"{where} have too few seconds to separate the best"
+    return f"the best are level in {level} of {len(contested)} workloads, the others have too few seconds"
 
 
 def _alone(ranked: Sequence[Corner]) -> str:
@@ -85,10 +98,14 @@ def _alone(ranked: Sequence[Corner]) -> str:
 
 def _reasons(texts: FindingTexts, ranked: Sequence[Corner]) -> list[str]:
     """Returns where nobody leads, what limits the leaders, and how far published figures are."""
-    level = [one.label for one in ranked if len(one.ranking) > 1 and one.level_with_best]
+    tied = [one for one in ranked if len(one.ranking) > 1 and one.level_with_best]
+    level = [one.label for one in tied if one.separable]
+    unknown = [one.label for one in tied if not one.separable]
     limits = dict.fromkeys(one.ranking[0].point.limit.name for one in ranked if one.ranking[0].point.limit)
     cells = [cell for one in ranked for cell in one.cells]
     reasons = [f"The best are level in {joined(level)}."] if level else []
+    if unknown:
+        reasons.append(f"Too few seconds to separate the best in {joined(unknown)}.")
     if limits:
         reasons.append(f"The best figures are limited by {joined([plain(name) for name in limits])}.")
     reasons += beside_published(cells)
