@@ -17,11 +17,13 @@ from typer.testing import CliRunner
 import synthetic
 from fathom.catalog import load_device
 from fathom.cli import app
+from fathom.compare import rows as rows_of
 from fathom.compare.gate import parse_gate
 from fathom.compare.metrics import METRICS
 from fathom.errors import FathomError, UsageError
 from fathom.prediction.interval import order_chance, spread_of
 from fathom.runs.event_log import append_event
+from fathom.statistics.differences import Difference
 
 Made = Callable[..., Path]
 BUSY = {
@@ -283,6 +285,59 @@ def test_single_runs_without_intervals_open_with_their_largest_change_and_hollow
     assert page.count(f"New: {synthetic.FILE.label}. Base: ") == 1
     dots = re.findall(r'"itemStyle": ?\{[^}]*"borderColor": ?"\$ink"', page)
     assert len(dots) >= 8
+
+
+def test_a_run_is_not_compared_with_itself_or_with_another_of_its_own_repeats(made: Made):
+    first = made("a", repeats=3)
+    for other in (first, first.with_name("a-four-corners-2")):
+        done = fathom(first, other)
+        assert done.returncode == 2
+        assert "is the same run or another of its repeats" in done.stderr
+
+
+def test_the_last_good_run_beside_itself_is_said_to_be_that(made: Made):
+    good = made("a", repeats=3)
+    fathom(good, "--against", "last-good")
+    done = fathom(good, "--against", "last-good")
+    assert done.returncode == 0
+    assert "is the last good run itself" in done.stdout
+
+
+def test_an_interval_without_end_hides_neither_figures_nor_verdict_in_80_columns(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(rows_of, "difference", lambda *_: Difference(0.5, 1e-30, 1e30, 0.95))
+    text = fathom(made("a"), made("b", seed=2)).stdout
+    assert "(−100.0 to over +9900.0)" in text
+    assert "…" not in text
+    assert [line for line in text.splitlines() if "IOPS " in line and line.endswith("cannot tell")]
+
+
+def test_changes_without_intervals_are_printed_as_the_page_has_them(tmp_path: Path):
+    runs = [
+        synthetic.make_run(
+            tmp_path / f"run-{number}",
+            [replace(synthetic.FILE, rates=[part * rate for rate in synthetic.FILE.rates])],
+            measure_s=2,
+            precondition_s=2,
+            fill_s=1,
+        )
+        for number, part in enumerate((1.0, 0.5))
+    ]
+    lines = fathom(*runs).stdout.splitlines()
+    assert [line for line in lines if re.search(r"−50.0 % +no interval$", line.rstrip())]
+    assert "| −50.0 % | no interval |" in fathom(*runs, "--markdown").stdout
+
+
+def test_a_target_without_published_figures_says_why_nothing_was_compared(made: Made):
+    done = fathom(made("a"), "--against", "published")
+    assert "the catalogue has no published figure of these targets" in " ".join(done.stdout.split())
+
+
+def test_a_simulated_target_beside_a_measured_one_is_called_that(made: Made, tmp_path: Path):
+    text = " ".join(fathom(made("a"), of_twin(tmp_path / "twin", 0)).stdout.split())
+    assert re.search(r"target: .* \(file, measured\) → .* \(twin, simulated\)", text)
 
 
 def test_the_last_good_run_moves_on_only_to_what_is_not_worse(made: Made):

@@ -98,6 +98,9 @@ def test_report_compare_query_and_runs_take_imported_runs(tmp_path: Path, fathom
     assert "fio: 2.1 → 3.33" in compared.out
     assert "measured by fio 2.1 elsewhere" in compared.out
     assert "no interval" in compared.out
+    assert "+20.0 %" in compared.out
+    assert "--repeats" not in compared.out
+    assert "measured this elsewhere" not in compared.out
     assert not any(verdict in compared.out for verdict in ("Better", "Worse"))
     page = tmp_path / "page.html"
     assert fathom("report", old, new, "--out", page).code == 0

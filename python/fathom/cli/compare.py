@@ -103,6 +103,9 @@ def compare(
                 return
             base_name = found
         base = None if base_name == PUBLISHED else read_side(base_name, finder)
+    if against == LAST_GOOD and base and news[0].shares_a_run(base):
+        print(f"{names[0]} is the last good run itself, so there is nothing to compare")
+        return
     results = [compare_sides(base, new, chosen, gates, level) for new in news]
     contexts = [context_of(base, new) for new in news]
     if as_json:

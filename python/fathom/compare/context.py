@@ -60,7 +60,7 @@ def _warnings(side: Side) -> list[str]:
     alike: dict[tuple[str, str | None, str | None], list[NoteRecord]] = {}
     for run in side.runs:
         for note in run.document.notes:
-            if note.level != "info":
+            if note.level != "info" and not (run.document.origin and note.step is None):
                 alike.setdefault((note.rule, note.target, note.step), []).append(note)
     return [
         (f"in {notes[0].step}, " if notes[0].step else "")
@@ -86,8 +86,9 @@ def contrasts(base: Side, new: Side) -> list[str]:
     found = _of_methods(first, second)
     for match in matches(base, new):
         found += _of_targets(match)
-    found += _changes("", _flat(first.versions), _flat(second.versions))
-    found += _changes("", _flat(first.environment), _flat(second.environment))
+    only_known = base.is_foreign or new.is_foreign
+    for old, now in ((first.versions, second.versions), (first.environment, second.environment)):
+        found += _changes("", _flat(old), _flat(now), only_known=only_known)
     return list(dict.fromkeys(found))
 
 
@@ -109,6 +110,8 @@ def _of_targets(match: Match) -> list[str]:
     sizes = {"capacity_bytes": first.capacity_bytes}, {"capacity_bytes": second.capacity_bytes}
     old = {name: value for name, value in first.identity.items() if name not in PASSING}
     now = {name: value for name, value in second.identity.items() if name not in PASSING}
+    if match.base.is_twin != match.new.is_twin:
+        return [f"target: {match.base.label} ({match.base.kind}) → {match.new.label} ({match.new.kind})"]
     if first.name != second.name:
         return [f"target: {match.base.label} → {match.new.label}"]
     return _changes(f"{match.new.label}, ", _flat(old) | sizes[0], _flat(now) | sizes[1])
@@ -123,11 +126,14 @@ def _flat(values: Mapping[str, JsonValue], before: str = "") -> dict[str, JsonVa
     return found
 
 
-def _changes(about: str, old: Mapping[str, JsonValue], now: Mapping[str, JsonValue]) -> list[str]:
+def _changes(
+    about: str, old: Mapping[str, JsonValue], now: Mapping[str, JsonValue], *, only_known: bool = False
+) -> list[str]:
+    """Returns a line per difference; with `only_known`, none where a side did not record the value."""
     return [
         f"{about}{name.replace('_', ' ')}: {_shown(old.get(name))} → {_shown(now.get(name))}"
         for name in dict.fromkeys((*old, *now))
-        if old.get(name) != now.get(name)
+        if old.get(name) != now.get(name) and (not only_known or (name in old and name in now))
     ]
 
 
@@ -139,9 +145,11 @@ def _shown(value: JsonValue) -> str:
 def single_runs(base: Side | None, new: Side) -> Sequence[str]:
     """Returns what a reader must know where a side is a single run."""
     sides = [side for side in (base, new) if side is not None]
-    if all(len(side.runs) > 1 for side in sides):
+    single = [side for side in sides if len(side.runs) == 1]
+    if not single:
         return ()
-    return (
-        "A side is a single run: its intervals hold what varies within the run, not from run to run. "
-        "Repeat with --repeats 3 or more.",
-    )
+    how = "Repeat with --repeats 3 or more."
+    if any(side.is_foreign for side in single):
+        how = "Import three results or more of each side, and name them RUN,RUN,RUN."
+    held = "its intervals hold what varies within the run, not from run to run"
+    return (f"A side is a single run: {held}. {how}",)

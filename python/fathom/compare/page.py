@@ -8,8 +8,7 @@ from fathom.compare.phases import NOTE, PhasePair
 from fathom.compare.rows import Compared, Result, Row
 from fathom.compare.sides import Side
 from fathom.compare.views import PHASE_HEADINGS
-from fathom.compare.words import answer, asides, change, meaning
-from fathom.output.text import signed_pct
+from fathom.compare.words import WIDEST, answer, asides, change_of, meaning
 from fathom.report.blocks import (
     Answer,
     Block,
@@ -154,7 +153,7 @@ def _phases(phases: Sequence[PhasePair]) -> list[Block]:
 def _span(row: Row, change_pct: float) -> Span:
     """Returns a row's interval in percent; without one, its change alone."""
     low, high = (row.difference.low, row.difference.high) if row.difference else (1 + change_pct / 100,) * 2
-    return Span(100 * (low - 1), 100 * (high - 1), _name(row), strong=True)
+    return Span(100 * (min(low, WIDEST) - 1), 100 * (min(high, WIDEST) - 1), _name(row), strong=True)
 
 
 def _name(row: Row) -> str:
@@ -184,14 +183,7 @@ def _row(row: Row) -> TableRow:
     cells = [
         Item("–" if row.base is None else grouped(row.base)),
         Item("–" if row.new is None else grouped(row.new)),
-        Item(_change(row)),
+        Item(change_of(row)),
         verdict,
     ]
     return TableRow(Item(row.metric.title, row.metric.unit), cells)
-
-
-def _change(row: Row) -> str:
-    """Returns a row's change in words, with its interval where it has one."""
-    if row.difference:
-        return change(row.difference)
-    return "–" if row.change_pct is None else signed_pct(row.change_pct)

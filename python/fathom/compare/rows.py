@@ -9,7 +9,8 @@ from fathom.analysis.finding import joined
 from fathom.compare.gate import Gate, Outcome
 from fathom.compare.metrics import METRICS, RATE, Metric, metric_of
 from fathom.compare.phases import PhasePair, phases_beside
-from fathom.compare.sides import Match, Side, Unclaimed, cells, matches
+from fathom.compare.sides import PUBLISHED, Match, Side, Unclaimed, cells, matches
+from fathom.errors import UsageError
 from fathom.output import html
 from fathom.report.comparison import Cell
 from fathom.report.repeats import is_pooled
@@ -27,7 +28,7 @@ from fathom.statistics.differences import (
     verdict,
 )
 
-NO_INTERVAL = "no interval, use --repeats 3"
+NO_INTERVAL = "no interval"
 LEVEL_PCT = 2.0
 """A change whose whole interval is smaller is none, unless the user says otherwise."""
 
@@ -175,8 +176,13 @@ def compare_sides(
 ) -> Result:
     """Compares a side with the base, or with what is published where there is none.
 
-    Raises UsageError for targets that have no counterpart.
+    Raises UsageError for targets that have no counterpart, and for sides that share a run.
     """
+    if base and new.shares_a_run(base):
+        raise UsageError(
+            f"{_called(new.name)}: the base {_called(base.name)} is the same run or another of its repeats",
+            "name a run of another measurement; `fathom report` shows the figure of each repeat",
+        )
     names = tuple(dict.fromkeys((*metrics, *(gate.metric for gate in gates))))
     found = [(match, *_pairs(base, new, match, names)) for match in matches(base, new)]
     count = sum(pair.estimates is not None for _, pairs, _ in found for pair in pairs)
@@ -192,7 +198,7 @@ def compare_sides(
         )
         for match, pairs, missing in found
     ]
-    return Result(base.name if base else "published", new.name, pairs, confidence, level_pct, gates)
+    return Result(base.name if base else PUBLISHED, new.name, pairs, confidence, level_pct, gates)
 
 
 def _pairs(

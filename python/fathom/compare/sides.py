@@ -41,6 +41,16 @@ class Side:
         """The runs, in the order given."""
         return self.comparison.runs
 
+    @property
+    def is_foreign(self) -> bool:
+        """Whether another program measured it."""
+        return any(run.document.origin for run in self.runs)
+
+    def shares_a_run(self, other: "Side") -> bool:
+        """Returns whether one run stands on both sides, so that a comparison would be with itself."""
+        first, second = ({run.run.path.resolve() for run in side.runs} for side in (self, other))
+        return not first.isdisjoint(second)
+
     def unclaimed(self, cell: Cell) -> Unclaimed | None:
         """Returns why nothing may be claimed of a cell; None where something may."""
         found = self.unsettled.get((cell.column.short, cell.step.name))

@@ -10,7 +10,7 @@ from rich.text import Text
 from fathom.compare.gate import Outcome
 from fathom.compare.phases import FIGURES, NOTE, PhasePair
 from fathom.compare.rows import Missing, Result, Row
-from fathom.compare.words import answer, asides, change, meaning, workload_of
+from fathom.compare.words import answer, asides, change, change_of, meaning, workload_of
 from fathom.output.table import flush_table
 from fathom.report.style import grouped, plain
 from fathom.statistics.differences import Verdict
@@ -70,8 +70,7 @@ def _print_phases(console: Console, phases: Sequence[PhasePair]) -> None:
 
 def _line(row: Row) -> tuple[str, str, str, str]:
     unit = f", {row.metric.unit}" if row.metric.unit not in ("", row.metric.title) else ""
-    found = change(row.difference) if row.difference else "–"
-    return f"  {row.metric.title}{unit}", _figure(row.base), _figure(row.new), found
+    return f"  {row.metric.title}{unit}", _figure(row.base), _figure(row.new), change_of(row)
 
 
 def _figure(value: float | None) -> str:
@@ -96,7 +95,7 @@ def to_markdown(result: Result, context: Sequence[str]) -> str:
                 row.metric.title,
                 _figure(row.base),
                 _figure(row.new),
-                change(row.difference) if row.difference else "–",
+                change_of(row),
                 _said(row),
             )
             lines.append(f"| {' | '.join(map(_cell, cells))} |")

@@ -5,12 +5,14 @@ from collections import Counter
 from fathom.analysis.finding import joined
 from fathom.compare.gate import Outcome
 from fathom.compare.rows import Result, Row
-from fathom.compare.sides import UNCLAIMED
+from fathom.compare.sides import PUBLISHED, UNCLAIMED
 from fathom.output.text import signed_pct
 from fathom.prediction.words import order_words
 from fathom.statistics.differences import Difference, Verdict
 
 MOST_NAMED = 4
+WIDEST = 100.0
+"""The greatest ratio that is printed as the bound of a change; one beyond it says only that little is known."""
 
 
 def workload_of(row: Row) -> str:
@@ -20,8 +22,18 @@ def workload_of(row: Row) -> str:
 
 def change(found: Difference) -> str:
     """Returns a change with its interval, `+7.1 % (+3.2 to +11.2)`."""
-    low, high = (signed_pct(100 * (bound - 1)).removesuffix(" %") for bound in (found.low, found.high))
-    return f"{signed_pct(found.change_pct)} ({low} to {high})"
+    low, high = (
+        signed_pct(100 * (min(bound, WIDEST) - 1)).removesuffix(" %") for bound in (found.low, found.high)
+    )
+    beyond = "over " if found.high > WIDEST else ""
+    return f"{signed_pct(found.change_pct)} ({low} to {beyond}{high})"
+
+
+def change_of(row: Row) -> str:
+    """Returns a row's change, with its interval where it has one; a dash where nothing is known."""
+    if row.difference:
+        return change(row.difference)
+    return "–" if row.change_pct is None else signed_pct(row.change_pct)
 
 
 def answer(result: Result) -> list[str]:
@@ -83,6 +95,10 @@ def _count(result: Result) -> str:
         [f"{count} {which.value}{reasons.get(which, '')}" for which, count in counts.items() if count]
     )
     figures = len(result.rows)
+    if not figures and result.base == PUBLISHED:
+        return (
+            "Nothing could be compared: the catalogue has no published figure of these targets and workloads."
+        )
     if not figures:
         return "Nothing could be compared."
     whole = "1 figure" if figures == 1 else f"{figures} figures"
@@ -104,7 +120,8 @@ def meaning(result: Result) -> list[str]:
     if needed := [row.repeats_needed for row in result.rows if row.repeats_needed]:
         least, most = min(needed), max(needed)
         many = f"{least}" if least == most else f"{least} to {most}"
-        texts.append(f"{many} repeats of each side would decide the open figures.")
+        whose = "" if result.base == PUBLISHED else " of each side"
+        texts.append(f"{many} repeats{whose} would decide the open figures.")
     return texts
 
 
