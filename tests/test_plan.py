@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -10,6 +11,7 @@ from fathom.load.resolve import resolve_targets
 from fathom.method.method import Step, load_method
 from fathom.plan.expect import expect
 from fathom.plan.plan import plan_of, print_plan
+from fathom.plan.replay import Replay, Timing, replay_method
 from fathom.sizing.drive import Drive, Figure, rated_drive
 from fathom.targets.target import Target
 
@@ -27,6 +29,11 @@ DRIVE = Drive(
 
 def twin(name: str = "samsung-pm9a3-7.68tb") -> Target:
     [target] = resolve_targets([f"twin:{name}"])
+    return target
+
+
+def array() -> Target:
+    [target] = resolve_targets(["array:twin:samsung-pm9a3-7.68tb,twin:samsung-pm1743-7.68tb"])
     return target
 
 
@@ -126,6 +133,27 @@ def test_a_plan_of_unknown_speed_says_which_part_of_time_and_volume_it_knows() -
     )
     assert known in planned("four-corners", unknown)
     assert "3 repeats: 3 times all this" in planned("four-corners", unknown, repeats=3)
+
+
+@pytest.mark.parametrize("devices", [("a",), ("a", "b")])
+@pytest.mark.parametrize("timing", ["as-recorded", "as-fast-as-possible"])
+def test_a_replay_writes_what_its_trace_wrote_and_lasts_as_long(
+    tmp_path: Path, devices: tuple[str, ...], timing: Timing
+) -> None:
+    trace = tmp_path / "trace.csv"
+    ios = [(1000 * number, devices[number % len(devices)], number) for number in range(100)]
+    lines = [
+        f"{us},{name},{'read' if n % 4 < 2 else 'write'},{n * 65536},{4096 << n % 3}" for us, name, n in ios
+    ]
+    trace.write_text("\n".join(["time_us,device,op,offset,size", *lines]))
+    method, _ = replay_method(Replay(trace, timing=timing))
+    target = twin() if len(devices) == 1 else array()
+    planned = plan_of(method, target).steps[-1]
+    assert planned.written_bytes == pytest.approx(
+        sum(4096 << n % 3 for _, _, n in ios if n % 4 > 1), rel=1e-6
+    )
+    if len(devices) == 1 and timing == "as-recorded":
+        assert planned.time_s == pytest.approx(0.099, rel=0.02)
 
 
 def test_the_plan_of_a_twin_says_that_it_is_the_drives() -> None:

@@ -3,6 +3,7 @@
 Only a twin has a data sheet; for any other target, only volumes given in bytes are known.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -72,12 +73,13 @@ def _expect_of_unit(step: Step, target: Target, drive: Drive | None) -> Expected
         # Deallocating takes seconds on a device of any size.
         return Expected(0.0, 0)
     job = step.job
-    moved_most = job.bytes
-    if job.region_multiple is not None:
-        moved_most = round(job.region_multiple * job.region_on(target.unit_capacity_bytes)[1])
+    moved_most = _most_moved(job, target.unit_capacity_bytes)
     write_share, moved_bps = _at_rated_speed(job, drive)
     if moved_bps is not None and (of_maximum := step.place or step.offered) is not None:
         moved_bps *= min(of_maximum.share or 1.0, 1.0)
+    if moved_bps and moved_most and job.count and job.rate_iops:
+        # A replay at recorded times is as fast as its trace, unless the drive is slower.
+        moved_bps = min(moved_bps, moved_most / job.count * job.rate_iops)
     time_s, moved_bytes = job.time_s, moved_most
     if moved_bps:
         if moved_most is not None:
@@ -86,8 +88,9 @@ def _expect_of_unit(step: Step, target: Target, drive: Drive | None) -> Expected
             moved_bytes = _least(moved_most, job.time_s * moved_bps)
     if write_share == 0:
         return Expected(time_s, 0)
-    if job.streams and job.time_s is None:
-        return Expected(None, _written_by_streams(job, target))
+    counted = all(own.count and own.rate_iops for own in job.streams.values())
+    if job.streams and (job.time_s is None or counted):
+        return Expected(job.time_s, _written_by_streams(job, target))
     written_bytes = None if moved_bytes is None else round(write_share * moved_bytes)
     by_time = moved_bytes != moved_most
     return Expected(time_s, written_bytes, _bound(job, target.unit_capacity_bytes) if by_time else None)
@@ -96,20 +99,36 @@ def _expect_of_unit(step: Step, target: Target, drive: Drive | None) -> Expected
 def _written_by_streams(job: Job, target: Target) -> int | None:
     """Returns the bytes that streams with ends of their own write to a drive, on average over those of an array.
 
-    None where a stream ends by a number of I/Os.
+    None where a stream ends by time alone.
     """
     units = max(1, len(target.parts))
     written_bytes = 0.0
     for name, own in job.streams.items():
-        moved_bytes: float | None = own.bytes
-        if own.region_multiple is not None:
-            moved_bytes = own.region_multiple * own.region_on(target.unit_capacity_bytes)[1]
+        moved_bytes = _most_moved(own, target.unit_capacity_bytes)
         if moved_bytes is None:
             return None
         write_share, _ = _at_rated_speed(own, None)
         drives = len(job.stream_targets.get(name, ())) or units
         written_bytes += write_share * moved_bytes * drives / units
     return round(written_bytes)
+
+
+def _most_moved(job: Job, capacity_bytes: int) -> int | None:
+    """Returns the bytes after which a job ends; as many I/Os of mean size where it counts them. None where it ends by
+    time alone.
+    """
+    if job.region_multiple is not None:
+        return round(job.region_multiple * job.region_on(capacity_bytes)[1])
+    if job.bytes is not None or job.count is None:
+        return job.bytes
+    weight = sum(entry.weight for entry in job.ops)
+    data = (entry for entry in job.ops if entry.op in _core.MOVES_DATA)
+    mean_bytes = sum(entry.weight / weight * _mean_size(entry.sizes) for entry in data)
+    return round(job.count * mean_bytes)
+
+
+def _mean_size(sizes: Sequence[tuple[int, float]]) -> float:
+    return sum(size * weight for size, weight in sizes) / sum(weight for _, weight in sizes)
 
 
 def _bound(job: Job, capacity_bytes: int) -> Literal["most", "least"] | None:

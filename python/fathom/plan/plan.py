@@ -228,7 +228,9 @@ def _known(plan: Plan) -> str:
     timeless = sum(step.time_s is None for step in plan.steps)
     by_time = sum(step.written_bytes is None for step in plan.steps)
     time = f"at most {duration(plan.time_s)}"
-    if timeless:
+    if timeless == len(plan.steps):
+        time = "the time depends on the target's speed"
+    elif timeless:
         time += f", not counting {_steps(timeless)} ended by volume"
     if not plan.written_bytes:
         return f"{time}; the volume written depends on the target's speed"
