@@ -93,6 +93,15 @@ def test_the_live_page_says_what_each_target_does(watched: Served) -> None:
         assert words in answer.text, words
 
 
+def test_the_report_of_a_run_leads_to_its_live_page_as_long_as_the_run_goes_on(
+    watched: Served, runs: Path
+) -> None:
+    link = f'href="/runs/{GOING}/live"'
+    assert link in watched.ask(f"/runs/{GOING}").text
+    end(runs / GOING)
+    assert link not in watched.ask(f"/runs/{GOING}").text
+
+
 def test_names_in_a_live_file_are_text_and_nothing_else(watched: Served, runs: Path) -> None:
     write_live(runs / GOING, live_run(runs / GOING, label=f"{SCRIPT}\x1b[31m‮"))
     text = watched.ask(f"/runs/{GOING}/live").text

@@ -208,7 +208,9 @@ def _add_runs(app: FastAPI, settings: Settings, source: Source, pages: Renders) 
     async def _report(name: str) -> HTMLResponse:
         def make() -> str:
             with source.opened([name]) as runs:
-                return renders.report_of(runs, (("About this run", run_address(name, "/about")),))
+                goes_on = RunDocument.load(runs[0]).status == "running"
+                live = (("Watch it live", run_address(name, "/live")),) if goes_on else ()
+                return renders.report_of(runs, (*live, ("About this run", run_address(name, "/about"))))
 
         return whole_page(await pages.page(("report", source.stamp([name])), make))
 
