@@ -93,6 +93,22 @@ def test_a_drive_that_keeps_up_stands_before_one_that_does_not(tmp_path: Path, w
     assert basis(judged)[0] == f"The twin of {label} is `twin:{FAST}`."
 
 
+def test_a_drive_whose_zones_refuse_the_writes_of_a_trace_gets_no_advice_about_patterns_of_jobs(
+    tmp_path: Path, workers: Workers
+):
+    zoned = ["wd-ultrastar-dc-hc650-20tb", ZONED]
+    judged = found(trace(tmp_path), workers, zoned)
+    for one in judged.candidates:
+        assert "write pointers" in one.refused
+        assert "take a drive without such zones" in one.refused
+        assert "pattern" not in one.refused
+    path = tmp_path / "reads.csv"
+    path.write_text(
+        "time_us,op,offset,size\n" + "".join(f"{n * 500},R,{n * 65536},4096\n" for n in range(400))
+    )
+    assert all(one.judged for one in found(path, workers, zoned).candidates)
+
+
 def test_the_headroom_is_the_largest_load_that_keeps_the_objective(tmp_path: Path, workers: Workers):
     path = trace(tmp_path)
     best = found(path, workers, [FAST], "mean read < 100us").candidates[0]
