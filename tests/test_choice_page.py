@@ -11,6 +11,7 @@ from fathom.sizing.changes import changes
 from fathom.sizing.choose import Choice, choose
 from fathom.sizing.files import Needs, Prices, read_prices
 from fathom.sizing.ownership import HOURS_PER_YEAR, Ownership, ownership
+from fathom.sizing.reasons import reasons
 from fathom.sizing.system import rated_system
 
 MAINSTREAM = "weka-cluster-mainstream-7450-pro"
@@ -95,6 +96,17 @@ def test_what_is_not_known_of_wear_is_not_guessed() -> None:
     unrated = owned(chosen("250 TB", writes_tb_per_day=100), CAPACITY)
     assert unrated.lives_used is None
     assert unrated.replacements is None
+    assert unrated.total is None
+
+
+def test_the_recommendation_says_what_the_stated_writes_cost_in_drives_over_the_years() -> None:
+    worn = " ".join(reasons(chosen("250 TB", writes_tb_per_day=400)))
+    total = owned(chosen("250 TB", writes_tb_per_day=400)).total
+    assert f"Over 5 years of these writes, 1 x WEKA 6-node Mainstream costs {total:,.4g}" in worn
+    assert "wears out 60 drives more" in worn
+    assert "these writes" not in " ".join(reasons(chosen("250 TB", writes_tb_per_day=100)))
+    unknown = " ".join(reasons(chosen("900 TB", writes_tb_per_day=100)))
+    assert "the cost of 1 x WEKA 6-node High Capacity is not known" in unknown
 
 
 def test_the_page_opens_with_the_recommendation_and_says_what_is_left_out() -> None:

@@ -260,7 +260,8 @@ def _year_notes(choice: Choice) -> list[str]:
         notes.append(
             f"Drives wear by {needs.writes_tb_per_day:g} TB a day, times raw over usable capacity for redundancy, "
             f"times waf_ratio {needs.waf_ratio:g}: write amplification over that of the rating. "
-            "A drive is bought again for each further rated life (TBW, or DWPD over its warranty)."
+            "A drive is bought again for each further rated life (TBW, or DWPD over its warranty). "
+            "Where its life or its price is not known, the sum is not known either."
         )
     notes.append(
         "Power is that of full load, all the time. Failures, interest, space and staff are left out."

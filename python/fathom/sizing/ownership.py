@@ -29,11 +29,13 @@ class Ownership:
     replaced: int | None
     """Drives bought again."""
     replacements: float | None
+    wear_unknown: bool = False
+    """Whether writes were stated, and what they cost in drives is not known."""
 
     @property
     def total(self) -> float | None:
-        """Purchase with what is known of energy and replacements; None without a purchase price."""
-        if self.purchase is None:
+        """Purchase with energy, where that is priced, and replacements; None where the price of either is not known."""
+        if self.purchase is None or self.wear_unknown:
             return None
         return self.purchase + (self.energy or 0.0) + (self.replacements or 0.0)
 
@@ -52,6 +54,7 @@ def ownership(offer: Offer, needs: Needs, prices: Prices) -> Ownership:
         lives,
         replaced,
         replacements,
+        needs.writes_tb_per_day is not None and replacements is None,
     )
 
 

@@ -4,6 +4,7 @@ fails.
 
 from fathom.output.text import percent
 from fathom.sizing.choose import Choice, Offer, merit
+from fathom.sizing.ownership import ownership
 from fathom.sizing.system import GROUPS
 from fathom.sizing.terminal import amount, unmet_text
 
@@ -28,9 +29,23 @@ def headline(choice: Choice) -> str:
 def reasons(choice: Choice) -> list[str]:
     """Returns a sentence for every system, the recommended one first, those that do not answer last."""
     out = [f"{_counted(choice.best)}: {_binding(choice.best, choice)}."] if choice.best else []
+    out += [said] if choice.best and (said := _worn(choice.best, choice)) else []
     out += [f"{_counted(offer)}: {_behind(offer, choice)}." for offer in choice.ranked[1:]]
     others = [offer for offer in choice.offers if offer not in choice.ranked]
     return out + [f"{_counted(offer)}: {_out(offer, choice)}." for offer in others]
+
+
+def _worn(best: Offer, choice: Choice) -> str:
+    """Returns what the stated writes add to the cost of the first over the years; empty where they add nothing."""
+    owned = ownership(best, choice.needs, choice.prices)
+    span = f"Over {choice.needs.years:g} years of these writes"
+    if owned.wear_unknown:
+        return (
+            f"{span}, the cost of {_counted(best)} is not known: its drives have no rated life or no price."
+        )
+    if not owned.replaced or owned.total is None:
+        return ""
+    return f"{span}, {_counted(best)} costs {owned.total:,.4g}: it wears out {owned.replaced:,} drives more."
 
 
 def _counted(offer: Offer) -> str:
