@@ -366,6 +366,15 @@ def test_a_place_without_a_store_and_one_that_has_one_are_told_apart(
     assert not (tmp_path / "nothing").exists()
 
 
+def test_who_writes_to_a_folder_that_is_not_there_is_shown_how_to_make_a_store(tmp_path: Path) -> None:
+    with (
+        pytest.raises(UsageError, match="no store; `fathom store init"),
+        open_store(parse_address(str(tmp_path / "nothing")), to_write=True),
+    ):
+        pass
+    assert not (tmp_path / "nothing").exists()
+
+
 def test_a_place_where_no_store_can_be_made_is_named_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     inside, beside = parse_address(str(tmp_path / "file" / "store")), parse_address(str(tmp_path / "store"))

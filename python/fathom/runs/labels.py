@@ -38,7 +38,7 @@ class Labels(BaseModel):
             raise UsageError(
                 f"a tag has 1 to 40 characters and no comma, a run {MOST_TAGS} tags at most, "
                 f"a note {MOST_NOTE_CHARS:,} characters at most",
-                "shorten them and save again",
+                "shorten them, and give each tag by itself",
             ) from error
 
     def changed(self, add: Iterable[str], remove: Iterable[str], note: str | None) -> "Labels":

@@ -35,7 +35,7 @@ _KNOWN = (
         "is PostgreSQL there, and do PGHOST and its like say where?",
     ),
     _Known(
-        re.compile(r"DuckLake.*does not exist", re.DOTALL),
+        re.compile(r"DuckLake.*(?:does not exist|Cannot open file[^:]*: No such file)", re.DOTALL),
         "no store",
         "`fathom store init {address}` makes one",
         UsageError,
