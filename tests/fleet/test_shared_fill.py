@@ -7,7 +7,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
 
@@ -16,12 +16,13 @@ from test_fleet import InProcess, fleet_of, hosts, rows
 
 from fathom import _core
 from fathom._core import Job
-from fathom.errors import InterruptedRunError
+from fathom.errors import FathomError, InterruptedRunError
 from fathom.fleet import host_targets
 from fathom.fleet.agent import HostAgent, JobProgress
 from fathom.fleet.fleet import Fleet
 from fathom.fleet.host_targets import is_shared
 from fathom.method.method import Step, load_method, parse_method
+from fathom.runs.event_log import read_events
 from fathom.runs.reader import Run
 from fathom.runs.store import StepOutcome
 from fathom.session import Options, resume_run, start_run
@@ -172,7 +173,9 @@ def test_what_hosts_measure_on_a_drive_that_they_share_is_all_of_it(pool: Thread
 
 
 @pytest.mark.parametrize(
-    "other", [{"until": {"bytes": "64MiB"}}, {"region": "128KiB"}], ids=["bytes", "a region too small"]
+    "other",
+    [{"until": {"bytes": "64MiB"}}, {"region": "128KiB"}, {"direct": False}],
+    ids=["bytes", "a region too small", "page caches of the hosts"],
 )
 def test_a_fill_that_cannot_be_divided_is_each_hosts_own(
     pool: ThreadPoolExecutor, other: dict[str, object]
@@ -187,22 +190,45 @@ def test_a_drive_beside_a_file_of_each_host_is_not_shared() -> None:
     assert not is_shared([shelf([drive(1, MIB, "naa.1"), beside])] * 2)
 
 
-def test_two_hosts_fill_a_real_device_once_and_a_resumed_run_does_not_fill_it_again(
-    pool: ThreadPoolExecutor, images: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each host has a loop device of its own in place of the one drive, so its image shows what that host wrote."""
-    monkeypatch.setattr(host_targets, "WORLD_WIDE", ("",))
-    nodes = [attached(image) for image in images]
+@dataclass
+class Drives:
+    """Loop devices that stand for one drive, one for each host. So each image shows what its host wrote."""
 
-    def fleet() -> Fleet:
-        remotes = hosts(pool, 2)
-        for remote, node in zip(remotes, nodes, strict=True):
+    images: list[Path]
+    nodes: list[Path]
+
+    @property
+    def name(self) -> str:
+        return str(self.nodes[0])
+
+    @property
+    def destroy(self) -> tuple[str, ...]:
+        return tuple(f"{node.name}:{image}" for node, image in zip(self.nodes, self.images, strict=True))
+
+    def resolved_by(self, remotes: list[InProcess]) -> Fleet:
+        for remote, node in zip(remotes, self.nodes, strict=False):
             own = remote.agent.resolve(str(node), None)
             remote.answers[HostAgent.resolve] = lambda text, size, own=own: own
         return fleet_of(remotes)
 
-    total = str(nodes[0])
-    destroy = tuple(f"{node.name}:{image}" for node, image in zip(nodes, images, strict=True))
+    @property
+    def data(self) -> list[Sequence[int]]:
+        return [data_in(image) for image in self.images]
+
+    def empty(self) -> None:
+        for image in self.images:
+            image.write_bytes(bytes(64 * MIB))
+
+
+@pytest.fixture
+def drives(images: list[Path], monkeypatch: pytest.MonkeyPatch) -> Drives:
+    monkeypatch.setattr(host_targets, "WORLD_WIDE", ("",))
+    return Drives(images, [attached(image) for image in images])
+
+
+def test_two_hosts_fill_a_real_device_once_and_a_resumed_run_does_not_fill_it_again(
+    pool: ThreadPoolExecutor, drives: Drives, tmp_path: Path
+) -> None:
     interrupt = Event()
 
     class AfterFill(SilentObserver):
@@ -211,21 +237,69 @@ def test_two_hosts_fill_a_real_device_once_and_a_resumed_run_does_not_fill_it_ag
 
     options = Options(
         out=tmp_path / "runs",
-        initiator=fleet(),
-        destroy=destroy,
+        initiator=drives.resolved_by(hosts(pool, 2)),
+        destroy=drives.destroy,
         interrupt=interrupt,
         observer=AfterFill(),
     )
     with pytest.raises(InterruptedRunError):
-        start_run(parse_method(METHOD, "shelf.toml"), options.initiator.resolve([total]), options)
-    assert [data_in(image) for image in images] == [range(512)[:256], range(512)[256:]]
-    for image in images:
-        image.write_bytes(bytes(64 * MIB))
+        start_run(parse_method(METHOD, "shelf.toml"), options.initiator.resolve([drives.name]), options)
+    assert drives.data == [range(512)[:256], range(512)[256:]]
+    drives.empty()
     [path] = (tmp_path / "runs").iterdir()
-    run = resume_run(path, Options(initiator=fleet(), destroy=destroy))
+    fleet = drives.resolved_by(hosts(pool, 2))
+    run = resume_run(path, Options(initiator=fleet, destroy=drives.destroy))
+    total = drives.name
     assert written(run) == {total: 64 * MIB, f"h1:{total}": 32 * MIB, f"h2:{total}": 32 * MIB}
     assert sum(row["n"] for row in rows(run, "points", "read") if row["target"] == total) > 0
-    assert not any(data_in(image) for image in images)
+    assert not any(drives.data)
+
+
+@pytest.mark.parametrize(
+    ("back", "filled"),
+    [(2, [range(512)[:256], range(512)[256:]]), (1, [range(512), ()])],
+    ids=["it is back", "it stays away"],
+)
+def test_a_host_that_is_lost_during_the_fill_ends_the_run_and_a_resumed_run_fills_all(
+    pool: ThreadPoolExecutor, drives: Drives, tmp_path: Path, back: int, filled: list[Sequence[int]]
+) -> None:
+    remotes = hosts(pool, 2)
+    lost = remotes[1]
+    fleet = drives.resolved_by(remotes)
+
+    def poll(timeout_s: float) -> JobProgress:
+        news = lost.agent.poll(timeout_s)
+        if news.intervals:
+            lost.die(0.0)
+            lost.agent.close()
+        return news
+
+    lost.answers[HostAgent.poll] = poll
+    slow = METHOD.replace(
+        "iodepth = 4 }, until = { written", 'iodepth = 4, rate = "128/s" }, until = { written'
+    )
+    method = parse_method(slow, "shelf.toml")
+    options = Options(out=tmp_path / "runs", initiator=fleet, destroy=drives.destroy)
+    with pytest.raises(FathomError) as raised:
+        start_run(method, fleet.resolve([drives.name]), options)
+    [path] = (tmp_path / "runs").iterdir()
+    assert raised.value.message == (
+        f"{drives.name}: host h2 was lost (ConnectionError: gone) during a fill that hosts divide, so its part is not "
+        f"written; what was measured is in {path}"
+    )
+    assert raised.value.hint == f"remove the cause, then `fathom resume {path.name}`"
+    ends = [event for event in read_events(path) if event["event"] == "step-end"]
+    assert [(event["step"], event["status"]) for event in ends] == [("fill", "partial")]
+    own, hole = drives.data
+    assert 0 < len(own) < 256, "the others go on for a run that cannot go on"
+    assert 0 < len(hole) < 256
+    drives.empty()
+    again = drives.resolved_by(hosts(pool, back))
+    run = resume_run(path, Options(initiator=again, destroy=drives.destroy))
+    assert [[*data] for data in drives.data] == [[*blocks] for blocks in filled]
+    assert run.document.status == "complete"
+    assert written(run)[drives.name] == 64 * MIB
+    assert sum(row["n"] for row in rows(run, "points", "read") if row["target"] == drives.name) > 0
 
 
 def data_in(image: Path) -> Sequence[int]:

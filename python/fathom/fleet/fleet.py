@@ -398,7 +398,12 @@ class FleetBackend:
         at_ns = time.time_ns() + HEAD_START_NS
         seen = fleet.targets_of(self._target)
         jobs = of_parts(job, len(fleet.hosts), hosts=True)
-        if fills and is_shared(list(seen.values())) and divides(job, self._target, len(hosts)):
+        divided = (
+            fills
+            and is_shared([seen[host.name] for host in hosts])
+            and divides(job, self._target, len(hosts))
+        )
+        if divided:
             among = {host.name: number for number, host in enumerate(hosts)}
             placed = zip(fleet.hosts, jobs, strict=True)
             jobs = [own.in_part(among.get(host.name, 0), len(hosts)) for host, own in placed]
@@ -415,7 +420,7 @@ class FleetBackend:
             for place, host in enumerate(fleet.hosts)
             if host in hosts
         }
-        self._load = FleetLoad(fleet.hosts, starts, fleet.step_ended)
+        self._load = FleetLoad(fleet.hosts, starts, fleet.step_ended, divided=divided)
         return self._load
 
 

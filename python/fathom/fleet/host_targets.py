@@ -61,13 +61,14 @@ def is_shared(seen: Sequence[Target]) -> bool:
 
 
 def divides(fill: Job, target: Target, hosts: int) -> bool:
-    """Returns whether parts of a fill come to the fill: it writes multiples of its region, in blocks enough for all
-    hosts.
+    """Returns whether parts of a fill come to the fill.
+
+    It writes multiples of its region, in blocks enough for all hosts, and no data waits in a host's page cache.
     """
     by_region = fill.region_multiple is not None and fill.bytes is None and fill.count is None
     region_bytes = fill.region_on(target.unit_capacity_bytes, target.logical_block_bytes)[1]
     enough = region_bytes >= hosts * fill.largest_block_bytes
-    return by_region and enough and fill.pattern.kind != "zones" and not fill.streams
+    return by_region and enough and fill.direct and fill.pattern.kind != "zones" and not fill.streams
 
 
 def require_plausible(host: str, text: str, own: Target) -> None:

@@ -89,7 +89,8 @@ class FleetLoad:
     """A running step. Intervals of target 0 are the total's, those of target k the k-th host's.
 
     `starts` are the answers of the hosts in use to the order to start, each in its own time. So a slow one does not
-    keep the others' news waiting.
+    keep the others' news waiting. `divided` says that each host has a part of one fill. Such a load ends with the first
+    host that is lost, since its part stays empty.
     """
 
     def __init__(
@@ -97,8 +98,11 @@ class FleetLoad:
         hosts: Sequence[Host],
         starts: "Mapping[str, Future[JobProgress]]",
         on_end: Callable[[int | None, Sequence[Host]], None],
+        *,
+        divided: bool = False,
     ) -> None:
         self._ordered_s = time.monotonic()
+        self._divided = divided
         self.members = [
             _Member(host, starts.get(host.name), self._ordered_s, lost_before=host.lost is not None)
             for host in hosts
@@ -114,6 +118,8 @@ class FleetLoad:
         answered = wait(waiting, timeout_s, return_when=FIRST_COMPLETED).done
         fresh = [interval for future in answered for interval in self._take(waiting[future], future)]
         self._miss_the_silent()
+        if self._divided and self._lost:
+            self.stop()
         return [*fresh, *self._totals.fresh([member.active for member in self.members])]
 
     def held(self) -> bool:
@@ -154,7 +160,7 @@ class FleetLoad:
     def result(self) -> list[_core.Recording]:
         """Returns the total over the seconds common to all hosts, then each host's own; a lost host's is what it sent.
 
-        Raises BackendError when all are lost.
+        Raises BackendError when all are lost, or one with its part of a divided fill.
         """
         asked = [
             (member, member.host.remote.submit(HostAgent.result))
@@ -163,8 +169,7 @@ class FleetLoad:
         ]
         for member, future in asked:
             self._take_result(member, future)
-        lost = [member.host for member in self.members if member.host.lost and not member.lost_before]
-        self._on_end(self.skew_ns(), lost)
+        self._on_end(self.skew_ns(), lost := self._lost)
         parts = [
             member.recording or sum_ for member, sum_ in zip(self.members, self._totals.sums, strict=True)
         ]
@@ -172,7 +177,15 @@ class FleetLoad:
             raise _core.BackendError(
                 "; ".join(f"{member.host.name}: {member.host.lost}" for member in self.members)
             )
+        if self._divided and lost:
+            whose = "; ".join(f"host {host.name} was lost ({host.lost})" for host in lost)
+            raise _core.BackendError(f"{whose} during a fill that hosts divide, so its part is not written")
         return self._totals.recordings(parts)
+
+    @property
+    def _lost(self) -> list[Host]:
+        """The hosts that were lost since the step began."""
+        return [member.host for member in self.members if member.host.lost and not member.lost_before]
 
     def _ask(self) -> None:
         for member in self.members:
