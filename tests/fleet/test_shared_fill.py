@@ -257,7 +257,7 @@ def test_two_hosts_fill_a_real_device_once_and_a_resumed_run_does_not_fill_it_ag
 
 @pytest.mark.parametrize(
     ("back", "filled"),
-    [(2, [range(512)[:256], range(512)[256:]]), (1, [range(512), ()])],
+    [(2, [range(512)[:256], range(512)[256:]]), (1, [range(512)])],
     ids=["it is back", "it stays away"],
 )
 def test_a_host_that_is_lost_during_the_fill_ends_the_run_and_a_resumed_run_fills_all(
@@ -293,10 +293,9 @@ def test_a_host_that_is_lost_during_the_fill_ends_the_run_and_a_resumed_run_fill
     own, hole = drives.data
     assert 0 < len(own) < 256, "the others go on for a run that cannot go on"
     assert 0 < len(hole) < 256
-    drives.empty()
     again = drives.resolved_by(hosts(pool, back))
     run = resume_run(path, Options(initiator=again, destroy=drives.destroy))
-    assert [[*data] for data in drives.data] == [[*blocks] for blocks in filled]
+    assert drives.data[:back] == filled
     assert run.document.status == "complete"
     assert written(run)[drives.name] == 64 * MIB
     assert sum(row["n"] for row in rows(run, "points", "read") if row["target"] == drives.name) > 0
