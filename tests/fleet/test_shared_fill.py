@@ -16,12 +16,17 @@ from test_fleet import InProcess, fleet_of, hosts, rows
 
 from fathom import _core
 from fathom._core import Job
+from fathom.analysis.settled import Unsettled
+from fathom.catalog import method_text
 from fathom.errors import FathomError, InterruptedRunError
 from fathom.fleet import host_targets
 from fathom.fleet.agent import HostAgent, JobProgress
 from fathom.fleet.fleet import Fleet
 from fathom.fleet.host_targets import is_shared
-from fathom.method.method import Step, load_method, parse_method
+from fathom.method.method import Method, Step, load_method, parse_method
+from fathom.report.comparison import compare
+from fathom.report.data import load
+from fathom.report.findings import gate
 from fathom.runs.event_log import read_events
 from fathom.runs.reader import Run
 from fathom.runs.store import StepOutcome
@@ -43,6 +48,14 @@ job = { mix = "write", block = "128KiB", pattern = "sequential", load = { iodept
 name = "read"
 job = { mix = "read", block = "4KiB", pattern = "uniform", load = { iodepth = 4 }, until = { time = "1s" } }
 """
+MEASURED = ["4k-rand-read-1x32", "4k-rand-write-1x32", "4k-rand-70r30w-1x32"]
+SHORTER = {
+    'time = "2min"': 'time = "1s"',
+    # Whether rounds are even is the machine's affair. What the hosts have written is the test's.
+    'kind     = "precondition"': 'kind = "measure"',
+    'steady   = { round = "1min" }\n': "",
+    'time = "25min"': 'written = "1x"',
+}
 
 
 @pytest.fixture
@@ -322,3 +335,42 @@ def test_added_latency_fills_before_it_settles_and_reads() -> None:
     first, second, *_ = load_method("added-latency").steps
     assert (first.kind, first.job.region_multiple) == ("fill", 1.0)
     assert (second.kind, second.workload) == ("precondition", "4k-rand-write")
+
+
+@pytest.fixture
+def ssds(drives: Drives) -> Iterator[Drives]:
+    """The drives of `drives`, as SSDs: a report claims little of one that the run did not fill and settle."""
+    kinds = [Path(f"/sys/block/{node.name}/queue/rotational") for node in drives.nodes]
+    before = [kind.read_text() for kind in kinds]
+    for kind in kinds:
+        kind.write_text("0")
+    yield drives
+    for kind, text in zip(kinds, before, strict=True):
+        kind.write_text(text)
+
+
+def added_latency(steps: Sequence[str]) -> Method:
+    """The method of the catalogue with these steps, its times and loads shortened."""
+    head, *blocks = method_text("added-latency").split("[[steps]]\n")
+    text = "[[steps]]\n".join([head, *(one for one in blocks if any(f'"{step}"' in one for step in steps))])
+    for long, short in SHORTER.items():
+        text = text.replace(long, short)
+    return parse_method(text, "added-latency.toml")
+
+
+@pytest.mark.parametrize(
+    ("before", "missing"),
+    [(["fill", "settle-4k-rand-write"], set[Unsettled]()), ([], {Unsettled.NOT_FILLED})],
+    ids=["filled and settled", "neither"],
+)
+def test_figures_of_a_drive_are_claimed_where_its_hosts_filled_and_settled_it_together(
+    pool: ThreadPoolExecutor, ssds: Drives, tmp_path: Path, before: list[str], missing: set[Unsettled]
+) -> None:
+    fleet = ssds.resolved_by(hosts(pool, 2))
+    options = Options(out=tmp_path, initiator=fleet, destroy=ssds.destroy)
+    run = start_run(added_latency([*before, *MEASURED]), fleet.resolve([ssds.name]), options)
+    total = [row for row in run.points.to_pylist() if row["target"] == ssds.name]
+    assert {row["step"] for row in total} >= set(MEASURED)
+    # Other programs may have had the cores.
+    reasons = {why for (_, step), why in gate(compare([load(run.path)])).items() if step in MEASURED}
+    assert reasons - {Unsettled.MACHINE_BUSY} == missing
