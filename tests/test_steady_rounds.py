@@ -37,6 +37,20 @@ def test_an_even_precondition_ends_steady_and_one_of_a_throttling_target_does_no
     assert "throttled in 30 of the last 30 rounds" in reason
 
 
+def test_hosts_with_a_drive_each_must_write_to_all_of_them() -> None:
+    steps = [step for step in load_method("four-corners").steps if step.steady and step.job.destructive]
+    step = next(step for step in steps if step.job.pattern.kind != "sequential")
+    verdicts = []
+    for copies in (1.0, 2.0):
+        steady = SteadyRounds(step, CAPACITY, Written(2 * CAPACITY, 0), quick=False, copies=copies)
+        for _ in range(5):
+            steady.add_round(1000.0, None, CAPACITY // 4)
+        verdicts.append(steady.reason)
+    assert "capacity written" not in verdicts[0]
+    assert "1.00x of 2x the capacity written sequentially" in verdicts[1]
+    assert "0.62x of 1x the capacity written at random" in verdicts[1]
+
+
 def saturated(written_x: float, *, quick: bool = False, purged: bool = True) -> tuple[bool, str]:
     """Whether perfectly even random writes of that much, and no fill before them, end as saturated; what is said."""
     step = next(step for step in load_method("snia-wsat").steps if step.steady)

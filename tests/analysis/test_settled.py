@@ -51,13 +51,42 @@ def test_drives_loaded_at_once_are_judged_by_what_was_written_to_all_of_them(
         for host in range(hosts)
     ]
     drives = [
-        device(name=f"{total.name}/{drive}").model_copy(update={"part_of": total.name})
+        device(name=f"{total.name}/{drive}", wwid=f"eui.{drive}", size_bytes=5 * 10**11).model_copy(
+            update={"part_of": total.name}
+        )
         for total in by_hosts or [array]
         for drive in "ab"
     ]
     settling = Measured(array.name, [written_x * 1e12 / 4096 / 60] * 60, step="settling", op="write")
     after = Measured(array.name, [1e5] * 3, step="4k-rand-write", op="write")
     view = run_view([settling, after], [array, *by_hosts, *drives], job=WRITES)
+    assert {why for (_, step), why in unsettled(view).items() if step == after.step} == why
+
+
+@pytest.mark.parametrize(
+    ("wwids", "size_bytes", "why"),
+    [
+        (["eui.1", "eui.1"], 10**12, set[Unsettled]()),
+        (["eui.1", "eui.2"], 10**12, {Unsettled.NOT_FILLED}),
+        (["eui.1", "eui.2"], 2 * 10**11, set[Unsettled]()),
+        (["t10.QEMU", "t10.QEMU"], 10**12, {Unsettled.NOT_FILLED}),
+        ([None, None], 10**12, {Unsettled.NOT_FILLED}),
+    ],
+    ids=["one drive", "a drive each", "a small one beside it", "an id that drives share", "no id"],
+)
+def test_hosts_with_drives_of_their_own_under_one_name_write_each(
+    wwids: list[str | None], size_bytes: int, why: set[Unsettled]
+) -> None:
+    drive = device(wwid=wwids[0], size_bytes=10**12)
+    other = device(wwid=wwids[1], size_bytes=size_bytes)
+    by_hosts = [
+        one.model_copy(update={"name": f"h{number}:{drive.name}", "part_of": drive.name})
+        for number, one in enumerate((drive, other))
+    ]
+    total = drive.model_copy(update={"capacity_bytes": min(10**12, size_bytes)})
+    settling = Measured(total.name, [1.2e12 / 4096 / 60] * 60, step="settling", op="write")
+    after = Measured(total.name, [1e5] * 3, step="4k-rand-write", op="write")
+    view = run_view([settling, after], [total, *by_hosts], job=WRITES)
     assert {why for (_, step), why in unsettled(view).items() if step == after.step} == why
 
 

@@ -19,7 +19,6 @@ from fathom._core import Job
 from fathom.analysis.settled import Unsettled
 from fathom.catalog import method_text
 from fathom.errors import FathomError, InterruptedRunError
-from fathom.fleet import host_targets
 from fathom.fleet.agent import HostAgent, JobProgress
 from fathom.fleet.fleet import Fleet
 from fathom.fleet.host_targets import is_shared
@@ -32,6 +31,7 @@ from fathom.runs.reader import Run
 from fathom.runs.store import StepOutcome
 from fathom.session import Options, resume_run, start_run
 from fathom.session.options import SilentObserver
+from fathom.targets import target
 from fathom.targets.target import Identity, Target
 
 MIB = 1 << 20
@@ -235,7 +235,7 @@ class Drives:
 
 @pytest.fixture
 def drives(images: list[Path], monkeypatch: pytest.MonkeyPatch) -> Drives:
-    monkeypatch.setattr(host_targets, "WORLD_WIDE", ("",))
+    monkeypatch.setattr(target, "WORLD_WIDE", ("",))
     return Drives(images, [attached(image) for image in images])
 
 

@@ -49,7 +49,8 @@ def seen() -> Iterator[dict[str, str]]:
         sh("dmsetup", "create", f"part{number}", "--table", f"0 {SIZE // 512} linear {drive} 0")
         namespace = subsystem / f"namespaces/{number}"
         namespace.mkdir()
-        (namespace / "device_path").write_text(f"/dev/mapper/part{number}")
+        name = sh("dmsetup", "info", "-c", "--noheadings", "-o", "blkdevname", f"part{number}").strip()
+        (namespace / "device_path").write_text(f"/dev/{name}")
         (namespace / "enable").write_text("1")
     port.mkdir()
     for name, text in (("trtype", "tcp"), ("adrfam", "ipv4"), ("traddr", "127.0.0.1"), ("trsvcid", "4427")):

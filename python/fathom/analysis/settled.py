@@ -81,7 +81,8 @@ def written_before(view: RunView) -> dict[Key, tuple[float, float]]:
     Only of SSDs, whose figures depend on it, and of arrays with one. A twin begins fresh, or with its `settled_share`
     overwritten at random. What a real drive held before is not known, so it is judged where the run writes to it. A
     write in order counts as part of the fill that it is judged by. A purge begins again, and a fill afresh what is
-    written at random, unless it was passed over. What is written to a copy of a twin is lost.
+    written at random, unless it was passed over. What is written to a copy of a twin is lost. Hosts with drives of
+    their own under one name have a region each.
     """
     written = view.written_bytes()
     found: dict[Key, tuple[float, float]] = {}
@@ -91,6 +92,7 @@ def written_before(view: RunView) -> dict[Key, tuple[float, float]]:
         if not known or not any(map(_keeps_state, drives)):
             continue
         capacity_bytes = target.known_bytes * (target.scale or 1)
+        copies = view.document.copies_of(target)
         begins = _settled_share(target.catalog) if target.kind == "twin" else 0.0
         total = at_random = begins * capacity_bytes
         for step, job in view.jobs.items():
@@ -102,7 +104,7 @@ def written_before(view: RunView) -> dict[Key, tuple[float, float]]:
             if own and view.named[step].get("afresh"):
                 at_random = 0.0
             in_order = job.pattern.kind == "sequential"
-            _, region = job.region_on(round(capacity_bytes))
+            region = copies * job.region_on(round(capacity_bytes))[1]
             if not job.streams and region:
                 found[target.name, step] = ((total + own * in_order) / region, at_random / region)
             if target.kind == "twin" and view.named[step].get("on_copy"):

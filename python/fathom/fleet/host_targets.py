@@ -7,11 +7,9 @@ from fathom._core import Job
 from fathom.errors import FathomError, UsageError
 from fathom.targets.array import PREFIX, member_texts
 from fathom.targets.safety import ensure_same
-from fathom.targets.target import FILE_KINDS, REAL_KINDS, Identity, Target
+from fathom.targets.target import FILE_KINDS, REAL_KINDS, Identity, Target, is_world_wide
 
 KINDS = (*REAL_KINDS, "null", "nop", "array")
-WORLD_WIDE = ("naa.", "eui.", "uuid.")
-"""How WWIDs begin that are assigned once in the world."""
 MOST_BLOCK_BYTES = 1 << 20
 MOST_CAPACITY_BYTES = (1 << 63) - 1
 
@@ -55,7 +53,7 @@ def is_shared(seen: Sequence[Target]) -> bool:
     return all(
         len({(one.kind, one.identity.wwid, one.identity.namespace, one.capacity_bytes) for one in same}) == 1
         and same[0].kind == "device"
-        and (same[0].identity.wwid or "").startswith(WORLD_WIDE)
+        and is_world_wide(same[0].identity.wwid)
         for same in zip(*(own.members or (own,) for own in seen), strict=True)
     )
 

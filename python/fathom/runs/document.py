@@ -16,7 +16,7 @@ from fathom.runs.manifest import Manifest
 from fathom.runs.steps import load_record
 from fathom.runs.writer import is_written
 from fathom.targets.array import PREFIX as ARRAY
-from fathom.targets.target import Kind
+from fathom.targets.target import Kind, is_world_wide
 
 Status = Literal["running", "killed", "complete", "partial", "interrupted", "failed"]
 """`partial`: a host was lost, and the others went on to the end.
@@ -78,6 +78,19 @@ class TargetRecord(_Model):
         """
         is_member = total.has_members and self.kind != "array"
         return is_member or self.name.startswith(f"{total.name}#")
+
+    @property
+    def shared_id(self) -> tuple[JsonValue, JsonValue] | None:
+        """What a drive has in common with itself on another host; None where it cannot be known again there."""
+        wwid = self.identity.get("wwid")
+        known = self.kind == "device" and isinstance(wwid, str) and is_world_wide(wwid)
+        return (wwid, self.identity.get("namespace")) if known else None
+
+    @property
+    def device_bytes(self) -> int:
+        """The size of a device as its host sees it, else the capacity."""
+        size_bytes = self.identity.get("size_bytes")
+        return size_bytes if self.kind == "device" and isinstance(size_bytes, int) else self.known_bytes
 
     @property
     def known_bytes(self) -> int:
@@ -162,6 +175,20 @@ class RunDocument(_Model):
         if total.kind == "array" and parts and not parts[0].is_drive_of(total):
             return self.parts_of(parts[0])
         return [one for one in parts if one.is_drive_of(total)]
+
+    def copies_of(self, total: TargetRecord) -> float:
+        """Returns how often its hosts have a target's capacity: once where they share its drives.
+
+        Hosts can have drives of their own under one name. The target's own capacity is that of the smallest.
+        """
+        hosts = (
+            []
+            if total.kind == "twin"
+            else [one for one in self.parts_of(total) if not one.is_drive_of(total)]
+        )
+        drives = [drive for host in hosts for drive in self.parts_of(host) or [host]]
+        own = {drive.shared_id or drive.name: drive for drive in drives}
+        return sum(one.device_bytes for one in own.values()) / total.known_bytes if own else 1.0
 
     @property
     def measured(self) -> str | None:

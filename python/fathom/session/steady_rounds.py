@@ -30,7 +30,7 @@ class Written:
         else:
             self.random_bytes += written_bytes
 
-    def volume(self, capacity_bytes: int) -> Volume:
+    def volume(self, capacity_bytes: float) -> Volume:
         """Returns the writes in multiples of the capacity."""
         return Volume(self.sequential_bytes / capacity_bytes, self.random_bytes / capacity_bytes)
 
@@ -48,15 +48,18 @@ class SteadyRounds:
     purge are flat at first, before cleaning begins: a quick run of them takes its whole time.
     """
 
-    def __init__(self, step: Step, capacity_bytes: int, before: Written, *, quick: bool) -> None:
+    def __init__(
+        self, step: Step, capacity_bytes: int, before: Written, *, quick: bool, copies: float = 1.0
+    ) -> None:
+        """`copies` is how often hosts have the capacity, where each has a drive of its own."""
         assert step.steady is not None
         self.round_s = step.steady.round_s
-        self._capacity_bytes = capacity_bytes
+        self._capacity_bytes = copies * capacity_bytes
         self._quick = quick
         writes_at_random = step.job.destructive and step.job.pattern.kind != "sequential"
         self._fresh = writes_at_random and before == Written(purged=True)
         region_share = step.job.region_on(capacity_bytes)[1] / capacity_bytes
-        since, required = before.volume(capacity_bytes), None
+        since, required = before.volume(self._capacity_bytes), None
         if before.filled:
             filled, required = settling(at_random=writes_at_random, region_share=region_share)
             since = Volume(filled.sequential_x, since.random_x)

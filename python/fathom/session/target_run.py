@@ -424,7 +424,14 @@ class TargetRun:
         if step.steady is None:
             return None
         capacity_bytes = backend.capacity_bytes or self.target.capacity_bytes
-        return SteadyRounds(step, capacity_bytes, written, quick=self.method.quick is not None)
+        copies = self._copies
+        return SteadyRounds(step, capacity_bytes, written, quick=self.method.quick is not None, copies=copies)
+
+    @property
+    def _copies(self) -> float:
+        """How often hosts have the target's capacity."""
+        document = self.store.document
+        return next(document.copies_of(one) for one in document.targets if one.name == self.target.name)
 
     def _rows(self, step: Step, backend: Backend) -> StepRows:
         scratch = self.store.path / "steps"

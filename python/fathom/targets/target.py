@@ -40,6 +40,15 @@ def _received(value: object) -> FileSet:
         raise ValueError(str(error)) from error
 
 
+WORLD_WIDE = ("naa.", "eui.", "uuid.")
+"""How WWIDs begin that are assigned once in the world. By others, drives of two machines can have the same one."""
+
+
+def is_world_wide(wwid: str | None) -> bool:
+    """Returns whether no two drives have this WWID."""
+    return (wwid or "").startswith(WORLD_WIDE)
+
+
 SentFiles = Annotated[
     FileSet, PlainValidator(_received), PlainSerializer(lambda files: files.json, return_type=str)
 ]
