@@ -29,6 +29,7 @@ from fathom.targets.target import Target
 
 T = TypeVar("T")
 NQN = "nqn.claim"
+DRIVES = ("/dev/nvme0n1", "/dev/nvme2n1")
 SIZE = 16 << 20
 HOSTS = {"h1": "00000000-0000-0000-0000-000000000001", "h2": "00000000-0000-0000-0000-000000000002"}
 MEASURED = ["4k-rand-read-1x32", "4k-rand-write-1x32"]
@@ -45,7 +46,7 @@ def seen() -> Iterator[dict[str, str]]:
     subsystem, port = NVMET / "subsystems" / NQN, NVMET / "ports/7"
     subsystem.mkdir()
     (subsystem / "attr_allow_any_host").write_text("1")
-    for number, drive in enumerate(("/dev/nvme0n1", "/dev/nvme2n1"), 1):
+    for number, drive in enumerate(DRIVES, 1):
         sh("dmsetup", "create", f"part{number}", "--table", f"0 {SIZE // 512} linear {drive} 0")
         namespace = subsystem / f"namespaces/{number}"
         namespace.mkdir()
@@ -72,6 +73,8 @@ def seen() -> Iterator[dict[str, str]]:
         (namespace / "enable").write_text("0")
         namespace.rmdir()
     sh("dmsetup", "remove", "part1", "part2")
+    for drive in DRIVES:
+        sh("blkdiscard", drive)
 
 
 def added_latency() -> Method:
