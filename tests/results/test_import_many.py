@@ -87,6 +87,18 @@ def test_a_format_that_is_given_is_taken_and_an_unknown_one_refused(tmp_path: Pa
         import_results([tmp_path])
 
 
+def test_what_fio_prints_for_people_and_an_empty_file_are_named_with_what_to_do(
+    tmp_path: Path, fathom: Fathom
+):
+    normal, empty = tmp_path / "normal.txt", tmp_path / "empty.json"
+    normal.write_text("randread: (g=0): rw=randread, bs=(R) 4096B-4096B, ioengine=libaio\nfio-3.33\n")
+    empty.touch()
+    refused = fathom("import-results", normal, empty)
+    assert refused.code == 1
+    assert "run fio with --output-format=json+" in refused.err
+    assert "empty.json: is empty" in refused.err
+
+
 def test_report_compare_query_and_runs_take_imported_runs(tmp_path: Path, fathom: Fathom):
     for name, iops in (("old", 100.0), ("new", 120.0)):
         (tmp_path / f"{name}.json").write_text(

@@ -1,5 +1,6 @@
 """The formats of results that Fathom reads: how each is recognised, and its reader."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -71,6 +72,9 @@ READERS: Mapping[Format, Reader] = {
 }
 """In the order in which they are tried."""
 
+_FOR_PEOPLE = re.compile(r"^fio-\d+\.\d+.*$|: \(g=\d+\): rw=", re.MULTILINE)
+"""Lines of fio's normal output: its version, or a job and its pattern."""
+
 
 def format_of(file: TextFile) -> Format:
     """Returns the format of a file by its contents. Raises UsageError where none fits."""
@@ -78,6 +82,13 @@ def format_of(file: TextFile) -> Format:
     for name, reader in READERS.items():
         if reader.looks_like(head):
             return name
+    if not head.strip():
+        raise UsageError(f"{file.name}: is empty", "name a file of results")
+    if _FOR_PEOPLE.search(head):
+        raise UsageError(
+            f"{file.name}: is what fio prints for people, which has no figures for programs",
+            "run fio with --output-format=json+",
+        )
     raise UsageError(f"{file.name}: no format of results that Fathom reads", f"formats: {', '.join(Format)}")
 
 
