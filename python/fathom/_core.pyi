@@ -103,9 +103,16 @@ class Pattern:
     bands: list[tuple[float, float]]
     """Hot spots: (area, access) each, relative weights."""
     open: int | None
-    """Zones: how many each thread keeps open."""
+    """Zones: how many each thread keeps open; 0: as many as the device allows."""
     in_order: bool
     """Zones: whether they come in their order."""
+    once: bool
+    """Zones: whether writes choose among the open ones so that each has as many."""
+    zone_reset: tuple[float, int] | None
+    """Zones: the share of the region with data from which on, and every how many writes, one with room is reset."""
+    spare: float | None
+    """One pass: the share of flash beyond what the region takes."""
+    stretches: int | None
     strip_bytes: int | None
     gap_bytes: int | None
     """Strips: what is left out behind each."""

@@ -148,6 +148,14 @@ def test_a_key_becomes_the_option_that_means_the_same(key: str, value: str, opti
         ),
         ({"pattern": '{ zones = "in-order" }'}, ["rw=read", "zonemode=zbd"]),
         (
+            {
+                "mix": '"write"',
+                "pattern": '{ zones = { open = "most", choice = "random-once", '
+                'reset = { above = "70%", every = 3 } } }',
+            },
+            ["zonemode=zbd", "zone_reset_threshold=0.7", "zone_reset_frequency=0.333333333"],
+        ),
+        (
             {"mix": "{ read = 1, write = 1 }", "align": '{ read = "8KiB", write = "16KiB" }'},
             ["rw=randrw", "blockalign=8k,16k"],
         ),

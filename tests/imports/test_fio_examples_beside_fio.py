@@ -31,6 +31,8 @@ NOT_ON_FILES = {
     "cpp_null.fio": "does nothing",
     "sequence-distribution.fio": "does nothing",
     "zbd-rand-write.fio": "needs zones",
+    "zbd-rand-write-zone-reset-gc.fio": "needs zones: test_zones_beside_fio.py",
+    "sprandom.fio": "writes all flash: test_sprandom_beside_fio.py",
     "uring-cmd-fdp.fio": "needs placement handles",
     "zbd-seq-read.fio": "needs zones",
     "libzbc-seq-read.fio": "needs zones",

@@ -36,6 +36,8 @@ BLKIO = (
 IN_STEP = (*BASE, "flow=1", "[other]", *BASE, "flow=1")
 STRIPS = (*BASE[:2], "rw=read", "direct=1", "zonemode=strided", "zonesize=1m", "zoneskip=1m", "size=8m")
 
+RESETS = (*BASE, "rw=randwrite", "zonemode=zbd", "max_open_zones=4", "zone_reset_threshold=0.5")
+
 #: For each applied option lines of a job without it, and a line of it that asks for something else.
 CHANGES: dict[str, tuple[tuple[str, ...], str]] = {
     "description": (BASE, "description=what it is for"),
@@ -88,6 +90,11 @@ CHANGES: dict[str, tuple[tuple[str, ...], str]] = {
         (*BASE, "rw=randwrite", "zonemode=zbd", "job_max_open_zones=4"),
         "job_max_open_zones=3",
     ),
+    "zone_reset_threshold": ((*RESETS, "zone_reset_frequency=0.1"), "zone_reset_threshold=0.9"),
+    "zone_reset_frequency": (RESETS, "zone_reset_frequency=0.1"),
+    "sprandom": ((*ONCE, "rw=randwrite", "norandommap"), "sprandom=1"),
+    "spr_op": ((*ONCE, "rw=randwrite", "sprandom=1"), "spr_op=0.07"),
+    "spr_num_regions": ((*ONCE, "rw=randwrite", "sprandom=1"), "spr_num_regions=10"),
     "zonesize": (STRIPS, "zonesize=512k"),
     "zoneskip": (STRIPS, "zoneskip=2m"),
     "zonerange": (STRIPS, "zonerange=4m"),

@@ -53,6 +53,15 @@ def test_what_has_no_counterpart_is_told_with_its_line(tmp_path: Path) -> None:
         ("[x]\nrw=write\nsize=1m\nioengine=mmap\nsync=1\n", ":5: sync: has no effect on a mapping"),
         ("[x]\nrw=write\nsize=1m\nend_fsync=1\n", ":4: end_fsync: 1: the flush at the end counts"),
         ("[x]\nrw=write\nsize=1m\nfilename=a:b\n", ":4: filename: 2 files of one job share"),
+        ("[x]\nrw=randtrim\nsize=1g\nzonemode=zbd\n", ":2: rw: trims that reset zones"),
+        (
+            "[x]\nrw=randwrite\nnumjobs=2\nsize=1g\nzonemode=zbd\nzone_reset_frequency=0.1\n",
+            ":6: zone_reset_frequency: resets have a counterpart for one job",
+        ),
+        (
+            "[x]\nrw=randwrite\nsize=1g\nzonemode=zbd\nmax_open_zones=1\njob_max_open_zones=1\n",
+            ":6: job_max_open_zones: two limits have no counterpart",
+        ),
         ("[x]\nrw=rw\nsize=1g\nzonemode=zbd\n", ":4: zonemode: zones in their order"),
         ("[x]\nrw=read\nsize=1g\nzonemode=zbd\nzoneskip=1m\n", ":5: zoneskip: fio refuses it beside"),
         ("[x]\nrw=read\nsize=1g\nzonesize=1m\n", ":4: zonesize: goes through zones without zonemode"),

@@ -24,7 +24,7 @@ pub(crate) struct Part<'j> {
     pub(crate) job: &'j Job,
     pub(crate) region: Span,
     pub(crate) thread: u32,
-    /// Zones the thread keeps open.
+    /// Zones the thread keeps open; 0: as many as the device allows.
     pub(crate) open: u32,
 }
 
@@ -111,12 +111,14 @@ impl Share {
         let bounds = [thread, thread + 1].map(|i| usable.len() * i as usize / threads);
         let own = &usable[bounds[0]..bounds[1]];
         let foreign = others.iter().filter(|found| found.zone.active).count();
+        let (count, foreign) = (own.len() as u32, foreign as u32);
+        let open = device.limits.open_of(job, open, count, foreign);
         device
             .limits
-            .check(job, open, own.len() as u32, foreign as u32)
+            .check(job, open, count, foreign)
             .map_err(refuse)?;
         let mut share = Self {
-            zones: ZoneShare::new(job, own.iter().map(|found| found.zone)),
+            zones: ZoneShare::new(job, region, own.iter().map(|found| found.zone)),
             manager: Manager {
                 device: Arc::clone(device),
                 thread,

@@ -47,7 +47,10 @@ impl Job {
             until.bytes.is_none() && until.region_multiple.is_none() && until.count.is_none()
         };
         self.until.time_ns.is_some()
-            && self.pattern != crate::Pattern::RandomOnce
+            && !matches!(
+                self.pattern,
+                crate::Pattern::RandomOnce | crate::Pattern::OnePass { .. }
+            )
             && jobs.map(|job| job.until).all(timed)
     }
 

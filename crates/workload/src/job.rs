@@ -11,7 +11,7 @@ pub use self::{
     content::{Content, Verify},
     load::{Arrival, Load, Pace, RatePhase},
     mix::{Block, BlockShare, Mix},
-    pattern::{HotBand, Offsets, Pattern},
+    pattern::{HotBand, Offsets, Pattern, ZoneReset},
 };
 use crate::{FileSet, Position, Priority, PriorityShare, Stream, Sync};
 

@@ -32,7 +32,7 @@ pub use flow::Flow;
 pub use geometry::Geometry;
 pub use job::{
     Arrival, Block, BlockShare, Content, Errors, Extent, HotBand, Job, Load, Mix, Offsets, Pace,
-    Pattern, RatePhase, Region, RegionPart, Until, Verify,
+    Pattern, RatePhase, Region, RegionPart, Until, Verify, ZoneReset,
 };
 pub use method::{
     Curve, FileSystem, KeyFigure, Latency, Method, Metric, Offered, Quick, Round, Slo, Steady,

@@ -11,6 +11,7 @@ mod error;
 mod in_files;
 mod in_step;
 mod names;
+mod one_pass;
 mod pareto;
 mod permutation;
 pub(crate) mod random;

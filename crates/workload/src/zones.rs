@@ -5,7 +5,7 @@
 //! on a twin: whoever drives the device passes it the resets, in line with the load.
 
 use crate::stream::random::{mix, scaled};
-use crate::{Job, Op, Pattern, Request, name_ops};
+use crate::{Job, Op, Pattern, Request, Span, name_ops};
 
 /// Draws of a place to read before all zones are counted through: where they are full the first is good.
 const DRAWS: u32 = 16;
@@ -43,6 +43,19 @@ pub struct ZoneLimits {
 }
 
 impl ZoneLimits {
+    /// Returns how many of its `zones` a thread keeps open where a job asks for `open`; 0 is all that the limits allow.
+    /// `foreign` zones are active outside the region.
+    pub fn open_of(self, job: &Job, open: u32, zones: u32, foreign: u32) -> u32 {
+        if open > 0 {
+            return open;
+        }
+        let active = (self.active > 0).then(|| self.active.saturating_sub(foreign));
+        let limits = [(self.open > 0).then_some(self.open), active];
+        let most = limits.into_iter().flatten().min();
+        let each = most.map_or(zones, |most| most / job.load.threads());
+        each.clamp(1, zones.max(1))
+    }
+
     /// Checks whether a job can keep `open` zones open per thread. A thread has `zones` of its own, and `foreign` ones
     /// outside the region are active.
     ///
@@ -102,6 +115,47 @@ pub struct ZoneShare {
     drawn: u64,
     /// Where the next read goes if zones come in their order.
     ordered: Option<Reading>,
+    /// The region, if the place in it says which of the open zones a write goes to.
+    once: Option<Span>,
+    resets: Option<Resets>,
+}
+
+/// When zones with room are reset: once enough of the region holds data, before each `every`th write. What is counted,
+/// and when, is as in fio (`zbd_adjust_block` of its `zbd.c`).
+#[derive(Clone, Copy, Debug)]
+struct Resets {
+    above_bytes: f64,
+    every: u32,
+    /// Writes until the next one.
+    left: u32,
+    /// What all zones hold, writes in flight included.
+    data_bytes: u64,
+    /// What was asked for in this pass of the region; each begins to count anew.
+    passed_bytes: u64,
+    region_bytes: u64,
+}
+
+impl Resets {
+    /// A request is to be placed.
+    fn pass(&mut self, size_bytes: u32) {
+        if self.passed_bytes >= self.region_bytes {
+            (self.passed_bytes, self.left) = (0, self.every);
+        }
+        self.passed_bytes += u64::from(size_bytes);
+    }
+
+    /// Returns whether the next write finds its zone reset.
+    fn is_due(&mut self) -> bool {
+        if (self.data_bytes as f64) < self.above_bytes {
+            return false;
+        }
+        self.left -= 1;
+        let due = self.left == 0;
+        if due {
+            self.left = self.every;
+        }
+        due
+    }
 }
 
 /// A place in the zones of a thread: a zone of its own, and bytes behind that one's start.
@@ -122,8 +176,8 @@ struct OwnZone {
 }
 
 impl ZoneShare {
-    /// Returns the share of a thread of `job` in these zones, none of them open yet.
-    pub fn new(job: &Job, zones: impl IntoIterator<Item = Zone>) -> Self {
+    /// Returns the share of a thread of `job` in these zones of its region, none of them open yet.
+    pub fn new(job: &Job, region: Span, zones: impl IntoIterator<Item = Zone>) -> Self {
         let own = zones.into_iter().map(|zone| OwnZone {
             zone,
             issued: zone.pointer,
@@ -134,6 +188,15 @@ impl ZoneShare {
         let holds_data = |&index: &usize| own[index].zone.pointer > own[index].zone.start;
         let appends = job.mix.ops.iter().filter(|block| block.op == Op::Append);
         let sizes = appends.flat_map(|block| &block.sizes);
+        let (in_order, once, reset) = match job.pattern {
+            Pattern::Zones {
+                in_order,
+                once,
+                reset,
+                ..
+            } => (in_order, once, reset),
+            _ => (false, false, None),
+        };
         Self {
             readable: (0..own.len()).filter(holds_data).collect(),
             open: Vec::new(),
@@ -143,9 +206,26 @@ impl ZoneShare {
                 .max()
                 .unwrap_or(0),
             drawn: 0,
-            ordered: matches!(job.pattern, Pattern::Zones { in_order: true, .. })
-                .then(Reading::default),
+            ordered: in_order.then(Reading::default),
+            once: once.then_some(region),
+            resets: reset.map(|reset| Resets {
+                above_bytes: reset.above * region.size_bytes as f64,
+                every: reset.every,
+                left: reset.every,
+                data_bytes: 0,
+                passed_bytes: 0,
+                region_bytes: region.size_bytes,
+            }),
         }
+        .with_data_counted()
+    }
+
+    fn with_data_counted(mut self) -> Self {
+        if let Some(resets) = &mut self.resets {
+            let held = |own: &OwnZone| own.issued - own.zone.start;
+            resets.data_bytes = self.own.iter().map(held).sum();
+        }
+        self
     }
 
     /// Returns whether a request can be placed now. Where every open zone is full with appends in flight it waits for
@@ -190,13 +270,36 @@ impl ZoneShare {
     fn finish(&mut self, index: usize, device: &mut impl ZoneDevice) {
         let own = &mut self.own[index];
         if own.is_begun() && !own.open && own.in_flight == 0 && device.finish(&own.zone) {
-            own.issued = own.zone.end;
+            let end = own.zone.end;
+            self.move_to(index, end);
         }
+    }
+
+    /// Moves the end of what was issued in a zone.
+    fn move_to(&mut self, index: usize, issued: u64) {
+        let own = &mut self.own[index];
+        if let Some(resets) = &mut self.resets {
+            resets.data_bytes = resets.data_bytes + issued - own.issued;
+        }
+        own.issued = issued;
+    }
+
+    /// Makes a zone empty: whoever drives the device resets it.
+    fn empty(&mut self, index: usize) {
+        let start = self.own[index].zone.start;
+        self.move_to(index, start);
+        let own = &mut self.own[index];
+        own.zone.pointer = start;
+        own.zone.active = false;
+        self.readable.retain(|&other| other != index);
     }
 
     /// Moves a request to where the device takes it. `None`: it has no zone of its own to be settled.
     pub fn place(&mut self, request: &mut Request, device: &mut impl ZoneDevice) -> Option<Placed> {
         self.drawn = mix(self.drawn ^ request.offset_bytes);
+        if let Some(resets) = &mut self.resets {
+            resets.pass(request.size_bytes);
+        }
         match request.op {
             Op::Read => {
                 self.place_read(request);
@@ -283,7 +386,13 @@ impl ZoneShare {
     ) -> Option<Placed> {
         let size_bytes = u64::from(request.size_bytes);
         let count = self.open.len();
-        let draw = self.below(count as u64) as usize;
+        let draw = match self.once {
+            None => self.below(count as u64) as usize,
+            Some(region) => {
+                let place = u128::from(request.offset_bytes - region.start_bytes);
+                (place * count as u128 / u128::from(region.size_bytes)) as usize
+            }
+        };
         let takes = |own: &OwnZone| match request.op {
             Op::Append => own.takes_append(size_bytes),
             _ => own.in_flight == 0,
@@ -291,17 +400,31 @@ impl ZoneShare {
         let at = (0..count)
             .map(|step| (draw + step) % count)
             .find(|&at| takes(&self.own[self.open[at]]))?;
-        let reset =
-            !self.own[self.open[at]].has_room(size_bytes) && self.replace(at, device, size_bytes);
+        let due = self.resets.as_mut().is_some_and(Resets::is_due);
+        let reset = match self.own[self.open[at]].has_room(size_bytes) {
+            false => self.replace(at, device, size_bytes),
+            true => due && self.empty_begun(self.open[at]),
+        };
         let zone = self.open[at];
         let own = &mut self.own[zone];
         request.offset_bytes = match request.op {
             Op::Append => own.zone.start,
             _ => own.issued,
         };
-        own.issued += size_bytes;
         own.in_flight += 1;
+        let issued = own.issued + size_bytes;
+        self.move_to(zone, issued);
         Some(Placed { zone, reset })
+    }
+
+    /// Makes a zone empty that is not; whether it was not.
+    fn empty_begun(&mut self, index: usize) -> bool {
+        let own = &self.own[index];
+        let holds_data = own.issued > own.zone.start;
+        if holds_data {
+            self.empty(index);
+        }
+        holds_data
     }
 
     /// Another zone in place of one without room: drawn at random, or the next; whether it holds old data.
@@ -323,14 +446,7 @@ impl ZoneShare {
         own.open = true;
         // In their order, zones are written on from where they stand.
         let goes_on = self.ordered.is_some() && own.has_room(size_bytes);
-        let reset = own.issued > own.zone.start && !goes_on;
-        if reset {
-            own.issued = own.zone.start;
-            own.zone.pointer = own.zone.start;
-            own.zone.active = false;
-            self.readable.retain(|&index| index != next);
-        }
-        reset
+        !goes_on && self.empty_begun(next)
     }
 
     /// A write that was placed in a zone has ended.
@@ -349,7 +465,8 @@ impl ZoneShare {
             }
             own.zone.pointer += size_bytes;
         } else if let Some(pointer) = device.pointer(&own.zone) {
-            (own.issued, own.zone.pointer) = (pointer, pointer);
+            own.zone.pointer = pointer;
+            self.move_to(index, pointer);
         }
         self.finish(index, device);
     }

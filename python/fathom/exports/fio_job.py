@@ -4,6 +4,7 @@ NoCounterpartError is raised for what fio cannot do: the figures would be those 
 fio does differently.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -220,14 +221,35 @@ class FioOptions:
             case "zones":
                 if self.numjobs > 1:
                     raise NoCounterpartError("zones that each thread keeps open for itself")
-                if pattern.in_order:
-                    self._note("it ends with the last zone, where Fathom goes on with the first")
-                    return ["zonemode=zbd"]
-                return ["zonemode=zbd", f"max_open_zones={pattern.open or 1}"]
+                return ["zonemode=zbd", *self._zones()]
             case "strips":
                 return self._strips()
+            case "one-pass":
+                raise NoCounterpartError(
+                    "writes of all flash in one pass, which only later versions of fio have (sprandom)"
+                )
             case _:
                 return []
+
+    def _zones(self) -> list[str]:
+        """Returns how many zones are open, how a write chooses one, and when one with room is reset."""
+        pattern = self._job.pattern
+        if pattern.in_order:
+            self._note("it ends with the last zone, where Fathom goes on with the first")
+            return []
+        lines = [f"max_open_zones={pattern.open}"] if pattern.open else []
+        if not pattern.once:
+            lines.append("norandommap")
+        if pattern.zone_reset:
+            if not pattern.once:
+                raise NoCounterpartError("zones that are reset with room, and not chosen by random-once")
+            above, every = pattern.zone_reset
+            # Rounded down: fio takes the whole part of the inverse.
+            lines += [
+                f"zone_reset_threshold={above:g}",
+                f"zone_reset_frequency={math.floor(1e9 / every) / 1e9:.9g}",
+            ]
+        return lines
 
     def _strips(self) -> list[str]:
         """Returns strided zones, which fio goes through to the end of the target, whatever its `size` is."""

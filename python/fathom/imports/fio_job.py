@@ -525,6 +525,8 @@ class Conversion:
         if self._place.fills_device:
             self._check_filling()
             return None
+        if self._place.spare:
+            return None
         if files is not None:
             return None if files.is_whole else files.job_bytes * loops * self._threads
         usual = (
@@ -559,6 +561,7 @@ class Conversion:
             return loops
         text = given.text("io_size", "100%")
         share = given.number_of(text, "io_size") / 100 if text.endswith("%") else 1.0
+        share += self._place.spare
         return loops * share * (1 if self._place.parts == "joined" else self._threads)
 
     def _covers(self) -> bool:

@@ -95,9 +95,15 @@ _ALL: tuple[FioOption, ...] = (
     *_applied("`content.pattern`; a file, an offset and a number above 255 are refused", "buffer_pattern"),
     *_applied("`priority`", "prio", "prioclass"),
     *_applied("the pattern `zones` or `strips`", "zonemode"),
-    *_applied("zones that all jobs, or each, keep open", "max_open_zones", "job_max_open_zones"),
+    *_applied(
+        "zones that all jobs, or each, keep open; without it as many as the device allows",
+        "max_open_zones",
+        "job_max_open_zones",
+    ),
     *_applied("`zones`, or the pattern `strips`", "zonesize", "zoneskip", "zonerange"),
+    *_applied("`reset` of `zones`", "zone_reset_threshold", "zone_reset_frequency"),
     *_applied("later fio: the pattern `blocks`", "random_sequence_stride"),
+    *_applied("later fio: the pattern `one-pass`", "sprandom", "spr_op", "spr_num_regions"),
     *_applied(
         "`until_steady` of the step",
         *("steadystate/ss", "steadystate_duration/ss_dur", "steadystate_ramp_time/ss_ramp"),
@@ -258,8 +264,8 @@ _ALL: tuple[FioOption, ...] = (
     *_refused(_AFTER, "trim_percentage=0", "trim_backlog=0", "trim_backlog_batch"),
     *_refused("goes through zones in another way", "read_beyond_wp=0"),
     *_refused("goes through zones in another way", "write_zone_remainder=0"),
-    *_refused("goes through zones in another way", "ignore_zone_limits=0", "zone_reset_threshold"),
-    *_refused("goes through zones in another way", "zone_reset_frequency", "recover_zbd_write_error=0"),
+    *_refused("goes through zones in another way", "ignore_zone_limits=0"),
+    *_refused("goes through zones in another way", "recover_zbd_write_error=0"),
     *_refused(
         "later fio: chooses placement handles in another way", "fdp_pli_select/plid_select", "dp_scheme"
     ),
@@ -268,12 +274,7 @@ _ALL: tuple[FioOption, ...] = (
     ),
     *_refused(_LATER_DATA, "verify_mode=read", "read_mode=read", "verify_bytchk=0", "deac=0", "pi_type"),
     *_refused("later fio: chooses the SCSI command's length", "cdb_len=0"),
-    *_refused(
-        "later fio: writes so that a drive is preconditioned in one pass",
-        "sprandom=0",
-        "spr_op",
-        "spr_num_regions",
-    ),
+    *_refused("later fio: writes again later than sprandom does by itself", "spr_cs=0"),
     *_refused("later fio: trims several ranges at once", "num_range=1"),
     *_refused("later fio: another random order", "rw_sequencer_seed", "lfsr_seed", "fdp_randomness"),
     *(

@@ -5,11 +5,14 @@ from collections.abc import Mapping, Sequence
 
 from fathom.imports.fio_blocks import Blocks
 from fathom.imports.fio_given import GivenOptions
+from fathom.imports.fio_one_pass import OF_ZONES, one_pass
 from fathom.imports.fio_sets import files_each, set_of
 from fathom.method.toml_text import Value, size_text
 
 #: The size of a region that begins at a byte and ends with the target.
 _TO_THE_END = "up to 1024PiB"
+#: When fio resets zones that have room.
+_ZONE_RESETS = ("zone_reset_threshold", "zone_reset_frequency")
 #: A place or a length: bytes, or percent of the target.
 Extent = tuple[str, float]
 
@@ -30,6 +33,8 @@ class Place:
         self._align: int | None = None
         self._aligns: dict[str, int] = {}
         self._goes_beyond = False
+        #: What sprandom writes beyond the region, as a share of it.
+        self.spare = 0.0
         self.pattern = self._pattern()
         #: The files of all jobs, where each has several.
         self.files = set_of(given, blocks, jobs, self.pattern) if files_each(given) > 1 else None
@@ -90,6 +95,9 @@ class Place:
     # Patterns
 
     def _pattern(self) -> Value:
+        if given_pass := one_pass(self._given, self._blocks, self._jobs):
+            self.spare = given_pass.spare
+            return given_pass.pattern
         if (zones := self._zones()) is not None:
             return zones
         if not self._blocks.random:
@@ -141,8 +149,11 @@ class Place:
         given = self._given
         mode = given.text("zonemode", "none")
         each, together = given.has("job_max_open_zones"), given.has("max_open_zones")
+        if mode != "zbd" or "write" not in self._blocks.ops:
+            for key in _ZONE_RESETS:
+                given.idle(key, "has no effect without writes to zones")
         if mode == "none":
-            for key in ("zonesize", "zonerange", "zoneskip", "max_open_zones", "job_max_open_zones"):
+            for key in OF_ZONES:
                 if given.text(key, "0") != "0":
                     raise given.error(
                         key, "goes through zones without zonemode", "give zonemode=zbd or strided"
@@ -156,14 +167,19 @@ class Place:
         given.idle("zonerange", "zones are those of the device")
         if given.size("zoneskip"):
             raise given.error("zoneskip", "fio refuses it beside zonemode=zbd", "leave it out")
+        reset = self._zone_reset()
         if not self._blocks.random:
             return self._zones_in_order()
+        if "trim" in self._blocks.ops:
+            raise given.error("rw", "trims that reset zones have no counterpart", "resets by writes have")
         for key in ("random_distribution", "percentage_random", "norandommap", "ba"):
             given.idle(key, "has no effect on zones here")
-        if each == together:
-            raise given.error(
-                "zonemode", "how many zones are kept open?", "give max_open_zones or job_max_open_zones"
-            )
+        if "write" in self._blocks.ops and not (reset or given.flag("norandommap")):
+            given.note("zonemode", "zones are drawn anew each time, as with norandommap")
+        if each and together:
+            raise given.error("job_max_open_zones", "two limits have no counterpart", "give one of them")
+        if not (each or together):
+            return {"zones": {"open": "most", **reset} if reset else "most"}
         zones = given.whole("job_max_open_zones" if each else "max_open_zones", 0, 1)
         if together and zones % self._jobs:
             raise given.error(
@@ -171,7 +187,35 @@ class Place:
                 f"{zones} zones of {self._jobs} jobs are not as many of each",
                 "give a multiple",
             )
-        return {"zones": zones // self._jobs if together else zones}
+        zones = zones // self._jobs if together else zones
+        return {"zones": {"open": zones, **reset} if reset else zones}
+
+    def _zone_reset(self) -> dict[str, Value]:
+        """Returns when a zone with room is reset, and how it is chosen. Raises UsageError where fio counts otherwise.
+
+        It begins to count anew when it begins a file again: after `size`, or where its map of blocks is full.
+        """
+        given = self._given
+        above, frequency = (given.number(key, 0) for key in _ZONE_RESETS)
+        if not frequency:
+            given.idle("zone_reset_threshold", "has no effect without zone_reset_frequency")
+        if not frequency or "write" not in self._blocks.ops:
+            return {}
+        if frequency > 1 or above > 1:
+            raise given.error(_ZONE_RESETS[frequency > 1], "is more than 1", "write a share of 1")
+        drawn = given.flag("norandommap")
+        alone = self._jobs == 1 and self._blocks.ops == ("write",) and self._blocks.one_size
+        if not (alone and self._blocks.random) or (given.has("io_size") and (drawn or self._timed)):
+            raise given.error(
+                "zone_reset_frequency",
+                "resets have a counterpart for one job that writes blocks of one size at random",
+                "give rw=randwrite, without numjobs, and io_size neither with norandommap nor with time_based",
+            )
+        if given.whole("iodepth", 1) > 1:
+            given.note("zone_reset_frequency", "fio waits for all I/O in flight before it resets a zone")
+        # fio counts down from the whole part.
+        when: dict[str, Value] = {"above": f"{above * 100:.10g}%", "every": int(1 / frequency)}
+        return {"reset": when} if drawn else {"choice": "random-once", "reset": when}
 
     def _zones_in_order(self) -> Value:
         """Returns the pattern of zones one after the other: fio begins each at its write pointer, or reads up to it."""

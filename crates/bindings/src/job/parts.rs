@@ -84,6 +84,10 @@ pub struct Pattern {
     bands: Vec<(f64, f64)>,
     open: Option<u32>,
     in_order: bool,
+    once: bool,
+    zone_reset: Option<(f64, u32)>,
+    spare: Option<f64>,
+    stretches: Option<u32>,
     strip_bytes: Option<u64>,
     gap_bytes: Option<u64>,
     order: Vec<u32>,
@@ -117,8 +121,18 @@ impl From<&workload::Pattern> for Pattern {
             workload::Pattern::HotSpots { ref bands } => {
                 own.bands = bands.iter().map(|band| (band.area, band.access)).collect();
             }
-            workload::Pattern::Zones { open, in_order } => {
+            workload::Pattern::Zones {
+                open,
+                in_order,
+                once,
+                reset,
+            } => {
+                own.once = once;
                 (own.open, own.in_order) = (Some(open), in_order);
+                own.zone_reset = reset.map(|reset| (reset.above, reset.every));
+            }
+            workload::Pattern::OnePass { spare, stretches } => {
+                (own.spare, own.stretches) = (Some(spare), Some(stretches));
             }
             workload::Pattern::Strips {
                 strip_bytes,

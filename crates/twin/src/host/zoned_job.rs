@@ -220,15 +220,15 @@ fn shares<D: Device>(
         open: model.max_open,
         active: model.max_active,
     };
-    limits
-        .check(job, open, (count / threads) as u32, 0)
-        .map_err(TwinError::Zones)?;
+    let each = (count / threads) as u32;
+    let open = limits.open_of(job, open, each, 0);
+    limits.check(job, open, each, 0).map_err(TwinError::Zones)?;
     let bound = |thread: u64| first + count * thread / threads;
     let writes = |op| matches!(op, Op::Write | Op::Append);
     let writes = job.mix.ops.iter().any(|block| writes(block.op));
     let share = |thread| {
         let zones = (bound(thread)..bound(thread + 1)).map(|number| zone(device, model, number));
-        let mut share = ZoneShare::new(job, zones);
+        let mut share = ZoneShare::new(job, region, zones);
         if writes {
             share.open_first(open, &mut Host(device));
         }

@@ -45,6 +45,14 @@ pub enum Pattern {
     /// Every block of the region once, in random order; then again in another order. Each thread has
     /// its share of every pass.
     RandomOnce,
+    /// Every block of the region once in random order, and some twice, so that a drive is then as after long random
+    /// writing.
+    OnePass {
+        /// Flash beyond what the region takes, as a share of that.
+        spare: f64,
+        /// Parts of the flash that are filled one after the other.
+        stretches: u32,
+    },
     /// Zipf-distributed over the region's blocks, hot blocks scattered over the region.
     Zipf {
         /// Skew, > 0: probability of rank k is proportional to k^-theta (1 included).
@@ -73,11 +81,17 @@ pub enum Pattern {
     /// thread has its share of the region's zones. A zone that is full is replaced by another, drawn
     /// uniformly and reset. The stream draws places uniformly; whoever runs it keeps the pointers.
     Zones {
-        /// Zones that each thread keeps open for writing.
+        /// Zones that each thread keeps open for writing; 0: as many as the device allows.
         open: u32,
         /// Whether a thread goes through its zones in their order instead, one after the other.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         in_order: bool,
+        /// Whether writes choose among the open zones as `RandomOnce` does among blocks, so that each has as many.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        once: bool,
+        /// When a zone is reset though it has room.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reset: Option<ZoneReset>,
     },
     /// The I/Os of a recorded trace, in its order. Operations, sizes and offsets are the trace's, and so are the times of
     /// recorded arrivals. The mix says what they come to.
@@ -136,6 +150,7 @@ impl Pattern {
             Self::Blocks { .. } => "blocks",
             Self::Uniform => "uniform",
             Self::RandomOnce => "random-once",
+            Self::OnePass { .. } => "one-pass",
             Self::Zipf { .. } => "zipf",
             Self::Pareto { .. } => "pareto",
             Self::Mixed { .. } => "mixed",
@@ -144,6 +159,16 @@ impl Pattern {
             Self::Replay { .. } => "replay",
         }
     }
+}
+
+/// Resets of zones with room, as of a log-structured program: the zone that a write is about to go to becomes empty.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ZoneReset {
+    /// Share of the region that holds data from which on writes are counted.
+    pub above: f64,
+    /// Every how many of those writes find their zone reset.
+    pub every: u32,
 }
 
 /// One band of [`Pattern::HotSpots`].

@@ -6,6 +6,7 @@
 use super::cursors::{Cursors, SharedCursors, cursor_of};
 use super::error::StreamError;
 use super::in_files::InFiles;
+use super::one_pass::OnePass;
 use super::pareto::Pareto;
 use super::permutation::{Scatter, Walk};
 use super::random::{Random, threshold};
@@ -56,6 +57,7 @@ enum State {
     },
     Uniform,
     RandomOnce(Walk),
+    OnePass(Box<OnePass>),
     /// Sequential from several positions, or from those of all threads, with or without jumps.
     Mixed(Cursors),
     Zipf {
@@ -174,8 +176,10 @@ impl Addresses {
                     moves: *moves,
                 }
             }
-            Pattern::Uniform | Pattern::Zones { .. } | Pattern::Replay { .. } => State::Uniform,
-            Pattern::RandomOnce => {
+            Pattern::Uniform | Pattern::Zones { once: false, .. } | Pattern::Replay { .. } => {
+                State::Uniform
+            }
+            Pattern::RandomOnce | Pattern::Zones { once: true, .. } => {
                 let places = (region.size_bytes - u64::from(largest_bytes)) / unit_bytes + 1;
                 let walk = Walk::new(places, seed, thread, threads);
                 State::RandomOnce(walk.ok_or(StreamError::TooFewBlocks {
@@ -183,6 +187,9 @@ impl Addresses {
                     threads,
                 })?)
             }
+            Pattern::OnePass { spare, stretches } => State::OnePass(Box::new(OnePass::new(
+                units, *spare, *stretches, seed, thread,
+            ))),
             Pattern::Zipf { theta } => State::Zipf {
                 zipf: Zipf::new(units, *theta),
                 scatter: Scatter::new(units, seed),
@@ -338,6 +345,7 @@ impl Addresses {
             State::RandomOnce(walk) => {
                 return self.region.start_bytes + walk.next() * self.unit_bytes;
             }
+            State::OnePass(pass) => pass.next(),
             State::Mixed(cursors) => {
                 let jump_bytes = match random.next() < slots.jump_below {
                     true => Some(random.below(slots.in_region) * slots.align_bytes),

@@ -15,6 +15,8 @@ pub(super) enum Purpose {
     Scatter = 3,
     /// The order in which a pass of exact-once coverage visits its places; the same for every thread.
     Order = 4,
+    /// Which blocks of a pass are written again.
+    Again = 5,
 }
 
 /// A generator of uniform `u64`.

@@ -1,7 +1,14 @@
 use super::*;
+use crate::ZoneReset;
 
 const ZONE: u64 = 1 << 20;
 const BLOCK: u64 = 64 << 10;
+
+/// The region that zones lie in, where its size is of no account.
+const REGION: Span = Span {
+    start_bytes: 0,
+    size_bytes: 4 * ZONE,
+};
 
 /// Remembers what was finished; every pointer stands one block into its zone.
 #[derive(Default)]
@@ -43,7 +50,7 @@ fn share(zones: &[Zone], open: u32) -> (ZoneShare, Device) {
 }
 
 fn share_of(mix: &str, zones: &[Zone], open: u32) -> (ZoneShare, Device) {
-    let mut share = ZoneShare::new(&job(mix, 1), zones.iter().copied());
+    let mut share = ZoneShare::new(&job(mix, 1), REGION, zones.iter().copied());
     let mut device = Device::default();
     share.open_first(open, &mut device);
     (share, device)
@@ -99,8 +106,10 @@ fn share_in_order(mix: &str, zones: &[Zone]) -> (ZoneShare, Device) {
     job.pattern = Pattern::Zones {
         open: 1,
         in_order: true,
+        once: false,
+        reset: None,
     };
-    let mut share = ZoneShare::new(&job, zones.iter().copied());
+    let mut share = ZoneShare::new(&job, REGION, zones.iter().copied());
     let mut device = Device::default();
     share.open_first(1, &mut device);
     (share, device)
@@ -267,4 +276,110 @@ fn limits_of_the_device_are_kept() {
     let five_writes = job("write", 5);
     assert!(refused(limits(0, 0), &five_writes, 32, 0).contains("one write at a time"));
     assert_eq!(limits(8, 8).check(&job("append", 64), 4, 4, 0), Ok(()));
+}
+
+/// Writes one block after the other in zones of 8 blocks, all of them open. Returns the zone, the place and whether it
+/// was reset.
+fn writes_with_resets(zones: &[Zone], reset: ZoneReset, count: u64) -> Vec<(usize, u64, bool)> {
+    let mut job = job("write", 1);
+    job.pattern = Pattern::Zones {
+        open: 0,
+        in_order: false,
+        once: false,
+        reset: Some(reset),
+    };
+    let open = ZoneLimits::default().open_of(&job, 0, zones.len() as u32, 0);
+    let region = Span {
+        start_bytes: 0,
+        size_bytes: 8 * BLOCK * zones.len() as u64,
+    };
+    let mut share = ZoneShare::new(&job, region, zones.iter().copied());
+    let mut device = Device::default();
+    share.open_first(open, &mut device);
+    (0..count)
+        .map(|draw| {
+            let mut write = request(Op::Write, draw);
+            let placed = share.place(&mut write, &mut device).unwrap();
+            share.settle(placed.zone, BLOCK, true, &mut device);
+            (placed.zone, write.offset_bytes, placed.reset)
+        })
+        .collect()
+}
+
+#[test]
+fn zones_with_room_are_reset_before_every_so_many_writes_once_enough_holds_data() {
+    let reset = ZoneReset {
+        above: 0.5,
+        every: 4,
+    };
+    let zones: Vec<Zone> = (0..8).map(|number| zone(number, 8 * BLOCK, 0)).collect();
+    let mut held = [0; 8];
+    let mut left = reset.every;
+    for (count, (number, at, was_reset)) in writes_with_resets(&zones, reset, 2000)
+        .into_iter()
+        .enumerate()
+    {
+        if count % 64 == 0 {
+            left = reset.every;
+        }
+        let full = held[number] == 8;
+        let mut due = false;
+        if held.iter().sum::<u64>() >= 32 {
+            left -= 1;
+            due = left == 0;
+            left = if due { reset.every } else { left };
+        }
+        assert_eq!(was_reset, held[number] > 0 && (full || due));
+        held[number] = if was_reset { 1 } else { held[number] + 1 };
+        assert_eq!(at, zones[number].start + (held[number] - 1) * BLOCK);
+    }
+}
+
+#[test]
+fn what_zones_held_before_counts_as_data() {
+    let zones: Vec<Zone> = (0..8)
+        .map(|number| zone(number, 8 * BLOCK, 4 * BLOCK))
+        .collect();
+    let reset = ZoneReset {
+        above: 0.5,
+        every: 1,
+    };
+    assert!(writes_with_resets(&zones, reset, 1)[0].2);
+}
+
+#[test]
+fn as_many_zones_are_open_as_the_device_allows_all_threads_together() {
+    // Two threads.
+    let (job, limits) = (job("write", 1), |open, active| ZoneLimits { open, active });
+    assert_eq!(limits(0, 0).open_of(&job, 0, 32, 0), 32);
+    assert_eq!(limits(14, 0).open_of(&job, 0, 32, 0), 7);
+    assert_eq!(limits(14, 10).open_of(&job, 0, 32, 4), 3);
+    assert_eq!(limits(128, 0).open_of(&job, 0, 3, 0), 3);
+    assert_eq!(limits(14, 0).open_of(&job, 2, 32, 0), 2);
+}
+
+#[test]
+fn a_choice_of_random_once_gives_each_open_zone_as_many_writes_in_a_pass() {
+    let text = "mix = \"write\"\nblock = \"64KiB\"\npattern = { zones = { open = 8, choice = \"random-once\" } }\nload = { iodepth = 1 }\nuntil = { written = \"2x\" }";
+    let job = Job::from_toml(text, "job.toml").unwrap();
+    let geometry = crate::Geometry {
+        capacity_bytes: 8 * ZONE,
+        block_bytes: 4096,
+    };
+    let region = job.region.resolve(geometry).unwrap();
+    let zones = (0..8).map(|number| zone(number, ZONE, 0));
+    let mut share = ZoneShare::new(&job, region, zones);
+    let mut device = Device::default();
+    share.open_first(8, &mut device);
+    let mut stream = crate::RequestStream::new(&job, geometry, 7, 0).unwrap();
+    for _ in 0..2 {
+        let mut writes = [0; 8];
+        for _ in 0..8 * ZONE / BLOCK {
+            let mut write = stream.next_request();
+            let placed = share.place(&mut write, &mut device).unwrap();
+            share.settle(placed.zone, BLOCK, true, &mut device);
+            writes[placed.zone] += 1;
+        }
+        assert_eq!(writes, [ZONE / BLOCK; 8]);
+    }
 }

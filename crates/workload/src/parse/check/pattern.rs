@@ -1,13 +1,14 @@
 //! Whether an address pattern makes sense, by itself and with the blocks of its job.
 
 use super::rules::{ALIGN_BYTES_MAX, Checked, ensure, weight};
-use crate::{Arrival, Job, Load, Pattern};
+use crate::{Arrival, Job, Load, Op, Pattern};
 
 const BANDS_MAX: usize = 64;
 const ZONES_MAX: u32 = 65_536;
 const THETA_MAX: f64 = 10.0;
 const STREAMS_MAX: u32 = 4096;
 const ORDER_MAX: usize = 1 << 20;
+const STRETCHES_MAX: u32 = 100_000;
 
 pub(super) fn pattern(pattern: &Pattern) -> Checked {
     match pattern {
@@ -35,10 +36,25 @@ pub(super) fn pattern(pattern: &Pattern) -> Checked {
         Pattern::Replay { file, .. } => ensure(!file.is_empty(), "pattern.replay", || {
             "file is empty, expected a prepared trace".to_owned()
         }),
-        Pattern::Zones { open, .. } => {
-            ensure((1..=ZONES_MAX).contains(open), "pattern.zones", || {
+        Pattern::Zones { open, reset, .. } => {
+            ensure(*open <= ZONES_MAX, "pattern.zones", || {
                 format!("zones is {open}, expected 1 to {ZONES_MAX} open zones per thread")
-            })
+            })?;
+            ensure(
+                reset.is_none_or(|reset| reset.every > 0 && (0.0..=1.0).contains(&reset.above)),
+                "pattern.zones.reset",
+                || "expected above = 0% to 100%, and every = 1 or more".to_owned(),
+            )
+        }
+        Pattern::OnePass { spare, stretches } => {
+            ensure(*spare > 0.0 && *spare <= 1.0, "pattern.one-pass", || {
+                "spare is 0%, expected the drive's spare flash, such as 15%".to_owned()
+            })?;
+            ensure(
+                (2..=STRETCHES_MAX).contains(stretches),
+                "pattern.one-pass",
+                || format!("stretches is {stretches}, expected 2 to {STRETCHES_MAX}"),
+            )
         }
         Pattern::Mixed { read, write } => ensure(
             [read, write]
@@ -94,6 +110,17 @@ pub(super) fn places(job: &Job) -> Checked {
                 )
             },
         ),
+        Pattern::OnePass { .. } => {
+            let one_size = sizes().count() == 1;
+            ensure(
+                job.only(Op::Write) && one_size && job.load.threads() == 1,
+                "pattern.one-pass",
+                || "one-pass is of writes of one size by one thread".to_owned(),
+            )?;
+            ensure(job.align_bytes.is_none(), "align", || {
+                "one-pass writes whole blocks: leave out align".to_owned()
+            })
+        }
         &Pattern::Strips {
             strip_bytes,
             gap_bytes,
@@ -127,6 +154,17 @@ pub(super) fn places(job: &Job) -> Checked {
             ensure(job.align_bytes.is_none(), "align", || {
                 "the stride sets where requests start: leave out align".to_owned()
             })
+        }
+        Pattern::Zones { once, reset, .. } if *once || reset.is_some() => {
+            let appends = job.mix.ops.iter().any(|block| block.op == Op::Append);
+            ensure(job.load.threads() == 1 && !appends, "pattern.zones", || {
+                "zones have choice and reset for one thread, and without append".to_owned()
+            })?;
+            ensure(
+                !once || job.only(Op::Write) && sizes().count() == 1,
+                "pattern.zones.choice",
+                || "random-once is of writes of one size".to_owned(),
+            )
         }
         _ => Ok(()),
     }

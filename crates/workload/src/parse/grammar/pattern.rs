@@ -4,7 +4,7 @@ use crate::parse::fields::Fields;
 use crate::parse::refusal::Result;
 use crate::parse::tree::{Entry, Node, Value};
 use crate::units::{parse_percent, parse_size_bytes};
-use crate::{HotBand, Offsets, Pattern};
+use crate::{HotBand, Offsets, Pattern, ZoneReset};
 
 const FOREIGN_PATTERNS: [(&str, &str); 12] = [
     ("norandommap", "uniform"),
@@ -22,7 +22,7 @@ const FOREIGN_PATTERNS: [(&str, &str); 12] = [
 ];
 
 pub(super) fn pattern(node: &Node) -> Result<Pattern> {
-    const TABLES: [(&str, &str); 10] = [
+    const TABLES: [(&str, &str); 11] = [
         ("zipf", "{ zipf = 0.99 }"),
         ("hot-spots", "{ hot-spots = [{ area = 10, access = 90 }] }"),
         ("random", "{ random = \"80%\" }"),
@@ -34,6 +34,7 @@ pub(super) fn pattern(node: &Node) -> Result<Pattern> {
         ),
         ("blocks", "{ blocks = { order = [2, 0, 1] } }"),
         ("zones", "{ zones = 4 }"),
+        ("one-pass", "{ one-pass = { spare = \"15%\" } }"),
         ("pareto", "{ pareto = 0.2 }"),
         ("replay", "{ replay = { file = \"FILE\" } }"),
     ];
@@ -67,6 +68,7 @@ pub(super) fn pattern(node: &Node) -> Result<Pattern> {
             }),
             "strips" => strips(value),
             "blocks" => blocks(value),
+            "one-pass" => one_pass(value),
             _ => zones(value),
         };
     }
@@ -113,15 +115,59 @@ fn blocks(node: &Node) -> Result<Pattern> {
     })
 }
 
-/// How many zones are open at a time, or that they come in their order.
+/// How much spare flash there is, and in how many parts it is filled.
+fn one_pass(node: &Node) -> Result<Pattern> {
+    let fields = Fields::new(node, "one-pass", &["spare", "stretches"])?;
+    let stretches = fields.get("stretches");
+    Ok(Pattern::OnePass {
+        spare: fields.need("spare")?.parsed("spare", parse_percent)?,
+        stretches: stretches.map_or(Ok(100), |node| node.integer("stretches"))?,
+    })
+}
+
+/// How many zones are open at a time, or that they come in their order, and when one is reset though it has room.
 fn zones(node: &Node) -> Result<Pattern> {
-    let in_order = matches!(node.value, Value::Text(_));
+    let (open, once, reset) = match node.value {
+        Value::Table(_) => {
+            let fields = Fields::new(node, "zones", &["open", "choice", "reset"])?;
+            let reset = fields.get("reset").map(zone_reset).transpose()?;
+            let words = [("uniform", false), ("random-once", true)];
+            let choice = |node: &Node| node.word("choice", &words, &[]);
+            let once = fields.get("choice").map_or(Ok(false), choice)?;
+            (open_zones(fields.need("open")?, "open", &[])?, once, reset)
+        }
+        _ => (
+            open_zones(node, "zones", &[("in-order", None)])?,
+            false,
+            None,
+        ),
+    };
     Ok(Pattern::Zones {
-        open: match in_order {
-            true => node.word("zones", &[("in-order", 1)], &[])?,
-            false => node.integer("zones")?,
-        },
-        in_order,
+        open: open.unwrap_or(1),
+        in_order: open.is_none(),
+        once,
+        reset,
+    })
+}
+
+/// A number of zones, or as many as the device allows; `more` are words besides.
+fn open_zones(node: &Node, key: &str, more: &[(&'static str, Option<u32>)]) -> Result<Option<u32>> {
+    let Value::Text(_) = node.value else {
+        return match node.integer(key)? {
+            0 => Err(node.fault(format!("{key} is 0, expected 1 or more, or \"most\""))),
+            open => Ok(Some(open)),
+        };
+    };
+    let words = [&[("most", Some(0))], more].concat();
+    node.word(key, &words, &[])
+}
+
+/// From which share of data on, and every how many writes.
+fn zone_reset(node: &Node) -> Result<ZoneReset> {
+    let fields = Fields::new(node, "reset", &["above", "every"])?;
+    Ok(ZoneReset {
+        above: fields.need("above")?.parsed("above", parse_percent)?,
+        every: fields.need("every")?.integer("every")?,
     })
 }
 

@@ -2,6 +2,7 @@ use super::*;
 use crate::{
     Arrival, Block, BlockShare, Content, Errors, Extent, HotBand, Load, Mix, Op,
     OperationPositions, Pace, Pattern, Position, RatePhase, Region, ThreadPositions, Until,
+    ZoneReset,
 };
 
 #[test]
@@ -145,8 +146,38 @@ fn every_pattern_and_pace_has_its_words() {
         pattern("{ zones = \"in-order\" }"),
         Pattern::Zones {
             open: 1,
-            in_order: true
+            in_order: true,
+            once: false,
+            reset: None
         }
+    );
+    assert_eq!(
+        pattern("{ zones = \"most\" }"),
+        Pattern::Zones {
+            open: 0,
+            in_order: false,
+            once: false,
+            reset: None
+        }
+    );
+    let one_thread = JOB.replace("threads = 8", "threads = 1");
+    let resets = "{ zones = { open = 2, reset = { above = \"70%\", every = 8 } } }";
+    let resets = Job::from_toml(&one_thread.replace("\"uniform\"", resets), "job.toml").unwrap();
+    assert_eq!(
+        resets.pattern,
+        Pattern::Zones {
+            open: 2,
+            in_order: false,
+            once: false,
+            reset: Some(ZoneReset {
+                above: 0.7,
+                every: 8
+            })
+        }
+    );
+    assert_eq!(
+        Job::from_json(&serde_json::to_string(&resets).unwrap(), "again").unwrap(),
+        resets
     );
     let aligned = with("\"uniform\"", "\"uniform\"\nalign = { read = \"8KiB\" }");
     let read = &aligned.mix.ops[0];
@@ -229,7 +260,18 @@ fn what_cannot_go_together_is_refused_with_the_way_out() {
         ),
         (
             refusal("\"uniform\"", "{ zones = \"backwards\" }"),
-            "expected one of in-order",
+            "expected one of most, in-order",
+        ),
+        (
+            refusal("\"uniform\"", "{ zones = 0 }"),
+            "zones is 0, expected 1 or more, or \"most\"",
+        ),
+        (
+            refusal(
+                "\"uniform\"",
+                "{ zones = { open = 2, reset = { above = \"70%\", every = 8 } } }",
+            ),
+            "zones have choice and reset for one thread, and without append",
         ),
         (
             refusal("\"uniform\"", "{ zipf = 0.9 }\nalign = { read = \"8KiB\" }"),

@@ -41,9 +41,11 @@ fn any_job() -> impl Strategy<Value = Job> {
         (0.01..0.5f64).prop_map(|share| Pattern::Pareto { share }),
         proptest::collection::vec(band, 1..4).prop_map(|bands| Pattern::HotSpots { bands }),
         (0.0..1.0f64, 0.0..1.0f64).prop_map(|(read, write)| Pattern::Mixed { read, write }),
-        (1..9u32).prop_map(|open| Pattern::Zones {
+        (0..9u32).prop_map(|open| Pattern::Zones {
             open,
-            in_order: open == 1
+            in_order: open == 1,
+            once: false,
+            reset: None,
         }),
         (1..9u64, 0..9u64).prop_map(|(strip, gap)| Pattern::Strips {
             strip_bytes: strip << 20,
