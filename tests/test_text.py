@@ -2,7 +2,7 @@
 
 import pytest
 
-from fathom.output.text import size, span
+from fathom.output.text import four_digits, size, span
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,16 @@ def test_a_ratios_bounds_are_told_apart_and_from_one_by_more_decimals_where_they
 def test_a_size_is_printed_without_an_exponent() -> None:
     assert size(99_999 << 40) == "99,999 TiB"
     assert size(1536 << 30) == "1.5 TiB"
+
+
+@pytest.mark.parametrize(
+    ("value", "sign", "text"),
+    [
+        (92.163, "", "92.16"),
+        (1.28243e9, "", "1,282,000,000"),
+        (-660.0, "+", "-660"),
+        (9999.9, "+", "+10,000"),
+    ],
+)
+def test_four_digits_have_no_exponent(value: float, sign: str, text: str) -> None:
+    assert four_digits(value, sign) == text

@@ -61,6 +61,12 @@ def span(low: float, high: float) -> str:
     return " to ".join(next(distinct, spans[-1]))
 
 
+def four_digits(value: float, sign: str = "") -> str:
+    """Returns a number in four significant digits, grouped: `92.16`, `1,282,000,000`; `sign` as of a format."""
+    shown = float(f"{value:.4g}")
+    return f"{shown:{sign},.0f}" if abs(shown) >= 1000 else f"{shown:{sign}.4g}"
+
+
 def percent(share: float, form: str = ".0f") -> str:
     """Returns a share of 1 as `12 %`, with a space as SI has it; `form` is that of the number, such as `+.1f`."""
     return f"{100 * share:{form}} %"

@@ -65,7 +65,7 @@ def _stack(choice: Choice) -> Figure | None:
     offers = [offer for offer in (*choice.ranked, *others) if offer.cost and offer.system.bill]
     if not offers:
         return None
-    labels = [f"{offer.count} x {plain(offer.system.label)}" for offer in offers]
+    labels = [f"{offer.count:,} x {plain(offer.system.label)}" for offer in offers]
     bars = [
         Bars(group, place, [_of_group(offer, group) for offer in offers])
         for place, group in enumerate(GROUPS)

@@ -10,7 +10,7 @@ from rich.text import Text
 from fathom.analysis.finding import cited
 from fathom.catalog.models import PartGroup
 from fathom.output.table import Name, flush_table
-from fathom.output.text import percent
+from fathom.output.text import four_digits, percent
 from fathom.sizing.choose import Choice, Offer
 from fathom.sizing.needs import Kind, Op
 from fathom.sizing.reasons import headline, reasons
@@ -28,7 +28,7 @@ class Measure:
     key: str
     label: str
     value: Callable[[StorageSystem], float | None]
-    text: Callable[[float], str] = "{:,.4g}".format
+    text: Callable[[float], str] = four_digits
     is_best_high: bool = False
 
 
@@ -151,11 +151,11 @@ def _needs_table(choice: Choice) -> Table:
             *(Text(answer_text(offer, offer.sizing.answers[index])) for offer in choice.offers),
         )
     table.add_row(
-        "systems", *(str(offer.count) if offer.count else "–" for offer in choice.offers), style="bold"
+        "systems", *(f"{offer.count:,}" if offer.count else "–" for offer in choice.offers), style="bold"
     )
     table.add_row(
         Text(f"cost ({choice.prices.currency})"),
-        *("–" if offer.cost is None else f"{offer.cost:,.4g}" for offer in choice.offers),
+        *("–" if offer.cost is None else four_digits(offer.cost) for offer in choice.offers),
         style="bold",
     )
     return table
@@ -169,7 +169,7 @@ def answer_text(offer: Offer, answer: Answer) -> str:
     if answer.need.kind == "latency":
         return f"{'<= ' if answer.figure and answer.figure.is_bound else ''}{each}"
     raw = " raw" if answer.need.kind == "capacity" and offer.system.usable_bytes is None else ""
-    return f"{'<= ' if answer.is_ceiling else ''}{answer.drives} ({each}{raw} each)"
+    return f"{'<= ' if answer.is_ceiling else ''}{answer.drives:,} ({each}{raw} each)"
 
 
 def _systems_table(choice: Choice) -> Table:
@@ -191,7 +191,7 @@ def _share(system: StorageSystem, group: PartGroup) -> str:
     if system.bill is None:
         return "–  "
     cost = system.bill.costs[group]
-    return f"{cost:,.4g} ({percent(cost / system.bill.total)})  "
+    return f"{four_digits(cost)} ({percent(cost / system.bill.total)})  "
 
 
 def _marked(values: Sequence[float | None], measure: Measure) -> list[str]:

@@ -2,7 +2,7 @@
 fails.
 """
 
-from fathom.output.text import percent
+from fathom.output.text import four_digits, percent
 from fathom.sizing.choose import Choice, Offer, merit
 from fathom.sizing.ownership import ownership
 from fathom.sizing.system import GROUPS
@@ -45,11 +45,11 @@ def _worn(best: Offer, choice: Choice) -> str:
         )
     if not owned.replaced or owned.total is None:
         return ""
-    return f"{span}, {_counted(best)} costs {owned.total:,.4g}: it wears out {owned.replaced:,} drives more."
+    return f"{span}, {_counted(best)} costs {four_digits(owned.total)}: it wears out {owned.replaced:,} drives more."
 
 
 def _counted(offer: Offer) -> str:
-    return f"{offer.count} x {offer.system.label}" if offer.count else offer.system.label
+    return f"{offer.count:,} x {offer.system.label}" if offer.count else offer.system.label
 
 
 def _binding(offer: Offer, choice: Choice) -> str:
@@ -61,7 +61,7 @@ def _binding(offer: Offer, choice: Choice) -> str:
 
 def _merit(offer: Offer, choice: Choice) -> str:
     """Returns the preferred figure of the offer, then its cost."""
-    cost = "no price" if offer.cost is None else f"cost {offer.cost:,.4g} ({choice.prices.currency})"
+    cost = "no price" if offer.cost is None else f"cost {four_digits(offer.cost)} ({choice.prices.currency})"
     wanted = choice.needs.prefer
     value = merit(offer, choice.needs)
     if wanted.kind == "cost" or value is None:
@@ -87,7 +87,7 @@ def _differences(offer: Offer, best: Offer) -> str:
         return ""
     apart = {group: ours.costs[group] * offer.count - theirs.costs[group] * best.count for group in GROUPS}
     ordered = sorted((group for group in GROUPS if apart[group]), key=lambda group: -abs(apart[group]))
-    return ", ".join(f"{group} {apart[group]:+,.4g}" for group in ordered)
+    return ", ".join(f"{group} {four_digits(apart[group], '+')}" for group in ordered)
 
 
 def _out(offer: Offer, choice: Choice) -> str:
@@ -99,5 +99,7 @@ def _out(offer: Offer, choice: Choice) -> str:
     if offer.cost is None and (wanted.budget is not None or wanted.prefer.kind == "cost"):
         return "would meet them but has no price: the catalogue does not list its parts"
     if wanted.budget is not None and offer.cost is not None and offer.cost > wanted.budget:
-        return f"would meet them, at {offer.cost:,.4g}: over the budget of {wanted.budget:,.4g}"
+        return (
+            f"would meet them, at {four_digits(offer.cost)}: over the budget of {four_digits(wanted.budget)}"
+        )
     return f"would meet them, but its {wanted.prefer.kind} is not known"

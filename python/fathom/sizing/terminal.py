@@ -40,7 +40,7 @@ def headline(sizing: Sizing) -> str:
             return f"How many {sizing.drive.label} this takes is not known: {reasons}"
         return f"No number of {sizing.drive.label} meets this: {reasons}"
     binding = f": {sizing.floors[0].need.text} binds" if sizing.floors else ""
-    return f"{sizing.drives} x {sizing.drive.label}{binding}"
+    return f"{sizing.drives:,} x {sizing.drive.label}{binding}"
 
 
 def sentences(sizing: Sizing) -> list[str]:
@@ -48,7 +48,7 @@ def sentences(sizing: Sizing) -> list[str]:
     out = []
     if sizing.drives is not None and len(sizing.floors) > 1:
         following = sizing.floors[1]
-        out.append(f"Next limit: {following.need.text}; {following.drives} would do.")
+        out.append(f"Next limit: {following.need.text}; {following.drives:,} would do.")
     for link in sizing.links:
         verdict = "carries it before headers" if link.carries else "cannot carry it: spread it over two links"
         out.append(
@@ -112,7 +112,7 @@ def unmet_text(answer: Answer, sizing: Sizing) -> str:
     """Returns why no number of drives meets that need."""
     if answer.is_ceiling and answer.drives is not None:
         needed = sizing.floors[0].drives if sizing.floors else 1
-        return f"enough for {answer.drives} {sizing.drive.noun}s; {needed} {'is' if needed == 1 else 'are'} needed"
+        return f"enough for {answer.drives:,} {sizing.drive.noun}s; {needed:,} {'is' if needed == 1 else 'are'} needed"
     return answer.why
 
 
@@ -130,7 +130,7 @@ def drives_text(answer: Answer) -> str:
         return "–"
     if answer.need.kind == "latency":
         return "any"
-    return f"{'<= ' if answer.is_ceiling else ''}{answer.drives}"
+    return f"{'<= ' if answer.is_ceiling else ''}{answer.drives:,}"
 
 
 def basis_text(answer: Answer) -> str:
