@@ -18,6 +18,7 @@ import pytest
 from fathom import run
 from fathom.errors import UsageError
 from fathom.runs.writer import writing_run
+from fathom.store.query import VIEWS
 from old_runs import changed
 
 SHORT = Path(__file__).parent / "data" / "short.toml"
@@ -578,6 +579,11 @@ def test_where_there_are_no_runs_yet_the_answer_is_how_to_make_one(
     said = (done.stdout + done.stderr).strip()
     assert said.endswith(f"no runs in {runs_home} yet; `fathom review` makes the first")
     assert "\n" not in said
+
+
+def test_the_help_of_query_names_every_view() -> None:
+    told = fathom("query", "--help").stdout
+    assert [name for name in VIEWS if name not in told] == []
 
 
 def test_a_query_without_rows_says_where_to_look_for_some(one_run: Path) -> None:

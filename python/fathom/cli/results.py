@@ -111,7 +111,8 @@ def query(
     sql: Annotated[
         str,
         typer.Argument(
-            help="one statement over runs, points, streams, intervals, latency, telemetry", metavar="SQL"
+            help="one statement over runs, points, streams, phases, ensemble, intervals, latency, telemetry",
+            metavar="SQL",
         ),
     ],
     store: StoreOption = None,

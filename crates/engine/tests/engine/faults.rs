@@ -104,6 +104,8 @@ fn impossible_loads_and_operations_are_refused() {
     zones.pattern = Pattern::Zones {
         open: 1,
         in_order: false,
+        once: false,
+        reset: None,
     };
     assert!(refusal(&zones, &null_spec()).contains("not host-managed"));
     let nothing = engine::start(&job(Op::Read), &[], &Options::default());
