@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request, sync_playwright
 
+from as_user import SHORT, TWIN, fathom
 from fathom.runs.document import RunDocument
 from synthetic import Visit
 
@@ -110,3 +111,18 @@ def visit(browser: Browser) -> Iterator[Callable[..., Visit]]:
     yield open_page
     for page in pages:
         page.close()
+
+
+@pytest.fixture(scope="session")
+def home_of_one_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home of runs with one finished run, only to be read."""
+    home = tmp_path_factory.mktemp("home") / "runs"
+    assert fathom("run", SHORT, TWIN, "--json", FATHOM_RUNS=str(home)).returncode == 0
+    return home
+
+
+@pytest.fixture
+def one_run(home_of_one_run: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home of runs is that of one finished run."""
+    monkeypatch.setenv("FATHOM_RUNS", str(home_of_one_run))
+    return home_of_one_run

@@ -29,7 +29,7 @@ TAUGHT = [
 ]
 """`test_recipes.py` carries out extend.md, and `test_documentation.py` the tutorial on an own workload."""
 NOT_RUN = {
-    "fathom resume last": "needs a run that was interrupted: test_command_line.py kills some",
+    "fathom resume last": "needs a run that was interrupted: test_ended_runs.py kills some",
     "fathom run two.toml reader=file:reader.bin writer=file:writer.bin --size 16GiB": "writes 16 GiB",
     "fathom run mine.toml file:scratch.bin --size 4GiB --quick": "writes 4 GiB",
     "fathom serve": "serves until it is ended: tests/serve",

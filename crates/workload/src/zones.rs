@@ -197,6 +197,14 @@ impl ZoneShare {
             } => (in_order, once, reset),
             _ => (false, false, None),
         };
+        let resets = reset.map(|reset| Resets {
+            above_bytes: reset.above * region.size_bytes as f64,
+            every: reset.every,
+            left: reset.every,
+            data_bytes: own.iter().map(|own| own.issued - own.zone.start).sum(),
+            passed_bytes: 0,
+            region_bytes: region.size_bytes,
+        });
         Self {
             readable: (0..own.len()).filter(holds_data).collect(),
             open: Vec::new(),
@@ -208,24 +216,8 @@ impl ZoneShare {
             drawn: 0,
             ordered: in_order.then(Reading::default),
             once: once.then_some(region),
-            resets: reset.map(|reset| Resets {
-                above_bytes: reset.above * region.size_bytes as f64,
-                every: reset.every,
-                left: reset.every,
-                data_bytes: 0,
-                passed_bytes: 0,
-                region_bytes: region.size_bytes,
-            }),
+            resets,
         }
-        .with_data_counted()
-    }
-
-    fn with_data_counted(mut self) -> Self {
-        if let Some(resets) = &mut self.resets {
-            let held = |own: &OwnZone| own.issued - own.zone.start;
-            resets.data_bytes = self.own.iter().map(held).sum();
-        }
-        self
     }
 
     /// Returns whether a request can be placed now. Where every open zone is full with appends in flight it waits for

@@ -155,6 +155,7 @@ def _reached_at(best: _DepthFigures) -> str:
 
 
 def _by_depth(bars: Sequence[Bars], published: Sequence[Bars]) -> Option:
+    """Returns the bars, grouped by depth and the maximum."""
     labels = [*(f"depth {depth}" for depth in DEPTHS), "maximum"]
     return bar_chart(Axis("", "count", low=0), labels, bars, published, width_px=11)
 
