@@ -172,11 +172,11 @@ def test_bars_of_a_cluster_have_whiskers_where_its_rates_are_claimed(clients: Ru
     marks = [[end["coord"] for end in mark] for mark in chart["series"][0]["markLine"]["data"]]
     ends = {place: [low, high] for [low, place], [high, _] in marks}
     assert ends[2] == pytest.approx([rate / spread.factor, rate * spread.factor], rel=1e-3)
-    assert "measured, 80 % expected" in table
+    assert "80 % of measurements of its device" in table
     measured = replace(column, target=column.target.model_copy(update={"kind": "file"}))
     chart, table = rates_by_depth(replace(comparison, columns=[measured]))
     assert "markLine" not in str(chart)
-    assert "expected" not in table
+    assert "measurements" not in table
 
 
 def rates_by_depth(comparison: Comparison) -> tuple[dict[str, Any], str]:

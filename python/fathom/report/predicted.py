@@ -27,9 +27,17 @@ def range_item(spread: Spread, value: float) -> Item:
     return Item(f"{_about(low)} to {_about(high)}", title=spread_words(spread))
 
 
-def expected_beneath(spread: Spread | None, rate: float) -> str:
-    """Returns the range as the line beneath a rate; empty without a spread."""
-    return f"{PREDICTED.lower()}: {range_item(spread, rate).text}" if spread else ""
+def range_text(spread: Spread | None, rate: float) -> str:
+    """Returns the range as a line beneath a rate; empty without a spread."""
+    return range_item(spread, rate).text if spread else ""
+
+
+def ranges_note(*, any_range: bool) -> list[str]:
+    """Returns the footnote of a table with such lines; none where no rate has one."""
+    text = (
+        f"Beneath a twin's rate: the range that {100 * COVERAGE:.0f} % of measurements of its device lie in."
+    )
+    return [text] if any_range else []
 
 
 def whisker(place: float, spread: Spread, value: float) -> Whisker:

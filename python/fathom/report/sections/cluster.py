@@ -26,7 +26,7 @@ from fathom.report.charts import Bars, Line, bar_chart, line_chart
 from fathom.report.comparison import Column, Comparison
 from fathom.report.findings import Gate, gate
 from fathom.report.legend import legend_of
-from fathom.report.predicted import WHISKERS, bar_range, expected_beneath, settled_spread
+from fathom.report.predicted import WHISKERS, bar_range, range_text, ranges_note, settled_spread
 from fathom.report.reference import Figure as Metric
 from fathom.report.reference import Pair, agreement, beside, find, reasons
 from fathom.report.style import compact, grouped, plain, slot
@@ -201,7 +201,7 @@ def _depth_table(
                 Row(
                     Item(str(at.depth)),
                     [
-                        Item(grouped(at.iops), expected_beneath(_key_spread(column, at.depth, out), at.iops)),
+                        Item(grouped(at.iops), range_text(_key_spread(column, at.depth, out), at.iops)),
                         Item("–" if at.mean_us is None else f"{at.mean_us / 1e3:.2f}"),
                     ],
                 )
@@ -210,7 +210,9 @@ def _depth_table(
         )
         for column in columns
     ]
-    return Table("Depth per job", [Item("Rate", "IOPS"), Item("Mean latency", "ms")], groups)
+    any_range = any(_key_spread(column, at.depth, out) for column in columns for at in series[column.index])
+    head = [Item("Rate", "IOPS"), Item("Mean latency", "ms")]
+    return Table("Depth per job", head, groups, ranges_note(any_range=any_range))
 
 
 def _series(column: Column, workload: str) -> list[_DepthFigures]:

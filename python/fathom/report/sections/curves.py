@@ -16,7 +16,7 @@ from fathom.report.curve_key import key_figure, objective
 from fathom.report.findings import gate
 from fathom.report.latencies import FEW, latency, percentile
 from fathom.report.legend import legend_of
-from fathom.report.predicted import ACROSS, expected_beneath, rate_axis, settled_spread, whisker
+from fathom.report.predicted import ACROSS, PREDICTED, range_text, rate_axis, settled_spread, whisker
 from fathom.report.style import compact, grouped, plain, seconds, slot
 from fathom.report.totals import total
 from fathom.statistics.knee import knee
@@ -289,7 +289,7 @@ def _maximum_row(one: TargetCurve) -> Row:
     published = (
         f"published {grouped(one.published[0])} at {grouped(one.published[1])} us" if one.published else ""
     )
-    expected = expected_beneath(one.spread, best.iops)
+    expected = f"{PREDICTED.lower()}: {range_text(one.spread, best.iops)}" if one.spread else ""
     beneath = " · ".join(part for part in (_margin(one.top), expected, published) if part)
     tails = [percentile(row, name) for name in TAILS]
     rate = [Item("closed loop", tone="quiet"), Item(grouped(best.iops), beneath, tone="strong"), NONE]

@@ -8,7 +8,7 @@ from fathom.report.charts import Bars, bar_chart, row_px
 from fathom.report.comparison import Comparison
 from fathom.report.findings import gate
 from fathom.report.legend import legend_of
-from fathom.report.predicted import WHISKERS, bar_range, expected_beneath
+from fathom.report.predicted import WHISKERS, bar_range, range_text, ranges_note
 from fathom.report.published import NEAR_PCT, error_item
 from fathom.report.sections.curves import TargetCurve, Workload, workloads_of
 from fathom.report.style import compact, grouped, slot
@@ -122,14 +122,15 @@ def _table(workloads: Sequence[Workload], comparison: Comparison) -> Table:
         )
         for workload in workloads
     ]
-    return Table("Workload", head, [Group("", rows)])
+    any_range = any(one.spread for workload in workloads for one in workload.drawn)
+    return Table("Workload", head, [Group("", rows)], ranges_note(any_range=any_range))
 
 
 def _cells(one: TargetCurve | None) -> list[Item]:
     none = Item("–", tone="quiet")
     if one is None:
         return [none] * 3
-    rate = Item(grouped(_rate(one)), expected_beneath(one.spread, _rate(one)), tone="strong")
+    rate = Item(grouped(_rate(one)), range_text(one.spread, _rate(one)), tone="strong")
     if one.published is None:
         return [rate, none, none]
     error = error_item(100 * (_rate(one) / one.published[0] - 1))
