@@ -13,6 +13,7 @@ import pytest
 
 from as_user import SHORT, TWIN, fathom, refused
 from fathom import run
+from fathom.cli import COMMANDS
 from fathom.errors import UsageError
 from fathom.store.query import VIEWS
 
@@ -79,7 +80,20 @@ def test_help_names_arguments_as_manual_pages_do(command: str) -> None:
 
 @pytest.mark.parametrize("group", [(), ("store",), ("trace",), ("catalog",), ("methods",)])
 def test_every_command_says_what_it_does_in_one_line_of_80_columns(group: tuple[str, ...]) -> None:
-    assert "..." not in fathom(*group, "--help", COLUMNS="80").stdout.partition("Commands:")[2]
+    shown = fathom(*group, "--help", COLUMNS="80").stdout
+    assert "..." not in shown.partition("--help")[2]
+
+
+def test_help_and_the_reference_list_every_command_under_the_same_heading() -> None:
+    page = (Path(__file__).parents[1] / "docs/reference/cli.md").read_text()
+    shown = fathom("--help", COLUMNS="80").stdout
+    for heading, commands in COMMANDS.items():
+        listed = shown.partition(f"{heading}:\n")[2].partition("\n\n")[0]
+        names = re.findall(r"^  ([a-z-]+) ", listed, re.MULTILINE)
+        assert len(names) == len(commands)
+        section = page.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+        rows = re.findall(r"^\| `fathom (?!run replay)([a-z-]+)", section, re.MULTILINE)
+        assert sorted(rows) == sorted(names)
 
 
 def test_a_run_prints_one_json_document_on_stdout(disk: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from fathom.cli.capture import capture
-from fathom.cli.command import Command
+from fathom.cli.command import Command, Grouped
 from fathom.cli.compare import compare
 from fathom.cli.fit import fit
 from fathom.cli.imports import export_file, import_file
@@ -37,6 +37,7 @@ else:
     ParserError = typer.BadParameter.__bases__[0]
 
 app = typer.Typer(
+    cls=Grouped,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -65,43 +66,31 @@ def _every_command(
     pass
 
 
-app.add_typer(methods_app, name="methods")
-app.add_typer(catalog_app, name="catalog")
-app.add_typer(trace_app, name="trace")
-app.add_typer(store_app, name="store")
-for function in (
-    review,
-    run,
-    plan,
-    resume,
-    verify,
-    report,
-    compare,
-    devices,
-    namespaces,
-    validate,
-    calibrate,
-    sensitivity,
-    size,
-    sweep,
-    choose,
-    capture,
-    characterise,
-    fit,
-    recommend,
-    runs,
-    label,
-    query,
-    check,
-    serve,
-):
-    app.command(cls=Command)(ungrouped(function))
-app.command("what-if", cls=Command)(what_if)
-app.command("new-device", cls=Command)(ungrouped(new_device))
-app.command("import", cls=Command)(import_file)
-app.command("export", cls=Command)(export_file)
-app.command("import-results", cls=Command)(import_results)
-app.command("export-results", cls=Command)(export_results)
+COMMANDS = {
+    "Measure": (review, run, plan, resume, verify, devices, namespaces),
+    "Read results": (report, compare, runs, label, query, check, serve, store_app),
+    "Predict": (sweep, what_if, size, choose),
+    "Loads of your own": (capture, trace_app, characterise, fit, recommend),
+    "Other tools": (import_file, export_file, import_results, export_results),
+    "Methods and devices": (
+        methods_app,
+        catalog_app,
+        new_device,
+        validate,
+        calibrate,
+        sensitivity,
+    ),
+}
+"""What the help lists under each heading."""
+NAMES = {import_file: "import", export_file: "export"}
+"""Commands whose names are not those of their functions."""
+
+for heading, commands in COMMANDS.items():
+    for one in commands:
+        if isinstance(one, typer.Typer):
+            app.add_typer(one, rich_help_panel=heading)
+        else:
+            app.command(NAMES.get(one), cls=Command, rich_help_panel=heading)(ungrouped(one))
 
 
 def main() -> None:

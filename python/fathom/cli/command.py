@@ -1,9 +1,9 @@
-"""The format of a command's help: arguments as in manual pages, without the parser's braces and Python's types."""
+"""The format of help: commands under headings; arguments as in manual pages, without the parser's braces and types."""
 
 import re
 from typing import TYPE_CHECKING
 
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 if TYPE_CHECKING:
     import typer
@@ -27,6 +27,22 @@ class Command(TyperCommand):
             if rows := [(_without_type(name), _plain(text)) for name, text in filter(None, records)]:
                 with formatter.section(heading):
                     formatter.write_dl(rows)
+
+
+class Grouped(TyperGroup):
+    """Commands whose help lists them under headings, their `rich_help_panel`."""
+
+    def format_commands(self, ctx: "typer.Context", formatter: "HelpFormatter") -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Writes a section per heading, all with their texts in one column."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        widest = max(map(len, self.commands))
+        for name, command in self.commands.items():
+            heading = str(getattr(command, "rich_help_panel", None) or "Commands")
+            text = command.get_short_help_str(formatter.width - widest - 4)
+            sections.setdefault(heading, []).append((name.ljust(widest), text))
+        for heading, rows in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(rows)
 
 
 def _without_type(name: str) -> str:

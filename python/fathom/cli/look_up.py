@@ -9,11 +9,17 @@ from fathom.cli.command import Command
 from fathom.cli.options import AsJson, MethodName
 from fathom.cli.output import print_json, stdout
 
-methods_app = typer.Typer(invoke_without_command=True, rich_markup_mode=None, help="What can be run.")
+methods_app = typer.Typer(
+    name="methods",
+    invoke_without_command=True,
+    rich_markup_mode=None,
+    help="List what can be run, or show a method.",
+)
 catalog_app = typer.Typer(
     invoke_without_command=True,
     rich_markup_mode=None,
-    help="Devices, systems and published results built in.",
+    name="catalog",
+    help="List devices, systems and published results, or show one.",
 )
 
 
@@ -23,7 +29,7 @@ def devices(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """What is attached, and why each device is safe or refused."""
+    """Show what is attached, and why each is safe or refused."""
     from fathom.targets.capability_words import capabilities_of
     from fathom.targets.discover import (
         devices_json,
@@ -45,7 +51,7 @@ def devices(
 
 @methods_app.callback()
 def methods(context: typer.Context) -> None:
-    """What can be run."""
+    """List what can be run."""
     if context.invoked_subcommand is None:
         from fathom.catalog.terminal import print_methods
 
@@ -67,7 +73,7 @@ def catalog(
         Kind | None, typer.Option(help="devices, systems, methods or published", metavar="KIND")
     ] = None,
 ) -> None:
-    """Devices, systems and published results built in."""
+    """List devices, systems and published results, or show one."""
     if context.invoked_subcommand is None:
         from fathom.catalog.terminal import print_catalog
 

@@ -178,7 +178,7 @@ def size(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """How many drives a need takes, and what binds."""
+    """Find how many drives a need takes, and what binds."""
     from fathom.errors import UsageError
     from fathom.output.output_file import check_output, write_output
     from fathom.report.sizing_page import render
@@ -297,7 +297,7 @@ def choose(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Which system answers the needs best, and at what cost."""
+    """Find the system that answers the needs best, and its cost."""
     from fathom.output.output_file import check_output, write_output
     from fathom.report.choice_page import render
     from fathom.sizing.choice_terminal import choice_json, print_choice

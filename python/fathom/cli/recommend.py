@@ -28,7 +28,7 @@ def recommend(
     seed: Seed = 1,
     as_json: AsJson = False,
 ) -> None:
-    """Which drive a recorded load needs, and its headroom.
+    """Find the drive that a recorded load needs, and its headroom.
 
     Replays the trace on the drives' twins, side by side on all cores.
     """

@@ -76,7 +76,7 @@ def runs(
     tag: Annotated[list[str], typer.Option("--tag", help="only runs that have this tag", metavar="TAG")] = [],  # noqa: B006 (typer copies defaults)
     as_json: AsJson = False,
 ) -> None:
-    """Every run in the home of all runs, or in a store."""
+    """List the runs in the home of all runs, or in a store."""
     import pyarrow as pa
 
     from fathom.runs.home import runs_home
@@ -119,7 +119,7 @@ def query(
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print CSV instead")] = False,
 ) -> None:
-    """SQL over everything ever measured."""
+    """Ask everything ever measured, in SQL."""
     from fathom.runs.query import query as run_query
     from fathom.runs.terminal import json_rows, print_csv, print_result
 

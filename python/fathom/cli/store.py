@@ -24,7 +24,7 @@ StoreOption = Annotated[
     ),
 ]
 
-store_app = typer.Typer(no_args_is_help=True, help="Runs that a team shares.")
+store_app = typer.Typer(name="store", no_args_is_help=True, help="Share runs with a team.")
 
 
 @store_app.command(cls=Command)

@@ -11,7 +11,10 @@ from fathom.cli.options import AsJson
 from fathom.cli.output import print_json, stdout
 
 trace_app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Traces: the I/O that something else recorded."
+    name="trace",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Convert traces of I/O that something else recorded.",
 )
 
 TraceFile = Annotated[
@@ -92,7 +95,7 @@ def characterise(
     strict: Strict = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a trace is like, as a page and a summary.
+    """Describe a trace, as a page and a summary.
 
     Shows rates, mix, runs, hot spots, reuse, bursts, depth and latency.
     """

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def compose(name: str, title: str, summary: str, methods: Sequence[Method]) -> Method:
     """Returns a method of the steps of all. A step whose name is taken gets its method's name too. Each step keeps its
-    method's bench, so that a twin still begins fresh on another bench.
+    method's bench, so that a twin still begins fresh on another bench. Reports open with the key figure of the first.
     """
     steps: list[dict[str, JsonValue]] = []
     for method in methods:
@@ -21,14 +21,16 @@ def compose(name: str, title: str, summary: str, methods: Sequence[Method]) -> M
             name_of_step = str(step["name"])
             double = name_of_step in taken
             steps.append(step | {"name": f"{method.name}.{name_of_step}"} if double else step)
+    first = methods[0].parsed
     return parse_method(
         json.dumps(
             {
-                "schema": methods[0].parsed["schema"],
+                "schema": first["schema"],
                 "name": name,
                 "title": title,
                 "summary": summary,
                 "source": "; ".join(dict.fromkeys(method.source for method in methods)),
+                **{key: first[key] for key in ("key_figure",) if key in first},
                 "steps": steps,
             },
             indent=1,
