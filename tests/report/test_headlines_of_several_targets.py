@@ -1,6 +1,5 @@
 """The headline of several targets claims no more than the workloads that they share allow."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import fathom
@@ -30,6 +29,24 @@ pattern = "sequential"
 load = {{ iodepth = 32 }}
 until = {{ time = "{time}" }}
 """
+STREAMS = """
+[[steps]]
+name = "both"
+[[steps.job.streams]]
+name = "reader"
+mix = "read"
+block = "4KiB"
+pattern = "uniform"
+load = { iodepth = 8 }
+[[steps.job.streams]]
+name = "writer"
+mix = "write"
+block = "4KiB"
+pattern = "uniform"
+load = { iodepth = 8 }
+[steps.job]
+until = { time = "6s" }
+"""
 
 
 def measured(folder: Path, drive: str, step: str, op: str, time: str = "6s") -> Path:
@@ -58,20 +75,28 @@ def test_targets_that_share_no_workload_have_no_sentence_that_joins_the_reads_of
 
 
 def test_a_headline_does_not_call_targets_level_that_too_few_seconds_separate(tmp_path: Path) -> None:
-    runs = [
-        measured(tmp_path, drive, "short", "read", "2s")
-        for drive in ("samsung-pm1743-7.68tb", "samsung-pm9a3-7.68tb")
-    ]
-    shown = compare([load(path) for path in runs])
-    [corner] = shown.corners
-    blind = replace(
-        corner,
-        cells=[
-            replace(cell, repeats=[], point=replace(cell.point, iops_low=None, iops_high=None))
-            for cell in corner.cells
-        ],
+    measured_step = METHOD[METHOD.rindex("[[steps]]") :]
+    method = tmp_path / "short.toml"
+    method.write_text(
+        METHOD.format(name="short", step="first", op="read", block="4KiB", time="500ms")
+        + measured_step.format(step="second", op="read", block="8KiB", time="500ms")
     )
-    twice = replace(shown, corners=[blind, replace(blind, key="again", label="the same again")])
-    figure = key_figure(twice)
+    targets = ["twin:samsung-pm1743-7.68tb", "twin:samsung-pm9a3-7.68tb"]
+    figure = key_figure(compare([load(fathom.run(str(method), targets=targets, out=tmp_path).path)]))
     assert figure.sentence == "No target is ahead: all 2 workloads have too few seconds to separate the best."
     assert not any("level" in reason for reason in figure.reasons)
+
+
+def test_the_headline_counts_workloads_as_the_findings_do_where_a_step_has_two_streams(
+    tmp_path: Path,
+) -> None:
+    method = tmp_path / "streams.toml"
+    method.write_text(
+        METHOD.format(name="streams", step="reads", op="read", block="4KiB", time="6s") + STREAMS
+    )
+    targets = ["twin:samsung-pm1743-7.68tb", "twin:samsung-pm9a3-7.68tb"]
+    section = summary.build(compare([load(fathom.run(str(method), targets=targets, out=tmp_path).path)]))
+    assert section
+    assert section.key_figure
+    assert section.key_figure.sentence == "Samsung PM1743 is ahead in all 2 workloads."
+    assert section.answer == ["Samsung PM1743 leads all 2 workloads."]

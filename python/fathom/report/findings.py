@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import JsonValue
 
+from fathom.analysis.finding import Finding
 from fathom.analysis.findings import findings
 from fathom.analysis.interval_sums import IntervalSums
 from fathom.analysis.physics import physics_of
@@ -33,6 +34,8 @@ class FindingTexts:
     What limits each target is in a section of its own.
     """
 
+    contests: Sequence[Finding]
+    """The outcome of every workload that several targets did: a leader, or none."""
     overall: str
     outcomes: Sequence[str]
     agreement: str
@@ -53,6 +56,7 @@ def finding_texts(comparison: Comparison) -> FindingTexts:
         " ".join(caveats(comparison)),
     ]
     return FindingTexts(
+        [one for one in found if one.kind in ("leader", "level", "no-winner")],
         " ".join(texts("overall")),
         [*texts("leader", "single"), *texts("level", "no-winner"), *texts("unsettled")],
         " ".join(texts("agreement", "order")),

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from fathom.analysis.findings import joined
+from fathom.analysis.finding import Finding, joined
 from fathom.prediction.words import order_words
 from fathom.report.blocks import Bar, Block, Card, Cards, Item, KeyFigure, NoBar, Points, Prose, Section
 from fathom.report.comparison import Cell, Comparison, Corner
@@ -38,7 +38,7 @@ def build(comparison: Comparison) -> Section | None:
     texts = finding_texts(comparison)
     whole = {corner.key: corner for corner in comparison.corners}
     cards = Cards([_card(one, _unranked(whole[one.key], out)) for one in ranked], shown=SHOWN)
-    key = KeyFigure(_sentence(ranked), cards, _reasons(texts, ranked)) if ranked else None
+    key = KeyFigure(_sentence(ranked, texts.contests), cards, _reasons(texts, ranked)) if ranked else None
     return Section(
         "summary",
         "Findings",
@@ -48,7 +48,7 @@ def build(comparison: Comparison) -> Section | None:
     )
 
 
-def _sentence(ranked: Sequence[Corner]) -> str:
+def _sentence(ranked: Sequence[Corner], contests: Sequence[Finding]) -> str:
     """Returns the leader and its number of workloads. For a single target it has its rates, for a single workload the
     lead.
     """
@@ -61,26 +61,26 @@ def _sentence(ranked: Sequence[Corner]) -> str:
         best = contested[0].ranking[0]
         rate = f"{compact(best.value or 0)} {contested[0].unit}"
         return f"{_verdict(contested[0])} in {contested[0].label}: {rate}."
-    wins = Counter(one.ranking[0].column.short for one in contested if not one.level_with_best)
+    wins = Counter(one.targets[0] for one in contests if one.kind == "leader")
     if not wins:
-        return f"No target is ahead: {_nobody(contested)}."
+        return f"No target is ahead: {_nobody(contests)}."
     most = max(wins.values())
     leaders = [name for name, count in wins.items() if count == most]
     if len(leaders) > 1:
-        return f"{joined(leaders)} are each ahead in {most} of {len(contested)} workloads."
-    where = f"all {most}" if most == len(contested) else f"{most} of {len(contested)}"
+        return f"{joined(leaders)} are each ahead in {most} of {len(contests)} workloads."
+    where = f"all {most}" if most == len(contests) else f"{most} of {len(contests)}"
     return f"{leaders[0]} is ahead in {where} workloads."
 
 
-def _nobody(contested: Sequence[Corner]) -> str:
+def _nobody(contests: Sequence[Finding]) -> str:
     """Returns in how many workloads the best are level, and in how many that is not known."""
-    level = sum(corner.separable for corner in contested)
-    where = f"all {len(contested)} workloads"
-    if level == len(contested):
+    level = sum(one.kind == "level" for one in contests)
+    where = f"all {len(contests)} workloads"
+    if level == len(contests):
         return f"the best are level in {where}"
     if not level:
         return f"{where} have too few seconds to separate the best"
-    return f"the best are level in {level} of {len(contested)} workloads, the others have too few seconds"
+    return f"the best are level in {level} of {len(contests)} workloads, the others have too few seconds"
 
 
 def _alone(ranked: Sequence[Corner]) -> str:
