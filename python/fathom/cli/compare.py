@@ -72,12 +72,12 @@ def compare(
     """Compare runs with a base; with limits, a gate for CI."""
     from fathom.compare.context import context_of, unfinished
     from fathom.compare.gate import parse_gate
-    from fathom.compare.last_good import LAST_GOOD, keep, last_good
+    from fathom.compare.last_good import LAST_GOOD, keep
     from fathom.compare.metrics import metric_names
     from fathom.compare.page import render
     from fathom.compare.rows import compare_sides
     from fathom.compare.sides import PUBLISHED, read_side
-    from fathom.compare.views import SCHEMA, print_result, to_json, to_junit, to_markdown
+    from fathom.compare.views import to_junit
     from fathom.errors import UsageError
     from fathom.output.output_file import check_output, write_output
 
@@ -89,42 +89,64 @@ def compare(
         if path:
             check_output(path)
     base_name, names = _sides(runs, against, (PUBLISHED, LAST_GOOD))
+    moves = base_name == LAST_GOOD
     with finding(store) as finder:
         news = [read_side(name, finder) for name in names]
-        if base_name == LAST_GOOD:
-            if len(news) > 1:
-                raise UsageError("--against last-good takes one run", "compare one run at a time")
-            found = last_good(news[0])
-            if found is None:
-                if ended := unfinished(news[0]):
-                    raise UsageError(f"{ended[0]}, so it is no base", "begin with a run that ended well")
-                keep(news[0])
-                print(f"no last good run of this method and target yet: {names[0]} is it from now on")
+        if moves:
+            base_name = _last_good(news, names)
+            if base_name is None:
                 return
-            base_name = found
         base = None if base_name == PUBLISHED else read_side(base_name, finder)
-    if against == LAST_GOOD and base and news[0].shares_a_run(base):
+    if moves and base and news[0].shares_a_run(base):
         print(f"{names[0]} is the last good run itself, so there is nothing to compare")
         return
     results = [compare_sides(base, new, chosen, gates, level) for new in news]
     contexts = [context_of(base, new) for new in news]
-    if as_json:
-        documents = [to_json(result, context) for result, context in zip(results, contexts, strict=True)]
-        print_json({"schema": SCHEMA, "comparisons": documents})
-    else:
-        for result, context in zip(results, contexts, strict=True):
-            if as_markdown:
-                print(to_markdown(result, context))
-            else:
-                print_result(stdout(), result, context)
+    _print(results, contexts, as_json=as_json, as_markdown=as_markdown)
     if out:
         write_output(out, render(base, news, results, contexts).encode())
         stderr().print(f"page    {out}", highlight=False)
     if junit:
         write_output(junit, to_junit(results).encode())
     _conclude(news, results, gates, strict=strict)
-    if against == LAST_GOOD and not unfinished(news[0]) and _is_as_good(results[0]):
+    if moves and not unfinished(news[0]) and _is_as_good(results[0]):
         keep(news[0])
+
+
+def _last_good(news: "Sequence[Side]", names: Sequence[str]) -> str | None:
+    """Returns the last good run of the one that is compared. Without any, that one becomes it, and None is returned.
+
+    Raises UsageError for several runs, and for a run that did not end well where there is no other.
+    """
+    from fathom.compare.context import unfinished
+    from fathom.compare.last_good import keep, last_good
+    from fathom.errors import UsageError
+
+    if len(news) > 1:
+        raise UsageError("--against last-good takes one run", "compare one run at a time")
+    if found := last_good(news[0]):
+        return found
+    if ended := unfinished(news[0]):
+        raise UsageError(f"{ended[0]}, so it is no base", "begin with a run that ended well")
+    keep(news[0])
+    print(f"no last good run of this method and target yet: {names[0]} is it from now on")
+    return None
+
+
+def _print(
+    results: "Sequence[Result]", contexts: Sequence[Sequence[str]], *, as_json: bool, as_markdown: bool
+) -> None:
+    from fathom.compare.views import SCHEMA, print_result, to_json, to_markdown
+
+    pairs = list(zip(results, contexts, strict=True))
+    if as_json:
+        print_json({"schema": SCHEMA, "comparisons": [to_json(*pair) for pair in pairs]})
+        return
+    for result, context in pairs:
+        if as_markdown:
+            print(to_markdown(result, context))
+        else:
+            print_result(stdout(), result, context)
 
 
 def _sides(runs: Sequence[str], against: str | None, words: Sequence[str]) -> tuple[str, Sequence[str]]:
