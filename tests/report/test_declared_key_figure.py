@@ -10,6 +10,7 @@ from fathom._core import KEY_FIGURES
 from fathom.catalog import method_names, method_text
 from fathom.errors import UsageError
 from fathom.method.method import load_method, parse_method
+from fathom.plan.review import review_method
 from fathom.report.blocks import Group, KeyFigure, Section, Table
 from fathom.report.comparison import Comparison, compare
 from fathom.report.data import load
@@ -35,6 +36,11 @@ def declaring(path: Path, figure: str | None) -> Comparison:
 @pytest.mark.parametrize("name", method_names())
 def test_every_method_of_the_catalogue_declares_its_key_figure(name: str) -> None:
     assert tomllib.loads(method_text(name))["key_figure"] in KEY_FIGURES
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_review_opens_with_the_corners_whatever_else_it_runs(full: bool) -> None:
+    assert review_method(full=full).parsed["key_figure"] == "summary"
 
 
 def test_the_page_knows_every_key_figure_that_a_method_may_declare() -> None:
