@@ -1,6 +1,7 @@
 """Curves start from a stated state: each filled and covered by itself, on a twin of an SSD afresh."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -12,10 +13,12 @@ from fathom.load.backend import TwinBackend
 from fathom.load.resolve import resolve_targets
 from fathom.method.method import Method, load_method, parse_method
 from fathom.report.sections.added_latency import published_most
+from fathom.runs.store import StepOutcome
 from fathom.session import Options, start_run
 from fathom.session.filled import FILL
 from fathom.session.steady_rounds import SteadyRounds, Written
 from fathom.session.stepper import precision_of
+from fathom.session.target_run import _Known
 from fathom.validation.cases import cases_of
 from fathom.validation.trial import run_trial
 
@@ -51,13 +54,30 @@ def test_what_overwrites_for_a_mix_is_its_own_writes_alone(name: str) -> None:
 def test_random_writes_behind_a_fill_have_to_cover_their_region_and_not_the_whole_target() -> None:
     step = next(step for step in load_method("rate-curves").steps if step.name == "settle-8k-rand-70r30w")
     missing = {}
-    for before in (Written(filled=True), Written(0, CAPACITY // 4, filled=True), Written(2 * CAPACITY)):
+    part = CAPACITY // 4
+    filled = Written(part, fill_bytes=part)
+    for before in (filled, replace(filled, random_bytes=part), Written(2 * CAPACITY)):
         steady = SteadyRounds(step, CAPACITY, before, quick=False)
         steady.add_round(1000.0, 1.0, 0)
         missing[before.random_bytes, before.filled] = steady.reason
     assert "0.00x of 0.25x the capacity written at random" in missing[0, True]
     assert "written" not in missing[CAPACITY // 4, True]
     assert "0.00x of 1x the capacity written at random" in missing[0, False]
+
+
+def test_writes_of_a_fill_that_failed_are_missing_from_the_steady_state() -> None:
+    step = next(step for step in load_method("rate-curves").steps if step.name == "settle-8k-rand-70r30w")
+    known = _Known()
+    fill = next(step for step in load_method("rate-curves").steps if step.name == "fill-8k-rand-70r30w")
+    part = CAPACITY // 4
+    known.add(fill, StepOutcome("complete", None, "", 60.0, round(0.7 * part)), part)
+    steady = SteadyRounds(step, CAPACITY, known.written, quick=False)
+    steady.add_round(1000.0, 1.0, 0)
+    assert "0.17x of 0.25x the capacity written sequentially" in steady.reason
+    known.add(fill, StepOutcome("complete", None, "", 60.0, part), part)
+    steady = SteadyRounds(step, CAPACITY, known.written, quick=False)
+    steady.add_round(1000.0, 1.0, 0)
+    assert "sequentially" not in steady.reason
 
 
 def test_a_twin_is_filled_as_validation_fills_it() -> None:

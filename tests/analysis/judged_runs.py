@@ -83,6 +83,9 @@ class Measured:
     threads: int = 8
     iodepth: int = 32
     point: Row = field(default_factory=dict)
+    job: Mapping[str, object] | None = None
+    """Instead of the run's."""
+    kind: str = "measure"
 
 
 def whole_job(part: Mapping[str, object]) -> dict[str, object]:
@@ -118,7 +121,7 @@ def run_view(
         rates = np.asarray(one.rates, dtype=float)
         iops, depth = float(rates.mean()), one.threads * one.iodepth
         common: Row = {"target": one.target, "step": one.step, "workload": one.step, "op": one.op}
-        points.append(
+        own: Row = (
             common
             | {"method": "m", "block_bytes": one.block_bytes, "threads": one.threads, "iodepth": one.iodepth}
             | {
@@ -130,9 +133,10 @@ def run_view(
             | {"n": int(rates.sum())}
             | one.point
         )
+        points += [own] * (one.kind == "measure")
         intervals += [
             common
-            | {"kind": "measure", "index": i, "start_s": float(i), "length_s": 1.0, "n": int(rate)}
+            | {"kind": one.kind, "index": i, "start_s": float(i), "length_s": 1.0, "n": int(rate)}
             | {"bytes": int(rate) * one.block_bytes, "errors": errors if i == 0 else 0}
             | {"iops": float(rate), "mbps": rate * one.block_bytes / 1e6}
             for i, rate in enumerate(rates)
@@ -141,15 +145,15 @@ def run_view(
     tables = {
         name: pa.Table.from_pylist(list(rows.get(name, ())), schema=schema) for name, schema in TABLES.items()
     }
+    firsts = {one.step: one for one in reversed(measured)}
     names = list(dict.fromkeys(one.step for one in measured))
-    job = whole_job(job or JOB)
     steps = [
         {
             "name": name,
-            "kind": "measure",
+            "kind": firsts[name].kind,
             "label": name.replace("-", " "),
             "published": f"fio-{name}",
-            "job": job,
+            "job": whole_job(firsts[name].job or job or JOB),
         }
         | dict(step or {})
         for name in names

@@ -1,10 +1,14 @@
 """The gate before a sentence claims a figure."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import pytest
 from judged_runs import DEVICE, Measured, device, run_view, twin
 
+from fathom._core import Job
 from fathom.analysis.findings import findings
-from fathom.analysis.run_view import Remark
+from fathom.analysis.run_view import Origin, Remark, RunView
 from fathom.analysis.settled import Unsettled, unsettled
 from fathom.runs.remarks import CpuWait
 
@@ -16,9 +20,24 @@ WRITES = {
 }
 
 
-def writes(capacity_x: float) -> Measured:
-    """A minute of random writes of so many times the drive's 10^12 bytes."""
-    return Measured(DEVICE, [capacity_x * 1e12 / 4096 / 60] * 60, step="4k-rand-write", op="write")
+FILL = WRITES | {"pattern": {"kind": "sequential"}}
+READS = WRITES | {"mix": {"ops": [{"op": "read"}]}}
+
+
+def writes(
+    capacity_x: float, step: str = "4k-rand-write", job: Mapping[str, object] = WRITES, target: str = DEVICE
+) -> Measured:
+    """A minute of writes, at random by default, of so many times the drive's 10^12 bytes."""
+    kind = "measure" if step == "4k-rand-write" else "fill"
+    return Measured(target, [capacity_x * 1e12 / 4096 / 60] * 60, step=step, op="write", job=job, kind=kind)
+
+
+def reads(job: Mapping[str, object] = READS) -> Measured:
+    return Measured(DEVICE, [1e5] * 3, job=job)
+
+
+def why_not(view: RunView, step: str) -> set[Unsettled]:
+    return {why for (_, own), why in unsettled(view).items() if own == step}
 
 
 def test_a_drive_that_the_run_never_filled_has_no_figure_claimed() -> None:
@@ -26,8 +45,67 @@ def test_a_drive_that_the_run_never_filled_has_no_figure_claimed() -> None:
     assert unsettled(view) == {(DEVICE, "4k-rand-write"): Unsettled.NOT_FILLED}
     said = [one.text for one in findings(view) if one.step == "4k-rand-write"]
     assert said[0] == (
-        "No figure is claimed in 4k rand write: Drive had not settled (its region had not been written once)."
+        "No figure is claimed in 4k rand write: Drive had not settled (the run had not written all of its region)."
     )
+
+
+@pytest.mark.parametrize(
+    ("before", "why"),
+    [
+        ([(1.0, FILL)], set[Unsettled]()),
+        ([(1.0, WRITES)], {Unsettled.NOT_FILLED}),
+        ([(3.0, WRITES)], {Unsettled.NOT_FILLED}),
+        ([(5.0, WRITES)], set[Unsettled]()),
+        ([(0.6, FILL), (0.6, FILL)], {Unsettled.NOT_FILLED}),
+        ([(0.6, FILL), (4.0, WRITES)], set[Unsettled]()),
+    ],
+    ids=[
+        "a fill",
+        "one capacity at random leaves 37 %",
+        "three leave 5 %",
+        "five leave 0.7 %",
+        "two fills that end early begin at the same place",
+        "random writes cover what a fill left",
+    ],
+)
+def test_reads_are_claimed_where_the_run_wrote_every_block(
+    before: list[tuple[float, Mapping[str, object]]], why: set[Unsettled]
+) -> None:
+    steps = [writes(x, f"before-{place}", job) for place, (x, job) in enumerate(before)]
+    assert why_not(run_view([*steps, reads()], [device()]), "4k-rand-read") == why
+
+
+def test_reads_of_a_part_are_claimed_where_that_part_was_filled() -> None:
+    half = {"region": {"size": {"fraction": 0.5}}}
+    view = run_view([writes(0.5, "fill", FILL | half), reads(READS | half)], [device()])
+    assert unsettled(view) == {}
+    often = run_view([writes(2.0, "fill", FILL | half), reads()], [device()])
+    assert why_not(often, "4k-rand-read") == {Unsettled.NOT_FILLED}
+
+
+def test_reads_behind_a_purge_of_another_method_are_judged_by_their_own_run() -> None:
+    view = run_view([writes(1.0, "fill", FILL), writes(1.0, "purge", FILL), reads()], [device()])
+    steps = dict(view.named)
+    steps["purge"]["kind"] = "purge"
+    assert why_not(view, "4k-rand-read") == {Unsettled.NOT_FILLED}
+    del steps["purge"]
+    own = replace(view, origins={DEVICE: Origin(steps, {name: view.jobs[name] for name in steps})})
+    assert unsettled(own) == {}
+
+
+def test_of_repeats_the_one_that_wrote_least_decides() -> None:
+    whole = run_view([writes(1.0, "fill", FILL), reads()], [device()])
+    part = run_view([writes(0.5, "fill", FILL), reads()], [device()])
+    assert unsettled(whole) == {}
+    assert why_not(replace(whole, further=[part.intervals]), "4k-rand-read") == {Unsettled.NOT_FILLED}
+
+
+def test_streams_on_a_drive_that_was_never_filled_are_not_claimed() -> None:
+    stream = '{ name = "%s", mix = "%s", block = "4KiB", pattern = "uniform", load = { iodepth = 1 } }'
+    both = ", ".join(stream % pair for pair in (("reads", "read"), ("writes", "write")))
+    view = run_view([writes(0.5, "fill", FILL), reads()], [device()])
+    view.jobs["4k-rand-read"] = Job(f'until = {{ time = "1min" }}\nstreams = [{both}]', "streams.toml")
+    assert why_not(view, "4k-rand-read") == {Unsettled.NOT_FILLED}
 
 
 @pytest.mark.parametrize("rotational", [True, None])
@@ -57,9 +135,10 @@ def test_drives_loaded_at_once_are_judged_by_what_was_written_to_all_of_them(
         for total in by_hosts or [array]
         for drive in "ab"
     ]
-    settling = Measured(array.name, [written_x * 1e12 / 4096 / 60] * 60, step="settling", op="write")
+    filling = writes(written_x, "fill", FILL, array.name)
+    settling = writes(written_x, "settling", WRITES, array.name)
     after = Measured(array.name, [1e5] * 3, step="4k-rand-write", op="write")
-    view = run_view([settling, after], [array, *by_hosts, *drives], job=WRITES)
+    view = run_view([filling, settling, after], [array, *by_hosts, *drives], job=WRITES)
     assert {why for (_, step), why in unsettled(view).items() if step == after.step} == why
 
 
@@ -84,9 +163,10 @@ def test_hosts_with_drives_of_their_own_under_one_name_write_each(
         for number, one in enumerate((drive, other))
     ]
     total = drive.model_copy(update={"capacity_bytes": min(10**12, size_bytes)})
-    settling = Measured(total.name, [1.2e12 / 4096 / 60] * 60, step="settling", op="write")
+    filling = writes(1.2, "fill", FILL, total.name)
+    settling = writes(1.2, "settling", WRITES, total.name)
     after = Measured(total.name, [1e5] * 3, step="4k-rand-write", op="write")
-    view = run_view([settling, after], [total, *by_hosts], job=WRITES)
+    view = run_view([filling, settling, after], [total, *by_hosts], job=WRITES)
     assert {why for (_, step), why in unsettled(view).items() if step == after.step} == why
 
 

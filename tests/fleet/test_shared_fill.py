@@ -26,12 +26,13 @@ from fathom.method.method import Method, Step, load_method, parse_method
 from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.findings import gate
+from fathom.runs.document import TargetRecord
 from fathom.runs.event_log import read_events
 from fathom.runs.reader import Run
 from fathom.runs.store import StepOutcome
 from fathom.session import Options, resume_run, start_run
 from fathom.session.options import SilentObserver
-from fathom.targets import target
+from fathom.targets import sysfs
 from fathom.targets.target import Identity, Target
 
 MIB = 1 << 20
@@ -235,7 +236,8 @@ class Drives:
 
 @pytest.fixture
 def drives(images: list[Path], monkeypatch: pytest.MonkeyPatch) -> Drives:
-    monkeypatch.setattr(target, "WORLD_WIDE", ("",))
+    read = sysfs._first
+    monkeypatch.setattr(sysfs, "_first", lambda *paths: "eui.1" if paths[0].name == "wwid" else read(*paths))
     return Drives(images, [attached(image) for image in images])
 
 
@@ -374,3 +376,15 @@ def test_figures_of_a_drive_are_claimed_where_its_hosts_filled_and_settled_it_to
     # Other programs may have had the cores.
     reasons = {why for (_, step), why in gate(compare([load(run.path)])).items() if step in MEASURED}
     assert reasons - {Unsettled.MACHINE_BUSY} == missing
+
+
+def test_a_report_counts_the_drives_that_hosts_have_each_for_themselves(
+    pool: ThreadPoolExecutor, ssds: Drives, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TargetRecord, "shared_id", property(lambda record: (record.name, None)))
+    fleet = ssds.resolved_by(hosts(pool, 2))
+    options = Options(out=tmp_path, initiator=fleet, destroy=ssds.destroy)
+    run = start_run(parse_method(METHOD, "shelf.toml"), fleet.resolve([ssds.name]), options)
+    comparison = compare([load(run.path)])
+    # Together they wrote the drive's capacity once: half of two drives.
+    assert gate(comparison)[comparison.columns[0].short, "read"] is Unsettled.NOT_FILLED

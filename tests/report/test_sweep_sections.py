@@ -105,7 +105,7 @@ def test_the_sentence_names_the_depth_that_is_enough(swept: Comparison) -> None:
 
 def test_sentences_on_depths_and_mixes_claim_no_rate_of_what_had_not_settled(swept: Comparison) -> None:
     """The sweep fills the drive and does not write it at random: only its reads are those of a settled drive."""
-    why = "random writes had not covered its region once"
+    why = "random writes had not come to the size of its region"
     name = swept.columns[0].label
     by_depth = block(depths.build(swept), Points).texts
     assert by_depth[1:] == [
@@ -125,7 +125,7 @@ def test_enough_settled_steps_keep_their_sentence_beside_what_is_not_claimed(swe
     left, text = claimed(steps, {key: Unsettled.NOT_FILLED}, 3, "Drive, reads")
     assert left == steps[:-1]
     assert text == (
-        "Drive, reads: the target had not settled in 1 of 4 steps (its region had not been written once), "
+        "Drive, reads: the target had not settled in 1 of 4 steps (the run had not written all of its region), "
         "so no rate of those is claimed."
     )
 
@@ -178,7 +178,7 @@ def test_nothing_is_said_to_be_sustained_of_a_drive_that_was_never_filled(tmp_pa
     head = "\n".join(line for line in HEAD.format(name="gpu-feed").split("[[steps]]")[:1])
     section = gpu_feed.build(run_of(head + READS.format(name="1m-seq-read", pattern="sequential"), tmp_path))
     assert section is not None
-    assert "not settled (its region had not been written once)" in section.answer[0]
+    assert "not settled (the run had not written all of its region)" in section.answer[0]
     assert "sustains" not in section.answer[0]
 
 

@@ -50,5 +50,5 @@ def test_a_target_that_had_not_settled_stays_on_the_card_without_a_bar(tmp_path:
     [card] = cards.cards
     assert [bar.label for bar in card.bars] == ["Samsung PM1743 · A"]
     assert [(one.label, one.why) for one in card.unranked] == [
-        ("Samsung PM9A3 · B", "not ranked: random writes had not covered its region once")
+        ("Samsung PM9A3 · B", "not ranked: random writes had not come to the size of its region")
     ]

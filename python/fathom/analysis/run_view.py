@@ -118,6 +118,16 @@ class StepFigures:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """What a target's own run says of it: its steps, the drives behind it, and how often its hosts have these."""
+
+    steps: Mapping[str, Mapping[str, object]]
+    jobs: Mapping[str, Job]
+    drives: Sequence[TargetRecord] = ()
+    copies: float = 1.0
+
+
+@dataclass(frozen=True)
 class RunView:
     """One run, ready to be judged."""
 
@@ -132,6 +142,8 @@ class RunView:
     """Intervals of the other repeats, where `points` are pooled over several."""
     not_measured: Mapping[str, Sequence[NotMeasured]] = field(default_factory=dict)
     """Maps each target to what could not be sampled."""
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+    """By target, where `document` is not that of its run."""
 
     @classmethod
     def of(
@@ -172,6 +184,13 @@ class RunView:
     def totals(self) -> dict[str, str]:
         """Maps each part to its total."""
         return {one.name: one.part_of for one in self.document.targets if one.part_of is not None}
+
+    def origin_of(self, target: TargetRecord) -> Origin:
+        """Returns what the run of a target says of it."""
+        document = self.document
+        return self.origins.get(target.name) or Origin(
+            self.named, self.jobs, document.drives_of(target), document.copies_of(target)
+        )
 
     def label(self, target: str) -> str:
         """Returns a target's name for people."""

@@ -8,23 +8,24 @@ from enum import Enum
 from functools import cache
 
 from fathom._core import Job
+from fathom.analysis.coverage import WHOLE, Coverage
+from fathom.analysis.interval_sums import IntervalSums
 from fathom.analysis.run_view import Key, RunView
 from fathom.analysis.validity.of_curves import maximum_gaps
-from fathom.output.text import percent
 from fathom.prediction.interval import known_device
 from fathom.runs.document import TargetRecord
 from fathom.runs.remarks import CpuWait
 
-WHOLE = 0.99
-"""Share of a region that counts as all of it: a fill writes whole blocks."""
+DEALLOCATES = ("trim", "write-zeroes")
+"""Operations whose blocks may be answered without flash afterwards."""
 
 
 class Unsettled(Enum):
     """Why nothing is claimed of a target's figure. The values stand in parentheses behind `verb`."""
 
     NOT_STEADY = "steady state was not reached"
-    NOT_FILLED = "its region had not been written once"
-    NOT_OVERWRITTEN = "random writes had not covered its region once"
+    NOT_FILLED = "the run had not written all of its region"
+    NOT_OVERWRITTEN = "random writes had not come to the size of its region"
     MAXIMUM = "its maximum had changed while the curve was measured"
     MACHINE_BUSY = "other programs had the cores that its load threads waited for"
 
@@ -53,6 +54,7 @@ def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
     """Returns the measured steps that support no claim, with the reason. Only the others may be claimed."""
     found: dict[Key, Unsettled] = {}
     written, gaps = written_before(view), maximum_gaps(view)
+    jobs = {one.name: view.origin_of(one).jobs for one in view.document.targets}
     waited = {(one.target, one.step) for one in view.remarks if isinstance(one.fact, CpuWait)}
     for key, figures in view.steps.items():
         before, at_random = written.get(key, (1.0, 1.0))
@@ -62,55 +64,66 @@ def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
             found[key] = Unsettled.MAXIMUM
         elif before < WHOLE:
             found[key] = Unsettled.NOT_FILLED
-        elif at_random < WHOLE and _overwrites(view.jobs[key[1]]):
+        elif at_random < WHOLE and _overwrites(jobs[key[0]][key[1]]):
             found[key] = Unsettled.NOT_OVERWRITTEN
         elif key in waited:
             found[key] = Unsettled.MACHINE_BUSY
     return found
 
 
-def shortfall(before: float, at_random: float) -> str:
-    """Returns in words how much of a region had been written."""
-    return f"{percent(before)} of its region had been written, {percent(at_random)} at random"
-
-
 def written_before(view: RunView) -> dict[Key, tuple[float, float]]:
-    """Returns how often the region of each step had been written, and how often at random, by the time that it was
-    measured.
+    """Returns the share of each step's region that held data, and how often it was written at random, by the time that
+    it was measured.
 
     Only of SSDs, whose figures depend on it, and of arrays with one. A twin begins fresh, or with its `settled_share`
     overwritten at random. What a real drive held before is not known, so it is judged where the run writes to it. A
     write in order counts as part of the fill that it is judged by. A purge begins again, and a fill afresh what is
     written at random, unless it was passed over. What is written to a copy of a twin is lost. Hosts with drives of
-    their own under one name have a region each.
+    their own under one name have a region each. The repeat that wrote least counts.
     """
-    written = view.written_bytes()
     found: dict[Key, tuple[float, float]] = {}
     for target in view.document.targets:
-        known = target.kind == "twin" or any(name == target.name for name, _ in written)
-        drives = view.document.drives_of(target) if target.kind == "array" else [target]
-        if not known or not any(map(_keeps_state, drives)):
+        for intervals in (view.intervals, *view.further):
+            for key, (covered, at_random) in _written_of(view, target, intervals).items():
+                least = found.get(key, (covered, at_random))
+                found[key] = min(covered, least[0]), min(at_random, least[1])
+    return found
+
+
+def _written_of(
+    view: RunView, target: TargetRecord, intervals: IntervalSums
+) -> dict[Key, tuple[float, float]]:
+    """Returns `written_before` of one target in one repeat; nothing where it is not judged."""
+    if not any(name == target.name for name, *_ in intervals.counts):
+        return {}
+    written, freed = intervals.written_bytes(), intervals.bytes_of(DEALLOCATES)
+    known = target.kind == "twin" or any(name == target.name for name, _ in written)
+    origin = view.origin_of(target)
+    drives = origin.drives if target.kind == "array" else [target]
+    if not known or not any(map(_keeps_state, drives)):
+        return {}
+    units = len(origin.drives) or 1
+    unit_bytes = target.known_bytes * (target.scale or 1) / units
+    begins = _settled_share(target.catalog) if target.kind == "twin" else 0.0
+    coverage = Coverage(origin.copies * units, unit_bytes, begins)
+    found: dict[Key, tuple[float, float]] = {}
+    for step, job in origin.jobs.items():
+        key, named = (target.name, step), origin.steps[step]
+        own = written.get(key, 0)
+        if named.get("kind") == "purge":
+            coverage.purge()
             continue
-        capacity_bytes = target.known_bytes * (target.scale or 1)
-        copies = view.document.copies_of(target)
-        begins = _settled_share(target.catalog) if target.kind == "twin" else 0.0
-        total = at_random = begins * capacity_bytes
-        for step, job in view.jobs.items():
-            kind = view.named[step].get("kind")
-            if kind == "purge":
-                total = at_random = 0.0
-                continue
-            own = written.get((target.name, step), 0)
-            if own and view.named[step].get("afresh"):
-                at_random = 0.0
-            in_order = job.pattern.kind == "sequential"
-            region = copies * job.region_on(round(capacity_bytes))[1]
-            if not job.streams and region:
-                found[target.name, step] = ((total + own * in_order) / region, at_random / region)
-            if target.kind == "twin" and view.named[step].get("on_copy"):
-                continue
-            total += own
-            at_random += own * (not in_order)
+        afresh = own and named.get("afresh")
+        if afresh:
+            coverage.forget_random()
+        before = coverage.of(job)
+        if not (target.kind == "twin" and named.get("on_copy")):
+            if afresh and target.kind == "twin":
+                coverage.fill(own)
+            else:
+                coverage.write(job, own, freed.get(key, 0))
+        in_order = job.pattern.kind == "sequential" and not job.streams
+        found[key] = (coverage.of(job)[0] if in_order else before[0], before[1])
     return found
 
 

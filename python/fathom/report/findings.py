@@ -16,7 +16,7 @@ from fathom.analysis.findings import findings
 from fathom.analysis.interval_sums import IntervalSums
 from fathom.analysis.physics import physics_of
 from fathom.analysis.reading_sums import ReadingSums
-from fathom.analysis.run_view import Remark, RunView
+from fathom.analysis.run_view import Origin, Remark, RunView
 from fathom.analysis.settled import Unsettled, unsettled
 from fathom.analysis.surprises import Rated
 from fathom.columns.schema import TABLES
@@ -113,7 +113,14 @@ def one_view(comparison: Comparison, columns: Sequence[Column] | None = None) ->
         further=further,
         telemetry=ReadingSums({}, {}),
         remarks=[remark for column in columns for remark in _remarks(column)],
+        origins={c.short: _origin(c) for c in columns},
     )
+
+
+def _origin(column: Column) -> Origin:
+    run, target = column.run, column.target
+    steps = {name: step for name, step in run.raw_steps.items() if isinstance(step, dict)}
+    return Origin(steps, run.jobs, run.document.drives_of(target), run.document.copies_of(target))
 
 
 def _remarks(column: Column) -> Iterator[Remark]:

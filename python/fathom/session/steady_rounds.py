@@ -16,12 +16,20 @@ writes make up for a smaller fill, or none.
 
 @dataclass
 class Written:
-    """What has been written to a target since the run began, or since it was `purged` or `filled` afresh, in bytes."""
+    """What has been written to a target since the run began, or since it was `purged` or filled afresh, in bytes.
+    Failed writes wrote nothing.
+    """
 
     sequential_bytes: int = 0
     random_bytes: int = 0
     purged: bool = False
-    filled: bool = False
+    fill_bytes: int = 0
+    """What the fill afresh was to write; 0 where there is none."""
+
+    @property
+    def filled(self) -> bool:
+        """Whether the target was filled afresh, as far as its writes did not fail."""
+        return self.fill_bytes > 0
 
     def add(self, step: Step, written_bytes: int) -> None:
         """Counts a step's writes."""
@@ -61,8 +69,8 @@ class SteadyRounds:
         region_share = step.job.region_on(capacity_bytes)[1] / capacity_bytes
         since, required = before.volume(self._capacity_bytes), None
         if before.filled:
-            filled, required = settling(at_random=writes_at_random, region_share=region_share)
-            since = Volume(filled.sequential_x, since.random_x)
+            _, settled = settling(at_random=writes_at_random, region_share=region_share)
+            required = Volume(before.fill_bytes / self._capacity_bytes, settled.random_x)
         elif writes_at_random and before.purged:
             required = _since_purge(since)
         self._state = SteadyState(

@@ -54,12 +54,12 @@ class _Known:
     written: Written = field(default_factory=Written)
     steady: dict[str, bool | None] = field(default_factory=dict)
 
-    def add(self, step: Step, outcome: StepOutcome) -> None:
-        """Adds a step that has ended."""
+    def add(self, step: Step, outcome: StepOutcome, region_bytes: float) -> None:
+        """Adds a step that has ended. `region_bytes` is its region on every drive that its hosts write to."""
         if step.kind == "purge":
             self.written = Written(purged=True)
         elif step.afresh:
-            self.written = Written(filled=True)
+            self.written = Written(fill_bytes=round((step.job.region_multiple or 1.0) * region_bytes))
         self.written.add(step, outcome.written_bytes)
         if step.kind == "precondition":
             self.steady[step.workload] = outcome.steady
@@ -206,7 +206,8 @@ class TargetRun:
             self.schedule.finished(later) for later in keys if later.number > key.number
         ):
             self._repeat(key, step, backend, known.written)
-        known.add(step, outcome)
+        region_bytes = self._copies * step.job.region_on(self._capacity_bytes(backend))[1]
+        known.add(step, outcome, region_bytes)
 
     def _run_on_copies(
         self,
@@ -423,9 +424,11 @@ class TargetRun:
     def _steady_rounds(self, step: Step, backend: Backend, written: Written) -> SteadyRounds | None:
         if step.steady is None:
             return None
-        capacity_bytes = backend.capacity_bytes or self.target.capacity_bytes
-        copies = self._copies
+        capacity_bytes, copies = self._capacity_bytes(backend), self._copies
         return SteadyRounds(step, capacity_bytes, written, quick=self.method.quick is not None, copies=copies)
+
+    def _capacity_bytes(self, backend: Backend) -> int:
+        return backend.capacity_bytes or self.target.capacity_bytes
 
     @property
     def _copies(self) -> float:

@@ -82,9 +82,11 @@ def build(comparison: Comparison) -> Section | None:
     told = [_sentence(one) for one in found]
     out = gate(comparison)
     changing = {column: why for (column, step), why in out.items() if step.startswith(STEPS)}
-    key = KeyFigure(
-        _cliff(found, changing), figure, [_fall(one) for one in found if one.column.short not in changing]
-    )
+    reasons = [
+        f"{one.column.short}: {why.value}." if (why := changing.get(one.column.short)) else _fall(one)
+        for one in found
+    ]
+    key = KeyFigure(_cliff(found, changing), figure, reasons)
     return Section(
         "saturation", "Write saturation", [Points(told)], short="Saturation", answer=told, key_figure=key
     )
