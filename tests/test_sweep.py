@@ -19,7 +19,7 @@ from fathom.catalog import CatalogError, load_device
 from fathom.columns.schema import POINTS
 from fathom.errors import UsageError
 from fathom.load.resolve import resolve_targets
-from fathom.method.method import parse_method
+from fathom.method.method import load_method, parse_method
 from fathom.session import Options, start_run
 from fathom.sweep.grid import combinations, parse_axis
 from fathom.sweep.page import write_page
@@ -125,12 +125,14 @@ def test_a_page_draws_measured_steps_alone_and_lists_those_that_warm_up_behind_t
     outcomes, _ = simulated(asked, tmp_path, workers)
     page = write_page(asked, tmp_path, gather(axes, outcomes), outcomes).read_text()
     [sentence] = re.findall(r'<h1 class="sentence">(.*?)</h1>', page)
-    assert sentence.startswith("4 KiB random read changes with program_us: x ")
+    assert re.fullmatch(
+        r"From program_us 600 to 2000, IOPS of 4 KiB random read \(dies_per_channel [28]\) change: x 0\.\d+\.",
+        sentence,
+    )
     panels = re.findall(r'data-chart="sweep-\d+"[^>]* aria-label="([^"]+)"', page)
     assert [panel.partition(" over ")[0] for panel in panels] == ["IOPS of 4 KiB random read"]
-    rows = re.findall(r">(4 KiB random read|warm-up)</span></td>", page)
-    in_one_table = 4 * ["4 KiB random read"] + 4 * ["warm-up"]
-    assert rows == 2 * in_one_table, "a table beside the panels, and the whole one"
+    groups = re.findall(r'<tr class="group">.*?>(4 KiB random read|warm-up)<', page, re.DOTALL)
+    assert groups == 2 * ["4 KiB random read", "warm-up"], "a table beside the panels, and the whole one"
 
 
 def test_a_page_is_drawn_over_a_setting_with_several_values(tmp_path: Path, workers: Executor) -> None:
@@ -283,24 +285,119 @@ def test_the_command_prints_one_document_and_fails_when_a_point_does(tmp_path: P
     assert (tmp_path / document["id"] / "report.html").exists()
 
 
-def test_in_a_narrow_terminal_words_are_folded_and_figures_are_whole() -> None:
-    axis = parse_axis("over_provisioning=0.07")
-    row = {
-        "over_provisioning": 0.07,
-        "target": "twin:a",
-        "step": "4k-rand-read",
-        "op": "read",
-        "iops": 1_068_859.4,
-        "mbps": 4378.0,
-        "mean_us": 239.5,
-        "p99_us": 361.5,
-        "waf": 7.64,
-        "limited_by": "program power budget",
-    }
-    schema = pa.schema([pa.field("over_provisioning", pa.float64()), *POINTS])
+def printed(asked: Sweep, table: pa.Table) -> str:
     console = Console(width=80)
     with console.capture() as captured:
-        print_sweep(console, [axis], pa.Table.from_pylist([row], schema=schema), [])
-    text = captured.get()
+        print_sweep(console, asked, table, [])
+    return captured.get()
+
+
+def row_of(**others: object) -> dict[str, object]:
+    """A row as `gather` makes it."""
+    figures = {"iops": 1_068_859.4, "mbps": 4378.0, "mean_us": 239.5, "p99_us": 361.5, "waf": 7.64}
+    names = {"target": "twin:a", "step": "4k-rand-read", "op": "read", "block_bytes": 4096}
+    return {**names, **figures, "limited_by": "program power budget", **others}
+
+
+def table_of(asked: Sweep, *rows: dict[str, object]) -> pa.Table:
+    types = {axis.column: pa.float64() if axis.is_numeric else pa.string() for axis in asked.axes}
+    return pa.Table.from_pylist(list(rows), schema=pa.schema([*types.items(), *POINTS]))
+
+
+def corners(*settings: str, targets: tuple[str, ...] = ("twin:a",), quick: bool = False) -> Sweep:
+    axes = [parse_axis(text) for text in settings]
+    method = load_method("four-corners", quick=quick)
+    return Sweep(method, targets, axes, combinations(axes, method, targets), 1, quick=quick)
+
+
+def test_in_a_narrow_terminal_words_are_folded_and_figures_are_whole() -> None:
+    asked = corners("op=0.07,0.28")
+    rows = [row_of(over_provisioning=0.07), row_of(over_provisioning=0.28, iops=2e6)]
+    text = printed(asked, table_of(asked, *rows))
     assert [figure for figure in ("0.07", "1,068,859", "4,378", "361.5", "7.64") if figure not in text] == []
     assert "\N{HORIZONTAL ELLIPSIS}" not in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_terminal_begins_with_the_answer_then_says_that_it_is_simulated_and_shortened() -> None:
+    rows = [row_of(over_provisioning=0.07), row_of(over_provisioning=0.28, iops=3 * 1_068_859.4)]
+    asked = corners("op=0.07,0.28")
+    whole = " ".join(printed(asked, table_of(asked, *rows)).split())
+    assert whole.startswith(
+        "From over_provisioning 0.07 to 0.28, IOPS of 4 KiB random read, 8T/32Q change: x 3. "
+        "All targets are twins: virtual drives simulated in virtual time, not hardware measured here. "
+    )
+    assert "Shortened" not in whole
+    quick = " ".join(printed(corners("op=0.07,0.28", quick=True), table_of(asked, *rows)).split())
+    assert "measured here. Shortened run: measured times are divided by 12, " in quick
+
+
+def test_a_change_is_that_of_one_drive_never_the_difference_between_two() -> None:
+    asked = corners("op=0.07,0.28", targets=("twin:a", "twin:b"))
+    rows = [
+        row_of(over_provisioning=op, target=target, iops=iops)
+        for op in (0.07, 0.28)
+        for target, iops in (("twin:a", 1e5), ("twin:b", 9e5))
+    ]
+    text = printed(asked, table_of(asked, *rows))
+    assert text.startswith("Nothing changes with over_provisioning.")
+    assert "4 KiB random read, 8T/32Q: twin:b" in text
+
+
+def test_steps_are_called_by_what_is_not_set_and_sizes_are_in_order() -> None:
+    asked = corners("job.block=16k,4k")
+    rows = [row_of(**{"job.block": "16k", "iops": 4e5}), row_of(**{"job.block": "4k", "iops": 1e6})]
+    text = " ".join(printed(asked, table_of(asked, *rows)).split())
+    assert text.startswith("From job.block 4k to 16k, IOPS of random read, 8T/32Q change: x 0.4.")
+    assert "4k-rand-read" not in text
+    assert "4 KiB" not in text
+
+
+def test_a_sweep_over_sizes_is_drawn_with_their_names(tmp_path: Path) -> None:
+    asked = corners("job.block=4k,16k")
+    rows = [row_of(**{"job.block": "4k"}), row_of(**{"job.block": "16k", "iops": 4e5})]
+    page = write_page(asked, tmp_path, table_of(asked, *rows), []).read_text()
+    assert '"formatter":"@size"' in page
+    assert "IOPS over job.block" in page
+
+
+def test_a_sweep_over_words_begins_with_an_answer_too(tmp_path: Path) -> None:
+    asked = corners("job.pattern=uniform,sequential")
+    rows = [
+        row_of(**{"job.pattern": "uniform"}),
+        row_of(**{"job.pattern": "sequential", "iops": 2 * 1_068_859.4}),
+    ]
+    page = write_page(asked, tmp_path, table_of(asked, *rows), []).read_text()
+    [sentence] = re.findall(r'<h1 class="sentence">(.*?)</h1>', page)
+    assert sentence.startswith("From job.pattern uniform to sequential, IOPS of 4 KiB random read, ")
+    assert sentence.endswith(" change: x 2.")
+
+
+def test_a_job_that_is_set_has_its_own_label_and_neither_a_published_figure_nor_a_steady_state_of_another() -> (
+    None
+):
+    steps = {
+        step.name: step
+        for step in parse_method(corners("job.block=16k").combinations[0].method_text, "one.json").steps
+    }
+    set_ = steps["4k-rand-write"]
+    assert (set_.label, set_.published) == ("16 KiB random write, 8T/32Q", None)
+    assert steps["settle-4k-rand-write"].workload != set_.workload
+    same = corners("job.block=4k").combinations[0].method_text
+    kept = {step.name: step for step in parse_method(same, "one.json").steps}
+    assert kept["4k-rand-write"].published == "fio-4k-rand-write"
+    assert kept["settle-4k-rand-write"].workload == kept["4k-rand-write"].workload
+    assert kept["256k-seq-read"].published is None
+
+
+@pytest.mark.parametrize(
+    ("setting", "label"),
+    [
+        ("job.load.iodepth=8", "4 KiB random read, 8T/8Q"),
+        ("job.mix=write", "4 KiB random write, 8T/32Q"),
+        ("job.region=50%", "4 KiB random read, 8T/32Q, region 50%"),
+    ],
+)
+def test_a_label_says_every_key_that_is_set(setting: str, label: str) -> None:
+    steps = parse_method(corners(setting).combinations[0].method_text, "one.json").steps
+    assert next(step.label for step in steps if step.name == "4k-rand-read") == label

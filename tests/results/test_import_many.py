@@ -41,6 +41,28 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "in"
 
 
+def test_a_run_of_fathoms_own_is_one_line_and_what_is_beside_it_is_imported(folder: Path):
+    own = import_results([folder / "00.json"]).runs[0]
+    shutil.copytree(own, folder / "own")
+    (folder / "other").mkdir()
+    (folder / "other/run.json").write_text(fio_result(7.0))
+    (folder / ".cache").mkdir()
+    (folder / ".cache/hidden.json").write_text("not a result")
+    outcome = import_results([folder / "own", folder / "other", folder])
+    first, *others = outcome.bad
+    line = f"{folder / 'own'}: a run already; `fathom report` and `fathom compare` take it as it is"
+    assert first.why == line
+    assert {one.file.name for one in others} == {"cut.json", "drive.bin", "notes.txt"}
+    assert 7.0 in [Run(run).points["iops"].to_pylist()[0] for run in outcome.runs]
+
+
+def test_a_list_of_runs_says_which_another_program_measured(folder: Path, fathom: Fathom):
+    import_results([folder / "00.json"])
+    assert "complete, from fio 3.33" in fathom("runs").out
+    [row] = json.loads(fathom("runs", "--json").out)["runs"]
+    assert row["imported_from"] == "fio 3.33"
+
+
 def test_a_folder_is_imported_whole_and_its_bad_files_do_not_stop_the_rest(folder: Path):
     news: list[tuple[int, int]] = []
     outcome = import_results([folder], progress=lambda done, count: news.append((done, count)))

@@ -16,6 +16,7 @@ from fathom.columns.schema import TABLES
 from fathom.errors import FathomError, UsageError
 from fathom.runs.check import check
 from fathom.runs.document import RunDocument
+from fathom.runs.facts import FACTS
 from fathom.runs.listing import runs_table
 from fathom.runs.query import query as query_folder
 from fathom.store import extensions, tables
@@ -373,6 +374,34 @@ def test_who_writes_to_a_folder_that_is_not_there_is_shown_how_to_make_a_store(t
     ):
         pass
     assert not (tmp_path / "nothing").exists()
+
+
+def test_who_writes_to_a_folder_without_a_store_leaves_nothing_in_it(tmp_path: Path) -> None:
+    with (
+        pytest.raises(UsageError, match="no store; `fathom store init"),
+        open_store(parse_address(str(tmp_path)), to_write=True),
+    ):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_without_a_column_of_facts_lists_its_runs_with_nothing_in_it(
+    runs_home: Path, tmp_path: Path
+) -> None:
+    run = add(runs_home, 1, 10.0)
+    address = parse_address(str(tmp_path / "store"))
+    kept = tables.SCHEMAS
+    with pytest.MonkeyPatch.context() as patch:
+        earlier = kept["runs"].remove(kept["runs"].get_field_index("imported_from"))
+        patch.setattr(tables, "SCHEMAS", {**kept, "runs": earlier})
+        tables.init(address, parse_data(None, address))
+    with open_store(address) as store:
+        assert store.runs_table().schema == FACTS
+    with open_store(address, to_write=True) as store:
+        store.add([run], lambda name, new: None)
+        assert store.runs_table().select(["run", "imported_from"]).to_pylist() == [
+            {"run": run.name, "imported_from": None}
+        ]
 
 
 def test_a_place_where_no_store_can_be_made_is_named_with_what_to_do(tmp_path: Path) -> None:

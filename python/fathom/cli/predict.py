@@ -243,7 +243,7 @@ def sweep(
     elif as_csv:
         print(csv.read_text(encoding="utf-8"), end="")
     else:
-        terminal.print_sweep(stdout(), swept.axes, swept.points, swept.outcomes)
+        terminal.print_sweep(stdout(), swept.asked, swept.points, swept.outcomes)
         print(f"report  {swept.page}\ntables  {csv}")
     swept.check()
 

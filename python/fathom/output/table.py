@@ -47,10 +47,14 @@ class Name:
         """Nothing of it is markup."""
         self._parts: list[str] = re.findall(r"[^-_ ]*[-_ ]+|[^-_ ]+", name)
 
+    @property
+    def narrowest(self) -> int:
+        """The width below which a part is divided."""
+        return max((len(part) for part in self._parts), default=0)
+
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """From the longest part to the whole name."""
-        lengths = [len(part) for part in self._parts]
-        return Measurement(max(lengths, default=0), sum(lengths))
+        return Measurement(self.narrowest, sum(len(part) for part in self._parts))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """As many parts on a line as there is width for."""

@@ -8,8 +8,9 @@ from typing import Literal
 from fathom.report.blocks import Option
 from fathom.report.style import with_micro
 
-Format = Literal["count", "us", "pct", "seconds", "minutes", "hours", "tail", "depth"]
-"""How assets/charts.js writes values: `count` 2.1M, `us` 140 µs, `tail` 3 -> 99.9 %, `depth` 5 -> 32."""
+Format = Literal["count", "us", "pct", "seconds", "minutes", "hours", "tail", "depth", "size"]
+"""How assets/charts.js writes values: `count` 2.1M, `us` 140 µs, `tail` 3 -> 99.9 %, `depth` 5 -> 32,
+`size` 12 -> 4 KiB."""
 TIME: tuple[Format, ...] = ("seconds", "minutes", "hours")
 
 

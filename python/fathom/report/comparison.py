@@ -19,7 +19,7 @@ from fathom.catalog.models import Device
 from fathom.catalog.settings import split
 from fathom.columns.schema import Point
 from fathom.method.curve import is_point
-from fathom.method.method import AGAINST_ITS_DRIVE, WARM_UP
+from fathom.method.method import AGAINST_ITS_DRIVE, WARM_UP, Quick
 from fathom.output.text import many_of
 from fathom.prediction.interval import Spread, known_device, order_chance, spread_of
 from fathom.report import published
@@ -30,7 +30,7 @@ from fathom.report.repeats import repeats_by_target
 from fathom.report.rows import Busy, StepRecord
 from fathom.report.style import plain
 from fathom.report.totals import TOTAL, merged, rates_of_repeats, total
-from fathom.runs.document import NoteRecord, TargetRecord
+from fathom.runs.document import NoteRecord, QuickFactors, TargetRecord
 from fathom.sizing.files import Prices, read_prices
 from fathom.statistics import failed, uncertainty
 from fathom.statistics.percentiles import Histogram
@@ -316,7 +316,7 @@ class Comparison:
         """
         said: dict[str, list[str]] = {}
         for place, run in enumerate(self.runs):
-            if text := shortened(run):
+            if text := shortened(run.document.quick):
                 said.setdefault(text, []).append(run_letter(place))
         if [len(letters) for letters in said.values()] == [len(self.runs)]:
             return list(said)
@@ -360,9 +360,8 @@ def _of_repeats(said: Sequence[NoteRecord], repeats: int) -> NoteRecord:
     return first.model_copy(update={"text": text})
 
 
-def shortened(run: RunData) -> str | None:
+def shortened(quick: Quick | QuickFactors | None) -> str | None:
     """Returns the factors by which a quick run is shorter, in words; None for a full run."""
-    quick = run.document.quick
     if quick is None:
         return None
     shortened = {

@@ -26,6 +26,9 @@ from fathom.report.published import counted
 from fathom.runs.remarks import fact_of
 from fathom.sizing.drive import rated_drive
 
+SIMULATED = "twins: virtual drives simulated in virtual time, not hardware measured here."
+"""What targets are that are no hardware."""
+
 
 @dataclass(frozen=True)
 class FindingTexts:
@@ -167,7 +170,7 @@ def caveats(comparison: Comparison) -> list[str]:
         twins = (
             f"{len(comparison.twins)} of {len(comparison.columns)} targets are" if real else "All targets are"
         )
-        parts.append(f"{twins} twins: virtual drives simulated in virtual time, not hardware measured here.")
+        parts.append(f"{twins} {SIMULATED}")
     serious = [group for group in comparison.notes if group.level != "info"]
     if serious:
         one = len(serious) == 1

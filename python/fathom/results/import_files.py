@@ -11,15 +11,16 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fathom.errors import UsageError
+from fathom.errors import FathomError, UsageError
 from fathom.load.workers import InProcess, Workers
 from fathom.results import fio_logs
 from fathom.results.as_run import Source, write_run
 from fathom.results.formats import READERS, Format, TextFile, format_of
 from fathom.results.known import Digests, Known
 from fathom.results.reading import Unit
-from fathom.runs.document import OriginFile
+from fathom.runs.document import OriginFile, RunDocument
 from fathom.runs.home import runs_home
+from fathom.runs.layout import RUN
 from fathom.runs.whole import WholeRuns
 
 MOST_BYTES = 1 << 28
@@ -85,12 +86,14 @@ def import_results(
     files. Raises UsageError where there is no file, and FathomError where runs cannot be written.
     """
     home = out or runs_home()
-    groups = _measurements(_files(paths))
-    if not groups:
+    files, own = _files(paths)
+    groups = _measurements(files)
+    if not groups and not own:
         raise UsageError("no file to import", "name files of results, or a folder of them")
     known = Known.of(home)
     with WholeRuns() as runs:
-        queue = _Queue(ReadOptions(format, unit), _Place(home, runs, known), Outcome())
+        outcome = Outcome(bad=[FailedFile(run, str(_own_run(run))) for run in own])
+        queue = _Queue(ReadOptions(format, unit), _Place(home, runs, known), outcome)
         busy = workers if workers and len(groups) > FEW else InProcess()
         for done, group in enumerate(groups):
             progress(done, len(groups))
@@ -197,16 +200,37 @@ def _written(group: Sequence[Path], chosen: ReadOptions, building: Path) -> str 
     return write_run(results, Source(name, [origin for _, origin in read]), building)
 
 
-def _files(paths: Iterable[Path]) -> list[Path]:
-    """Returns the files, those of folders in order of their names; hidden ones only where they are named."""
+def _files(paths: Iterable[Path]) -> tuple[list[Path], list[Path]]:
+    """Returns the files, those of folders in order of their names, and the folders that are runs of Fathom's own.
+
+    Hidden files count only where they are named.
+    """
     found: dict[Path, None] = {}
+    own: dict[Path, None] = {}
     for path in paths:
         if path.is_dir():
-            inside = sorted(path.rglob("*"))
-            found |= dict.fromkeys(one for one in inside if one.is_file() and not one.name.startswith("."))
+            inside = [one for one in sorted(path.rglob("*")) if one.is_file() and not _hidden(one, path)]
+            own |= dict.fromkeys(one.parent for one in inside if one.name == RUN and _is_own(one.parent))
+            found |= dict.fromkeys(one for one in inside if own.keys().isdisjoint(one.parents))
         else:
             found[path] = None
-    return list(found)
+    return list(found), list(own)
+
+
+def _hidden(path: Path, folder: Path) -> bool:
+    return any(part.startswith(".") for part in path.relative_to(folder).parts)
+
+
+def _is_own(folder: Path) -> bool:
+    try:
+        RunDocument.load(folder)
+    except FathomError:
+        return False
+    return True
+
+
+def _own_run(run: Path) -> UsageError:
+    return UsageError(f"{run}: a run already", "`fathom report` and `fathom compare` take it as it is")
 
 
 def _measurements(files: Iterable[Path]) -> list[list[Path]]:

@@ -16,12 +16,13 @@ FACTS = pa.schema(
         ("targets", pa.list_(pa.string())),
         ("points", pa.int64()),
         ("repeat_of", pa.string()),
+        ("imported_from", pa.string()),
     ]
 )
 
 
 class Facts(TypedDict):
-    """A row of `FACTS`. `run` is the name of the directory."""
+    """A row of `FACTS`. `run` is the name of the directory; `imported_from` the program that measured it elsewhere."""
 
     run: str
     created: str | None
@@ -31,6 +32,7 @@ class Facts(TypedDict):
     targets: list[str]
     points: int | None
     repeat_of: str | None
+    imported_from: str | None
 
 
 def facts_of(name: str, document: RunDocument, points: int) -> Facts:
@@ -44,6 +46,7 @@ def facts_of(name: str, document: RunDocument, points: int) -> Facts:
         "targets": [target.name for target in document.targets if target.part_of is None],
         "points": points,
         "repeat_of": document.repeat_of,
+        "imported_from": document.origin.title if document.origin else None,
     }
 
 
@@ -58,4 +61,5 @@ def damaged(name: str) -> Facts:
         "targets": [],
         "points": None,
         "repeat_of": None,
+        "imported_from": None,
     }

@@ -30,8 +30,11 @@ def print_runs(
         console.print(_no_runs(place), highlight=False, markup=False)
         return
     rows = [("run", "status", "points", "targets")]
-    for row in reversed(table.select(["run", "status", "quick", "points", "targets"]).to_pylist()):
+    shown = ["run", "status", "quick", "imported_from", "points", "targets"]
+    for row in reversed(table.select(shown).to_pylist()):
         status = f"{row['status']}, quick" if row["quick"] else row["status"]
+        if row["imported_from"]:
+            status += f", from {row['imported_from']}"
         own = "".join(f" [{tag}]" for tag in (tags or {}).get(row["run"], ()))
         rows.append((row["run"], status, _cell(row["points"]), ", ".join(row["targets"]) + own))
     head, *lines = row_lines(rows, console.width, gap=GAP, right=2)

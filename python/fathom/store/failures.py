@@ -17,7 +17,14 @@ class _Known(NamedTuple):
     kind: Callable[[str, str], FathomError] = FathomError
 
 
+_NO_STORE = _Known(
+    re.compile(r"DuckLake.*(?:does not exist|Cannot open file[^:]*: No such file)", re.DOTALL),
+    "no store",
+    "`fathom store init {address}` makes one",
+    UsageError,
+)
 _KNOWN = (
+    _NO_STORE,
     _Known(
         re.compile(r'database "([^"]*)" does not exist'),
         "PostgreSQL has no data base {}",
@@ -33,12 +40,6 @@ _KNOWN = (
         re.compile(r"onnect to Postgres.*\": ([^\n]*)", re.DOTALL),
         "{}",
         "is PostgreSQL there, and do PGHOST and its like say where?",
-    ),
-    _Known(
-        re.compile(r"DuckLake.*(?:does not exist|Cannot open file[^:]*: No such file)", re.DOTALL),
-        "no store",
-        "`fathom store init {address}` makes one",
-        UsageError,
     ),
     _Known(
         re.compile(r'Failed to create directory "([^"]*)": ([^\n]*)'),
@@ -64,12 +65,21 @@ _KNOWN = (
 )
 
 
+def no_store(address: Address) -> FathomError:
+    """Returns the error for an address where there is no store."""
+    return _error(_NO_STORE, address)
+
+
 def failure(address: Address, error: Exception) -> FathomError:
     """Returns an error of DuckDB's as one for the user."""
     text = str(error).strip()
     for known in _KNOWN:
         if found := known.pattern.search(text):
-            what = known.message.format(*found.groups())
-            return known.kind(f"store {address.text}: {what}", known.hint.format(address=address.text))
+            return _error(known, address, *found.groups())
     first = text.split("\n")[0]
     return FathomError(f"store {address.text}: {first}")
+
+
+def _error(known: _Known, address: Address, *said: str) -> FathomError:
+    what = known.message.format(*said)
+    return known.kind(f"store {address.text}: {what}", known.hint.format(address=address.text))

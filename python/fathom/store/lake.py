@@ -8,9 +8,9 @@ import duckdb
 
 from fathom.errors import FathomError, RefusedError
 from fathom.runs.sandbox import literal
-from fathom.store.address import S3, Address
+from fathom.store.address import CATALOGUE, S3, Address
 from fathom.store.extensions import EXTENSIONS_OF_PACKAGES, load
-from fathom.store.failures import failure
+from fathom.store.failures import failure, no_store
 
 WAIT_S = 60.0
 """How long to wait for another process that has the catalogue."""
@@ -131,6 +131,8 @@ def create(address: Address, data: str) -> Iterator[Lake]:
 @contextmanager
 def attached(address: Address, *, to_write: bool = False) -> Iterator[Lake]:
     """Attaches a store. Raises UsageError where there is none, FathomError where it cannot be reached."""
+    if address.folder is not None and not (address.folder / CATALOGUE).exists():
+        raise no_store(address)  # DuckDB makes the file before DuckLake finds no store in it
     with _connected(address) as connection:
         options = "create_if_not_exists false, data_inlining_row_limit 0"
         _attach(connection, address, options if to_write else f"{options}, read_only")

@@ -44,11 +44,17 @@ class Store:
 
     def facts(self) -> pa.Table:
         """Returns a row for each run, by id; schema `FACTS_KEPT`."""
-        return self._rows(f"select {', '.join(FACTS_KEPT.names)} from lake.runs order by run")
+        return self._facts(FACTS_KEPT)
 
     def runs_table(self) -> pa.Table:
         """Returns a row for each run, by id; schema `FACTS`."""
-        return self._rows(f"select {', '.join(FACTS.names)} from lake.runs order by run")
+        return self._facts(FACTS)
+
+    def _facts(self, schema: pa.Schema) -> pa.Table:
+        """Returns a row for each run; null in columns that a version without them has made no room for."""
+        known = self.columns("runs", schema)
+        rows = self._rows(f"select {', '.join(known)} from lake.runs order by run")
+        return pa.Table.from_pylist(rows.to_pylist(), schema=schema)
 
     def labels(self) -> dict[str, Labels]:
         """Returns tags and note of each run that somebody labelled, by id."""

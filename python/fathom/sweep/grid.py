@@ -1,22 +1,19 @@
 """From `--set KEY=VALUE,...` to the combinations: the targets and the method of each. Runs nothing."""
 
 import itertools
-import json
-import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from fathom import _core
 from fathom.catalog.settings import SHORT, with_settings
 from fathom.columns.schema import POINTS
 from fathom.errors import UsageError
-from fathom.method.method import Method, parse_method
+from fathom.method.method import Method
+from fathom.sweep.keys import with_keys
 
 JOB = "job."
 """What a key of a job begins with."""
 MOST_POINTS = 10_000
-MEASURED = ("measure", "curve")
-"""Kinds of steps whose jobs are set: measured steps, not those that prepare the target."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +27,26 @@ class Axis:
     def column(self) -> str:
         """Its name in the table of points, which has columns of its own."""
         return f"twin.{self.key}" if self.key in POINTS.names else self.key
+
+    @property
+    def job_key(self) -> str | None:
+        """The key of a job that it sets; None for a parameter."""
+        return self.key.removeprefix(JOB) if self.key.startswith(JOB) else None
+
+    @property
+    def sizes_bytes(self) -> Mapping[str, int]:
+        """Its values as sizes, where all are such as `4k` or `1MiB`; else nothing."""
+        if self.is_numeric:
+            return {}
+        try:
+            return {value: _core.parse_size_bytes(value) for value in self.values}
+        except _core.ParseError:
+            return {}
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether all its values are plain numbers."""
+        return all(_is_number(value) for value in self.values)
 
 
 @dataclass(frozen=True)
@@ -81,7 +98,7 @@ def combinations(axes: Sequence[Axis], method: Method, targets: Sequence[str]) -
             number,
             settings,
             tuple(_with_parameters(target, settings) for target in targets),
-            _with_keys(method, settings),
+            with_keys(method, _of_jobs(settings)),
         )
         for number, settings in enumerate(made, 1)
     ]
@@ -93,39 +110,14 @@ def _with_parameters(target: str, settings: Sequence[tuple[str, str]]) -> str:
     return with_settings(target, own)
 
 
-def _with_keys(method: Method, settings: Sequence[tuple[str, str]]) -> str:
-    """Returns the method file with a job's settings in every measured step, checked as any other."""
-    own = [(key.removeprefix(JOB), _value(value)) for key, value in settings if key.startswith(JOB)]
-    if not own:
-        return method.text
-    text = method.text
-    document = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
-    for job in _jobs(document["steps"]):
-        for key, value in own:
-            _put(job, key, value)
-    changed = json.dumps(document, indent=1)
-    parse_method(changed, f"{method.name}, {', '.join(f'{key}={value}' for key, value in own)}.json")
-    return changed
+def _of_jobs(settings: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Returns every setting that is for a job, by the job's own key."""
+    return [(key.removeprefix(JOB), value) for key, value in settings if key.startswith(JOB)]
 
 
-def _jobs(steps: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the jobs of the measured steps, those of rounds too."""
-    jobs = [step["job"] for step in steps if step.get("kind", "measure") in MEASURED and "job" in step]
-    return [*jobs, *(job for step in steps if step.get("kind") == "rounds" for job in _jobs(step["steps"]))]
-
-
-def _put(table: dict[str, Any], key: str, value: object) -> None:
-    *above, last = key.split(".")
-    for name in above:
-        inner = table.get(name)
-        table[name] = table = dict(inner) if isinstance(inner, dict) else {}
-    table[last] = value
-
-
-def _value(text: str) -> object:
-    """Returns a number, a boolean, or else the text, as in a method file."""
+def _is_number(text: str) -> bool:
     try:
-        value = json.loads(text)
+        float(text)
     except ValueError:
-        return text
-    return value if isinstance(value, int | float) else text
+        return False
+    return True

@@ -18,8 +18,8 @@ from fathom.sweep.page import write_page
 class Swept:
     """What a sweep left in its folder: a run for each combination, the points of all, and a page."""
 
+    asked: study.Sweep
     folder: Path
-    axes: Sequence[grid.Axis]
     points: pa.Table
     outcomes: Sequence[study.Outcome]
     page: Path
@@ -56,4 +56,4 @@ def run_sweep(
     outcomes = study.simulate_all(asked, folder, workers, watch)
     points = table.gather(axes, outcomes)
     table.write_tables(points, folder)
-    return Swept(folder, axes, points, outcomes, write_page(asked, folder, points, outcomes))
+    return Swept(asked, folder, points, outcomes, write_page(asked, folder, points, outcomes))

@@ -65,16 +65,8 @@ def _rows(run: Run) -> list[dict[str, object]]:
 
 
 def _type(axis: Axis) -> pa.DataType:
-    return pa.float64() if all(_is_number(value) for value in axis.values) else pa.string()
+    return pa.float64() if axis.is_numeric else pa.string()
 
 
 def _value(axis: Axis, text: str) -> float | str:
     return float(text) if _type(axis) == pa.float64() else text
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -28,6 +28,10 @@ const report = {};
   const tail = (value) => group(100 * (1 - 10 ** -value), Math.max(0, Math.ceil(value - 2.001))) + " %";
 
   const depth = (value) => group(2 ** value, 0);
+  const size = (value) => {
+    const unit = Math.min(Math.max(Math.floor(value / 10), 0), 4);
+    return group(2 ** (value - 10 * unit), 2) + " " + ["B", "KiB", "MiB", "GiB", "TiB"][unit];
+  };
 
   const axisText = {
     count: short,
@@ -38,6 +42,7 @@ const report = {};
     hours: (v) => group(v / 3600, 1) + " h",
     tail,
     depth,
+    size,
   };
   const fullText = {
     count: (v) => group(v, v < 100 ? 2 : 0),
@@ -48,6 +53,7 @@ const report = {};
     hours: time,
     tail: (v) => "percentile " + tail(v),
     depth: (v) => depth(v) + " in flight",
+    size,
   };
 
   function tooltip(x, y) {

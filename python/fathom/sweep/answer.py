@@ -1,0 +1,155 @@
+"""What a sweep shows: which step changes most with what was set, and how each step is called. Computes no figure."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import cast
+
+import pyarrow as pa
+
+from fathom._core import LARGE_BLOCK_BYTES
+from fathom.method.step_names import Steps, called
+from fathom.output.text import many_of
+from fathom.report.findings import SIMULATED
+from fathom.report.style import grouped, plain
+from fathom.sweep.grid import Axis
+from fathom.sweep.keys import without
+from fathom.sweep.study import Sweep
+
+LEVEL_SHARE = 0.05
+"""A figure that changes by less is unchanged."""
+FIGURES = {"iops": "IOPS", "mbps": "MB/s", "mean_us": "mean us", "p99_us": "p99 us", "waf": "WAF"}
+NOT_MEASURED = f"All targets are {SIMULATED}"
+Rows = Sequence[dict[str, object]]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """An operation of a step in every combination."""
+
+    step: str
+    label: str
+    rows: Rows
+    prepares: bool
+
+    @property
+    def figure(self) -> str:
+        """The figure to look at: MB/s of large blocks, as tables of results have it."""
+        large = all(cast("int", row["block_bytes"] or 0) >= LARGE_BLOCK_BYTES for row in self.rows)
+        return "mbps" if large else "iops"
+
+
+def panels(sweep: Sweep, table: pa.Table) -> list[Panel]:
+    """Returns measured steps, then those that only prepare, in the order of the method."""
+    found: dict[tuple[str, str], list[dict[str, object]]] = {}
+    for row in table.to_pylist():
+        found.setdefault((str(row["step"]), str(row["op"])), []).append(row)
+    labels, counts = _labels(sweep), Counter(step for step, _ in found)
+    preparing = {step.name for step in sweep.method.steps if step.prepares}
+    made = [
+        Panel(
+            step,
+            labels.get(step, plain(step)) + (f", {many_of(plain(op))}" if counts[step] > 1 else ""),
+            rows,
+            step in preparing,
+        )
+        for (step, op), rows in found.items()
+    ]
+    return sorted(made, key=lambda panel: panel.prepares)
+
+
+def by_target(sweep: Sweep, panel: Panel) -> list[tuple[str, Rows]]:
+    """Returns a panel's rows under its label, which names the target where there are several."""
+    if len(sweep.targets) == 1:
+        return [(panel.label, panel.rows)]
+    rows: dict[str, list[dict[str, object]]] = {}
+    for row in panel.rows:
+        rows.setdefault(str(row["target"]), []).append(row)
+    return [(f"{panel.label}: {plain(target)}", own) for target, own in rows.items()]
+
+
+def _labels(sweep: Sweep) -> Mapping[str, str]:
+    """Returns what each step is called, without the values that are set; equal names get the step's own behind them."""
+    entries = cast("Sequence[Mapping[str, object]]", sweep.method.parsed["steps"])
+    steps: Steps = {str(entry["name"]): entry for entry in entries}
+    keys = [axis.job_key for axis in sweep.axes if axis.job_key]
+    labels = {
+        step.name: called(step.name, steps)
+        if step.prepares or not keys
+        else without(called(step.name, steps), step.job, keys)
+        for step in sweep.method.steps
+    }
+    counts = Counter(labels.values())
+    return {
+        name: plain(label if counts[label] == 1 or label == name else f"{label} ({name})")
+        for name, label in labels.items()
+    }
+
+
+def series(sweep: Sweep, x: Axis | None, row: Mapping[str, object]) -> str:
+    """Returns what distinguishes a row from others of its panel at the same place on an axis.
+
+    That is its other settings, and the target where there are several.
+    """
+    others = [axis for axis in sweep.axes if axis is not x and len(axis.values) > 1]
+    targets = [plain(str(row["target"]))] if len(sweep.targets) > 1 else []
+    return ", ".join(
+        [*(f"{plain(axis.key)} {shown(axis.column, row[axis.column])}" for axis in others), *targets]
+    )
+
+
+def shown(name: str, value: object) -> str:
+    """Returns a cell's text."""
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return grouped(value) if name in FIGURES else f"{value:.10g}"
+    return plain(str(value))
+
+
+def place(axis: Axis, row: Mapping[str, object]) -> float:
+    """Returns where a row lies on an axis: its number, its size in bytes, or which of the values it has."""
+    value = row[axis.column]
+    if isinstance(value, float):
+        return value
+    return float(axis.sizes_bytes.get(str(value), axis.values.index(str(value))))
+
+
+def answer(sweep: Sweep, x: Axis, found: Sequence[Panel]) -> str:
+    """Returns which measured step changes most from one end of the axis to the other, and whether the rest does.
+
+    Only rows that differ in nothing else are compared.
+    """
+    changes: list[tuple[float, Panel, str, list[dict[str, object]]]] = []
+    moved = {panel.label: False for panel in found if not panel.prepares}
+    for panel in found:
+        lines: dict[str, list[dict[str, object]]] = {}
+        for row in panel.rows if not panel.prepares else ():
+            if row[panel.figure]:
+                lines.setdefault(series(sweep, x, row), []).append(row)
+        for name, rows in lines.items():
+            if len(rows) > 1:
+                rows.sort(key=lambda row: place(x, row))
+                low, high = (float(str(row[panel.figure])) for row in (rows[0], rows[-1]))
+                if low > 0 and high > 0:
+                    changes.append((high / low, panel, name, rows))
+                    moved[panel.label] |= abs(high / low - 1) >= LEVEL_SHARE
+    if not changes:
+        return f"Nothing to compare: {sweep.combinations[0].label} alone."
+    ratio, panel, name, rows = max(changes, key=lambda change: abs(log(change[0])))
+    if not any(moved.values()):
+        return f"Nothing changes with {plain(x.key)}."
+    first, last = (shown(x.column, row[x.column]) for row in (rows[0], rows[-1]))
+    which = f" ({name})" if name else ""
+    most = " the most" if sum(moved.values()) > 1 else ""
+    rest = "; nothing else does" if sum(moved.values()) == 1 < len(moved) else ""
+    span = f"From {plain(x.key)} {first} to {last}"
+    return f"{span}, {FIGURES[panel.figure]} of {panel.label}{which} change{most}: x {ratio:.2g}{rest}."
+
+
+def across(axes: Sequence[Axis]) -> Axis:
+    """Returns the axis to look along: the last with several values, numbers or sizes where there are such."""
+    several = [axis for axis in axes if len(axis.values) > 1] or axes
+    ordered = [axis for axis in several if axis.is_numeric or axis.sizes_bytes]
+    return [*several, *ordered][-1]
