@@ -104,6 +104,19 @@ def test_the_reasons_name_what_binds_and_what_the_others_cost() -> None:
     ]
 
 
+def test_a_reserve_that_the_needs_ask_for_is_said_behind_the_answer() -> None:
+    said = reasons(chosen("300 TB", "100 GB/s read", keys={"derate": 0.9}))
+    assert said[1] == "Bandwidth and IOPS of every system count at 0.9 of what it does (derate)."
+
+
+def test_a_need_that_is_not_understood_is_the_only_error(tmp_path: Path) -> None:
+    (tmp_path / "needs.toml").write_text('schema = "fathom-needs/1"\nneeds = ["fast"]\n')
+    with pytest.raises(UsageError) as error:
+        read_needs(tmp_path / "needs.toml")
+    assert len(str(error.value).splitlines()) == 1
+    assert "need 'fast': not understood" in str(error.value)
+
+
 def test_a_latency_known_only_at_full_load_is_no_proof_of_being_slow() -> None:
     choice = chosen("read in 600 us")
     assert recommended(choice) == (1, CAPACITY)

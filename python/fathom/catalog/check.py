@@ -101,9 +101,15 @@ def _syntax(message: str, text: str, location: str) -> str:
 def _problems(
     errors: list[ErrorDetails], model: type[BaseModel], lines: Mapping[Path, int], location: str
 ) -> list[str]:
-    """Returns one line per wrong key, in the file's order. A group's key is reported once, not once per row."""
+    """Returns one line per wrong key, in the file's order. A group's key is reported once, not once per row.
+
+    A list whose entries are wrong is not reported as too short for lack of them.
+    """
     found: dict[tuple[int, str], None] = {}
+    within = {error["loc"][:length] for error in errors for length in range(len(error["loc"]))}
     for error in errors:
+        if error["type"] == "too_short" and error["loc"] in within:
+            continue
         known, rest = _place(error["loc"], lines)
         found[lines.get(known, 1), _explain(error, rest, model)] = None
     return [f"{location}:{line}: {problem}" for line, problem in sorted(found)]

@@ -15,6 +15,7 @@ from fathom.fitting.on_twin import Ran, fresh_twin, run_logged, twin_holding, wr
 from fathom.fitting.to_method import fitted_job
 from fathom.method.job import job_of
 from fathom.plan.replay import Offsets, Replay, measure_step
+from fathom.plan.zones import check_order
 from fathom.statistics.student import critical
 from fathom.targets.twin_names import twin_name
 from fathom.traces.prepare import Prepared, prepare
@@ -71,7 +72,7 @@ class Proof:
 def prove(fitted: Fitted, choice: Choice, twin: str = DEFAULT_TWIN) -> Proof:
     """Runs both on a twin, each on a fresh one that was written once, with several seeds.
 
-    Raises UsageError for a trace that the twin cannot hold.
+    Raises UsageError for a trace that the twin cannot hold, or whose writes its zones do not take.
     """
     name = twin_name(twin) or twin
     parameters = twin_holding(name, max(part.high_bytes for part in fitted.parts))
@@ -79,6 +80,12 @@ def prove(fitted: Fitted, choice: Choice, twin: str = DEFAULT_TWIN) -> Proof:
     closed = fitted.arrivals.depth is not None
     ios = min(prepared.ios, MOST_IOS)
     replayed, own = _replay_job(prepared, fitted, ios), _own_job(fitted, ios)
+    check_order(
+        parameters,
+        writes=replayed.writes,
+        name=twin,
+        hint="name another twin with --on, or none to leave it out",
+    )
     sides: list[tuple[Ran, Ran]] = []
     for seed in range(1, SEEDS + 1):
         one = [_run(parameters, job, seed) for job in (replayed, own)]

@@ -8,6 +8,7 @@ from fathom.errors import UsageError
 from fathom.method.job import of_parts
 from fathom.method.method import Method, Step
 from fathom.output.text import duration, size
+from fathom.plan.zones import check_order
 from fathom.targets.target import KIND_IN_WORDS, Kind, Target
 from fathom.traces.prepare import extent_of
 
@@ -64,6 +65,8 @@ def _check_fills(method: Method, target: Target) -> None:
 def _check_takes(step: str, job: Job, target: Target) -> None:
     """Raises UsageError for more in flight than a ring of the engine holds, and for zones where there are none."""
     if target.kind == "twin":
+        if job.pattern.kind == "replay" and target.catalog is not None:
+            check_order(_parameters(target.catalog), writes=job.writes, name=target.name)
         return
     if job.iodepth > _core.ENGINE_IODEPTH_MAX:
         raise UsageError(
@@ -90,6 +93,12 @@ def _check_takes(step: str, job: Job, target: Target) -> None:
             f"{target.name}: step {step} has the pattern zones, but this target has no zones",
             'use a zoned device, a zoned twin, or pattern = "sequential"',
         )
+
+
+def _parameters(device: str) -> str:
+    from fathom.catalog import load_device
+
+    return load_device(device).twin_params_json(None)
 
 
 def inapplicable(step: Step, target: Target) -> str | None:

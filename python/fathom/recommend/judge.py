@@ -12,11 +12,11 @@ from fathom import _core
 from fathom._core import Job
 from fathom.analysis.validity.of_waf import LEAST_X
 from fathom.catalog import load_device
-from fathom.errors import FathomError
 from fathom.fitting.on_twin import fresh_twin, run_plain, twin_holding, write_once
 from fathom.method.job import job_of
 from fathom.output.text import size
 from fathom.plan.replay import RECORDED_DEPTH, Replay, measure_step
+from fathom.plan.zones import check_order
 from fathom.recommend.objective import Objective, keeps
 from fathom.recommend.portion import Portion, at_speed
 from fathom.statistics.limits import limit_of
@@ -109,11 +109,7 @@ class _Replays:
             name, min(whole.extent_bytes, device.addressed_bytes, MOST_SLICE_BYTES)
         )
         parameters = json.loads(self._parameters)
-        if parameters.get("zone_bytes") and whole.ios_of.get("write"):
-            raise FathomError(
-                "its zones take writes at their write pointers only, and a trace writes where it was recorded",
-                "take a drive without such zones, unless the program can write zones in order",
-            )
+        check_order(self._parameters, writes=bool(whole.ios_of.get("write")))
         self._fills = parameters["kind"] == "ssd"
         capacity = fresh_twin(self._parameters, seed).capacity_bytes
         self.wrapped_bytes = capacity if capacity < whole.extent_bytes else None

@@ -27,8 +27,15 @@ def headline(choice: Choice) -> str:
 
 
 def reasons(choice: Choice) -> list[str]:
-    """Returns a sentence for every system, the recommended one first, those that do not answer last."""
+    """Returns a sentence for every system, the recommended one first, those that do not answer last.
+
+    Behind the first is what the figures of all leave out: a reserve that the needs ask for.
+    """
     out = [f"{_counted(choice.best)}: {_binding(choice.best, choice)}."] if choice.best else []
+    if choice.needs.derate < 1:
+        out.append(
+            f"Bandwidth and IOPS of every system count at {choice.needs.derate:g} of what it does (derate)."
+        )
     out += [said] if choice.best and (said := _worn(choice.best, choice)) else []
     out += [f"{_counted(offer)}: {_behind(offer, choice)}." for offer in choice.ranked[1:]]
     others = [offer for offer in choice.offers if offer not in choice.ranked]
