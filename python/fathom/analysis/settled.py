@@ -51,9 +51,16 @@ def tags(reasons: Iterable[Unsettled]) -> str:
 
 
 def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
-    """Returns the measured steps that support no claim, with the reason. Only the others may be claimed."""
-    found: dict[Key, Unsettled] = {}
+    """Returns the measured steps that support no claim, with the reason. Only the others may be claimed.
+
+    Steps of rounds are judged by what had been written alone: whether rounds are steady is their own standard's rule.
+    """
     written, gaps = written_before(view), maximum_gaps(view)
+    found = {
+        key: Unsettled.NOT_FILLED
+        for key, (covered, _) in written.items()
+        if covered < WHOLE and view.named.get(key[1], {}).get("round")
+    }
     jobs = {one.name: view.origin_of(one).jobs for one in view.document.targets}
     waited = {(one.target, one.step) for one in view.remarks if isinstance(one.fact, CpuWait)}
     for key, figures in view.steps.items():

@@ -55,6 +55,16 @@ class Rounds:
         """The steps that are judged, without those that the target does not have."""
         return [one for one in self.series if one.step in self.place.track]
 
+    def points_of(self, step: str) -> list[Point]:
+        """Returns the points of a step in the rounds of the window."""
+        found = (one.points for one in self.series if one.step == step)
+        return [
+            point
+            for points in found
+            for number in sorted(points)[-self.place.window :]
+            for point in points[number]
+        ]
+
     @property
     def count(self) -> int:
         """Rounds that were run."""
@@ -104,6 +114,17 @@ class RepeatedRounds:
     def steps(self) -> list[str]:
         """Names of the steps that have a figure in any repeat."""
         return list(dict.fromkeys(series.step for one in self.repeats for series in one.series))
+
+    @property
+    def step_names(self) -> list[str]:
+        """Names in the method of the steps of the rounds that were run, each round's own."""
+        return [
+            point.step
+            for one in self.repeats
+            for series in one.series
+            for points in series.points.values()
+            for point in points
+        ]
 
     def called(self, step: str) -> str:
         """Returns the step's label."""

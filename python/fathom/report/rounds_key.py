@@ -9,11 +9,14 @@ from dataclasses import dataclass
 
 from fathom.method.rounds import UNITS
 from fathom.output.text import size
+from fathom.prediction.interval import Spread
 from fathom.report.axes import Axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Table
 from fathom.report.charts import Bars, Line, bar_chart, scatter_chart
-from fathom.report.comparison import Comparison
+from fathom.report.comparison import Column, Comparison
+from fathom.report.findings import Gate, gate
 from fathom.report.legend import legend_of
+from fathom.report.predicted import WHISKERS, bar_range, range_text, ranges_note
 from fathom.report.rounds import Mean, TargetRounds, axes
 from fathom.report.style import compact, grouped, plain, slot
 from fathom.report.sweeps import PATTERNS
@@ -31,27 +34,50 @@ def key_figure(found: Found, comparison: Comparison) -> KeyFigure | None:
     """Returns the key figure of the first rounds that have means; None where none has."""
     if any(run.document.method.name == IDLE for run in comparison.runs):
         return _idle(found)
+    out = gate(comparison)
     members = next(iter(found.values()))
     if _demand(members[0]):
-        return _demand_plot(members)
+        return _demand_plot(members, out)
     if members[0].place.metric == "iops" and axes(members[0])[0]:
-        return _heat_map(members)
-    return _bars(found)
+        return _heat_map(members, out)
+    return _bars(found, out)
 
 
-def _unsettled(members: Sequence[TargetRounds]) -> list[str]:
-    """Returns which targets did not pass the standard's window."""
-    names = [one.column.short for one in members if one.place.judged and not one.steady]
-    return [f"{name} did not reach steady state: its figures are of the last rounds." for name in names]
+def _why_not(one: TargetRounds, out: Gate) -> str | None:
+    """Returns what keeps the means from being those of a steady state; None where they are."""
+    name, keys = one.column.short, [(one.column.short, step) for step in one.step_names]
+    if why := next((out[key] for key in keys if key in out), None):
+        return f"{name} {why.verb}: {why.value}."
+    if one.place.judged and not one.steady:
+        return f"{name} did not reach steady state: its figures are of the last rounds."
+    return None
 
 
-def _when(members: Sequence[TargetRounds]) -> str:
-    """Returns when the means hold: in steady state, if all passed the standard's window, else over the last rounds."""
-    steady = all(one.place.judged and one.steady for one in members)
-    return "In steady state" if steady else "Over its last rounds"
+def _unsettled(members: Sequence[TargetRounds], out: Gate) -> list[str]:
+    """Returns which targets did not reach a steady state, and why."""
+    return [why for one in members if (why := _why_not(one, out))]
 
 
-def _bars(found: Found) -> KeyFigure | None:
+def _is_steady(one: TargetRounds, out: Gate) -> bool:
+    """Returns whether the means may be called those of a steady state: a shortened run makes no such claim."""
+    return one.place.judged and not one.column.run.document.quick and _why_not(one, out) is None
+
+
+def _when(members: Sequence[TargetRounds], out: Gate) -> str:
+    """Returns when the means hold: in steady state, if all reached it, else over the last rounds."""
+    return "In steady state" if all(_is_steady(one, out) for one in members) else "Over its last rounds"
+
+
+def _spread(members: Sequence[TargetRounds], column: Column, step: str, out: Gate) -> Spread | None:
+    """Returns the spread of a twin's mean rate over steady rounds; None of latencies, and of what was measured."""
+    one = next((one for one in members if one.column is column), None)
+    if one is None or one.place.metric == "latency" or not one.place.judged or _why_not(one, out):
+        return None
+    points = one.repeats[0].points_of(step)
+    return column.spread(points[0].block_bytes) if points else None
+
+
+def _bars(found: Found, out: Gate) -> KeyFigure | None:
     """Returns a bar for every tracked step and target; latency first where it is what counts."""
     first = next(iter(found.values()))
     metric = first[0].place.metric
@@ -66,16 +92,20 @@ def _bars(found: Found) -> KeyFigure | None:
     def value(index: int, members: Sequence[TargetRounds], step: str) -> Mean | None:
         return next((one.mean(step) for one in members if one.column.index == index), None)
 
-    bars = [
-        Bars(column.short, slot(column.index), [_short(value(column.index, *row)) for row in rows])
-        for column in columns
-    ]
+    spreads = {column.index: [_spread(row[0], column, row[1], out) for row in rows] for column in columns}
+    bars: list[Bars] = []
+    for column in columns:
+        means = [_short(value(column.index, *row)) for row in rows]
+        ranges = [bar_range(*one) for one in zip(spreads[column.index], means, strict=True)]
+        bars.append(Bars(column.short, slot(column.index), means, ranges))
+    any_range = any(one.whiskers for one in bars)
     unit = UNITS[metric]
     option = bar_chart(Axis(unit, "us" if metric == "latency" else "count", low=0), labels, bars, width_px=16)
+    when = _when(first, out)
     what = "Mean latency" if metric == "latency" else "Bandwidth" if metric == "mbps" else "IOPS"
     chart = Chart(
         "key-rounds",
-        f"{what}, {_when(first)[0].lower()}{_when(first)[1:]}",
+        f"{what}, {when[0].lower()}{when[1:]}",
         unit,
         option,
         f"{what} by workload and target; the table below has the figures.",
@@ -88,31 +118,41 @@ def _bars(found: Found) -> KeyFigure | None:
             Group(
                 "",
                 [
-                    Row(Item(label), [_item(value(column.index, *row)) for column in columns])
-                    for label, row in zip(labels, rows, strict=True)
+                    Row(
+                        Item(label),
+                        [
+                            _item(value(column.index, *row), spreads[column.index][place])
+                            for column in columns
+                        ],
+                    )
+                    for place, (label, row) in enumerate(zip(labels, rows, strict=True))
                 ],
             )
         ],
+        ranges_note(any_range=any_range),
     )
-    caption = "Means over the standard's window of rounds, all operations together."
+    caption = "Means over the standard's window of rounds, all operations together." + WHISKERS * any_range
     figure = Figure([chart], caption, data, legend_of(columns), columns=1)
     members, step = rows[0]
     pick = min if metric == "latency" else max
     known = [(one, mean.value) for one in members if (mean := one.mean(step))]
-    best, figure_of = pick(known, key=lambda pair: pair[1])
+    settled = [pair for pair in known if _why_not(pair[0], out) is None]
+    best, figure_of = pick(settled or known, key=lambda pair: pair[1])
     verb, to = ("answers", "in") if metric == "latency" else ("sustains", "at")
+    if not settled:
+        verb = "answered" if metric == "latency" else "did"
     told = grouped if metric == "mbps" else compact
     sentence = f"{best.column.short} {verb} {labels[0]} {to} {told(figure_of)} {unit}"
     later = next((row for row in reversed(rows) if row[0] is members), rows[0])
     other = value(best.column.index, *later)
     if other and later is not rows[0]:
         sentence += f" and {labels[rows.index(later)]} {to} {told(other.value)} {unit}"
-    sentence += "."
+    sentence += "." if settled else " over its last rounds."
     reasons = [f"{one.column.short}: {grouped(mean)} {unit}." for one, mean in known if one is not best]
     if metric == "latency":
         longest = value(best.column.index, members, step)
         reasons += [f"The longest I/O of these rounds took {compact(longest.max_us)} us."] if longest else []
-    return KeyFigure(sentence, figure, [*reasons, *_unsettled(members)])
+    return KeyFigure(sentence, figure, [*reasons, *_unsettled(members, out)])
 
 
 def _called(members: Sequence[TargetRounds], step: str) -> str:
@@ -132,11 +172,13 @@ def _short(mean: Mean | None) -> float | None:
     return None if mean is None else float(f"{mean.value:.5g}")
 
 
-def _item(mean: Mean | None) -> Item:
-    return Item("–", tone="quiet") if mean is None else Item(grouped(mean.value))
+def _item(mean: Mean | None, spread: Spread | None) -> Item:
+    if mean is None:
+        return Item("–", tone="quiet")
+    return Item(grouped(mean.value), range_text(spread, mean.value))
 
 
-def _heat_map(members: Sequence[TargetRounds]) -> KeyFigure:
+def _heat_map(members: Sequence[TargetRounds], out: Gate) -> KeyFigure:
     """Returns the matrix of the standard's means, the stronger the colour the more IOPS, each target's own."""
     rows, columns = axes(members[0])
     most = max(mean.value for one in members for step in one.steps if (mean := one.mean(step)))
@@ -163,11 +205,11 @@ def _heat_map(members: Sequence[TargetRounds]) -> KeyFigure:
         ((mean.value, step) for step in best.steps if (mean := best.mean(step))), key=lambda pair: pair[0]
     )
     sentence = (
-        f"{_when([best])} {best.column.short} does {compact(ends[-1][0])} IOPS at most and "
+        f"{_when([best], out)} {best.column.short} does {compact(ends[-1][0])} IOPS at most and "
         f"{compact(ends[0][0])} at least, by block size and share of reads."
     )
     reasons = [f"Most: {_called(members, ends[-1][1])}.", f"Least: {_called(members, ends[0][1])}."]
-    return KeyFigure(sentence, table, [*reasons, *_unsettled(members)])
+    return KeyFigure(sentence, table, [*reasons, *_unsettled(members, out)])
 
 
 def _heat(mean: Mean | None, most: float) -> Item:
@@ -215,7 +257,7 @@ def _place(at: _Demand) -> tuple[float, float]:
     return float(f"{at.iops:.5g}"), float(f"{at.mean_us:.4g}")
 
 
-def _demand_plot(members: Sequence[TargetRounds]) -> KeyFigure:
+def _demand_plot(members: Sequence[TargetRounds], out: Gate) -> KeyFigure:
     """Returns latency over IOPS as the I/Os in flight grow."""
     members = [one for one in members if _demand(one)]
     of = {one.column.index: _demand(one) for one in members}
@@ -264,14 +306,14 @@ def _demand_plot(members: Sequence[TargetRounds]) -> KeyFigure:
         sentence = (
             f"{best.column.short} still gains at {last.outstanding} I/Os in flight: {compact(most)} IOPS."
         )
-        return KeyFigure(sentence, figure, _unsettled(members))
+        return KeyFigure(sentence, figure, _unsettled(members, out))
     sentence = (
         f"{best.column.short} gives nearly all of its {compact(most)} IOPS from {enough.outstanding} I/Os in flight "
         "on: more only add latency."
     )
     longer = last.mean_us / enough.mean_us if enough.mean_us else 1.0
     reasons = [f"At {last.outstanding} in flight, an I/O takes {longer:.1f} times as long as at the ring."]
-    return KeyFigure(sentence, figure, [*reasons, *_unsettled(members)])
+    return KeyFigure(sentence, figure, [*reasons, *_unsettled(members, out)])
 
 
 def _idle(found: Found) -> KeyFigure | None:
