@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fathom.analysis.settled import Unsettled
 from fathom.report.axes import Axis, time_axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
 from fathom.report.charts import Line, Span, line_chart
 from fathom.report.comparison import Column, Comparison
+from fathom.report.findings import Gate, gate
 from fathom.report.legend import legend_of
 from fathom.report.style import grouped, plain, seconds, slot
 
@@ -21,6 +23,7 @@ RECOVERED = 0.9
 class Part:
     """One step: its start, and (start in s, MB/s) of its whole seconds."""
 
+    step: str
     label: str
     start_s: float
     rates: Sequence[tuple[float, float]]
@@ -72,7 +75,10 @@ def build(comparison: Comparison) -> Section | None:
         "rate in the second half of the first step."
     )
     figure = Figure([chart], caption, _table(found), legend_of([one.column for one in found]), columns=1)
-    key = KeyFigure(_sentence(found[0]), figure, [*map(_sentence, found[1:]), *map(_dip, found)])
+    out = gate(comparison)
+    sentences = [_sentence(one, _doubt(one, out)) for one in found]
+    doubts = [f"{one.column.short}: {why.value}." for one in found if (why := _doubt(one, out))]
+    key = KeyFigure(sentences[0], figure, [*sentences[1:], *doubts, *map(_dip, found)])
     return Section("recovery", "Recovery", [], key_figure=key)
 
 
@@ -94,7 +100,7 @@ def _recovery(column: Column) -> Recovery | None:
         whole = [second for second in intervals if second.length_s > 0]
         rates = [(second.start_s, second.n * bytes_ / second.length_s / 1e6) for second in whole]
         length_s = whole[-1].start_s + whole[-1].length_s if whole else 0.0
-        parts.append(Part(plain(run.steps[step].label), at_s, rates, at_s + length_s))
+        parts.append(Part(step, plain(run.steps[step].label), at_s, rates, at_s + length_s))
         at_s += length_s
     return Recovery(column, parts) if all(part.rates for part in parts) else None
 
@@ -105,15 +111,20 @@ def _points(one: Recovery) -> list[tuple[float, float]]:
     return [(round(at_s, 2), float(f"{rate:.4g}")) for at_s, rate in points[::every]]
 
 
-def _sentence(one: Recovery) -> str:
-    rate = grouped(one.parts[0].settled_mbps)
+def _doubt(one: Recovery, out: Gate) -> Unsettled | None:
+    """Returns why the rate before, or that to which it comes back, is not claimed; what lies between has to be new."""
+    name = one.column.short
+    return out.get((name, one.parts[0].step)) or out.get((name, one.parts[-1].step))
+
+
+def _sentence(one: Recovery, doubt: Unsettled | None) -> str:
+    name, rate = one.column.short, f"its {grouped(one.parts[0].settled_mbps)} MB/s"
     if one.after_s is None:
-        return f"{one.column.short} does not come back to its {rate} MB/s within the last step."
-    if one.after_s == 0:
-        return f"{one.column.short} is back at its {rate} MB/s at once, after {one.parts[-2].label}."
-    return (
-        f"{one.column.short} is back at its {rate} MB/s {seconds(one.after_s)} after {one.parts[-2].label}."
-    )
+        back = f"{'did' if doubt else 'does'} not come back to {rate} within the last step"
+    else:
+        when = f"{seconds(one.after_s)} after" if one.after_s else "at once, after"
+        back = f"{'came back to' if doubt else 'is back at'} {rate} {when} {one.parts[-2].label}"
+    return f"{name} {doubt.verb}: it {back}." if doubt else f"{name} {back}."
 
 
 def _dip(one: Recovery) -> str:

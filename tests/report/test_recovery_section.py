@@ -1,0 +1,62 @@
+"""Recovery: what is said of a drive that comes back to a rate, and when the rate is not claimed."""
+
+from pathlib import Path
+
+import pytest
+
+import fathom
+from fathom.report.comparison import compare
+from fathom.report.data import load
+from fathom.report.sections import recovery
+
+METHOD = """
+schema = "fathom-method/1"
+name = "back-again"
+key_figure = "recovery"
+%s
+[[steps]]
+name = "before"
+workload = "seq"
+[steps.job]
+mix = "write"
+block = "1MiB"
+pattern = "sequential"
+load = { iodepth = 8, rate = "200/s" }
+until = { time = "2s" }
+
+[[steps]]
+name = "between"
+job = { mix = "write", block = "8KiB", pattern = "uniform", load = { iodepth = 16 }, until = { time = "2s" } }
+
+[[steps]]
+name = "after"
+workload = "seq"
+[steps.job]
+mix = "write"
+block = "1MiB"
+pattern = "sequential"
+load = { iodepth = 8, rate = "200/s" }
+until = { time = "4s" }
+"""
+FILL = """
+[[steps]]
+name = "fill"
+kind = "fill"
+job = { mix = "write", block = "128KiB", pattern = "sequential", load = { iodepth = 32 }, until = { written = "2x" } }
+"""
+NAME = "Samsung PM9A3"
+WHY = f"{NAME}: the run had not written all of its region."
+
+
+@pytest.mark.parametrize("filled", [True, False])
+def test_a_rate_of_a_drive_that_was_not_filled_is_no_rate_to_be_back_at(tmp_path: Path, filled: bool) -> None:
+    method = tmp_path / "back-again.toml"
+    method.write_text(METHOD % (FILL if filled else ""))
+    run = fathom.run(str(method), "twin:samsung-pm9a3-7.68tb", out=tmp_path)
+    section = recovery.build(compare([load(run.path)]))
+    assert section is not None
+    assert section.key_figure is not None
+    key = section.key_figure
+    assert key.sentence.startswith(NAME if filled else f"{NAME} had not settled: it ")
+    assert (" had not settled" in key.sentence) is not filled
+    assert (WHY in key.reasons) is not filled
