@@ -20,7 +20,7 @@ from fathom.sizing.files import Needs, read_prices
 from fathom.sizing.measured import measured_drive
 from fathom.sizing.needs import Need, parse_need
 from fathom.sizing.size import size
-from fathom.sizing.terminal import headline, sentences
+from fathom.sizing.terminal import each_text, headline, sentences
 
 SN861 = "wd-ultrastar-dc-sn861"
 
@@ -194,3 +194,8 @@ def test_a_device_of_the_catalogue_is_rated_by_its_own_form_factor() -> None:
     figures = rated_drive("samsung-pm9a3-7.68tb").figures
     assert figures["bandwidth", "write"].value == 4000e6, "not the 3200 MB/s of the E1.S variant"
     assert figures["iops", "write"].value == 200_000, "not its 150,000"
+
+
+def test_a_derated_figure_stands_beside_the_whole_one() -> None:
+    sizing = size(rated_drive(SN861), [parse_need("64 GB/s read")], 0.9)
+    assert each_text(sizing.answers[0], sizing) == "12.33 GB/s (0.9 of 13.70 GB/s)"

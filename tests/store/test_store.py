@@ -376,6 +376,14 @@ def test_who_writes_to_a_folder_that_is_not_there_is_shown_how_to_make_a_store(t
     assert not (tmp_path / "nothing").exists()
 
 
+def test_a_run_that_the_store_lacks_is_answered_with_the_list_of_that_store(folder_store: Address) -> None:
+    with (
+        open_store(folder_store) as store,
+        pytest.raises(UsageError, match=f"`fathom runs --store {folder_store.text}` lists the runs"),
+    ):
+        store.fetch("nope")
+
+
 def test_who_writes_to_a_folder_without_a_store_leaves_nothing_in_it(tmp_path: Path) -> None:
     with (
         pytest.raises(UsageError, match="no store; `fathom store init"),

@@ -10,6 +10,7 @@ import pytest
 
 import fathom
 from fathom.errors import FathomError, RefusedError, UsageError
+from fathom.load.resolve import resolve_targets
 from fathom.plan import power_states as words
 from fathom.plan.power_states import states_of
 from fathom.session import begin
@@ -292,3 +293,19 @@ def test_a_twin_runs_in_each_of_its_states_and_the_page_lays_them_side_by_side(t
     assert "at most 7 W" in page
     with pytest.raises(RefusedError, match="no source states their watts"):
         fathom.run_in_power_states(str(method), "twin:samsung-pm9a3-7.68tb", out=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "word", "message"),
+    [
+        ("", "0", "has no power states: no source states their watts; set them"),
+        ("?power_states=25+14", "0,2", "has no power state 2: states 0 to 1 are stated"),
+        ("?power_states=25", "1", "has no power state 1: state 0 alone is stated"),
+    ],
+)
+def test_a_state_that_a_twin_lacks_is_refused_before_the_first_of_them_runs(
+    settings: str, word: str, message: str
+) -> None:
+    [twin] = resolve_targets([f"twin:samsung-pm9a3-7.68tb{settings}"])
+    with pytest.raises(RefusedError, match=message):
+        states_of(word, [twin])

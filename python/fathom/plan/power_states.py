@@ -57,7 +57,10 @@ def states_of(
         raise UsageError(f"--power-state {word}: a state appears twice", "name each once")
     for number in numbers:
         for target in targets:
-            check_power_state(target, number, admin)
+            if target.kind == "twin":
+                _check_twin(target, number)
+            else:
+                check_power_state(target, number, admin)
     return tuple(numbers)
 
 
@@ -91,6 +94,14 @@ def _operational(target: Target, admin: Callable[[Path], Admin]) -> set[int]:
         return set[int].intersection(*map(_of_twin, target.members or (target,)))
     found = states_by_drive(target, admin).values()
     return set[int].intersection(*({one.number for one in states if one.operational} for states in found))
+
+
+def _check_twin(target: Target, number: int) -> None:
+    """Raises RefusedError where a twin lacks a state."""
+    for one in target.members or (target,):
+        if number >= (count := len(_of_twin(one))):
+            last = "state 0 alone is stated" if count == 1 else f"states 0 to {count - 1} are stated"
+            raise RefusedError(f"{one.name} has no power state {number}: {last}", "name one of those")
 
 
 def _of_twin(target: Target) -> set[int]:

@@ -120,8 +120,10 @@ def each_text(answer: Answer, sizing: Sizing) -> str:
     """Returns what one drive gives of what a need asks for."""
     if answer.each is None:
         return "not stated"
-    derated = answer.need.kind in ("bandwidth", "iops") and sizing.derate < 1
-    return amount(answer.need.kind, answer.each) + (f" ({sizing.derate:g} of it)" if derated else "")
+    kind, figure = answer.need.kind, answer.figure
+    derated = kind in ("bandwidth", "iops") and sizing.derate < 1
+    of = f" ({sizing.derate:g} of {amount(kind, figure.value)})" if derated and figure else ""
+    return amount(kind, answer.each) + of
 
 
 def drives_text(answer: Answer) -> str:

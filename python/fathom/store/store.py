@@ -98,7 +98,8 @@ class Store:
         rows = self._rows("select manifest from lake.runs where run = $run", run=name).to_pylist()
         if not rows:
             raise UnknownRunError(
-                f"no run {name!r} in the store {self.address.text}", "`fathom runs` lists the runs"
+                f"no run {name!r} in the store {self.address.text}",
+                f"`fathom runs --store {self.address.text}` lists the runs",
             )
         return rows[0]["manifest"]
 
