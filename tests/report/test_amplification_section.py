@@ -40,6 +40,22 @@ def test_waf_of_the_section_is_that_of_the_counters(tmp_path: Path) -> None:
     assert years == pytest.approx(14_016e12 / (data.points[0].mbps or 0) / 1e6 / 86_400 / 365, abs=0.006)
 
 
+@pytest.mark.parametrize("filled", [False, True])
+def test_no_write_amplification_is_claimed_of_a_drive_that_was_not_filled(
+    filled: bool, tmp_path: Path
+) -> None:
+    method = tmp_path / "waf.toml"
+    method.write_text(METHOD.replace('name = "waf"', 'name = "waf"\nkey_figure = "amplification"'))
+    target = "twin:samsung-pm9a3-7.68tb" + ("?settled_share=1" if filled else "")
+    run = fathom.run(str(method), target, out=tmp_path)
+    section = amplification.build(compare([load(run.path)], lambda *_: ()))
+    assert section is not None
+    assert section.key_figure is not None
+    no_claim = "No target had settled, so no write amplification is claimed."
+    assert (section.key_figure.sentence == no_claim) is not filled
+    assert bool(section.answer) is filled
+
+
 def test_one_step_alone_makes_no_section(tmp_path: Path) -> None:
     method = tmp_path / "waf.toml"
     method.write_text(METHOD[: METHOD.rindex("[[steps]]")])

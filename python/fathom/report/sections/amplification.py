@@ -4,7 +4,7 @@ Shown where two or more measured steps that write have a WAF. Steps of curves, r
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fathom.columns.schema import Point
 from fathom.errors import UsageError
@@ -13,6 +13,7 @@ from fathom.report.axes import Axis, time_axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
 from fathom.report.charts import Bars, Line, bar_chart, line_chart, row_px
 from fathom.report.comparison import Column, Comparison
+from fathom.report.findings import Gate, gate
 from fathom.report.legend import legend_of
 from fathom.report.repeats import of_each
 from fathom.report.style import grouped, plain, seconds, slot
@@ -48,21 +49,34 @@ def build(comparison: Comparison) -> Section | None:
         f"steps laid end to end without the pauses. Each is drawn in up to {MAX_DOTS} means."
     )
     figure = Figure(charts, caption, _table(found), legend_of([one.column for one in found]), columns=2)
-    told = [_sentence(one) for one in found if one.column.run.asks_for("amplification", METHOD)]
-    if not told:
+    if not any(one.column.run.asks_for("amplification", METHOD) for one in found):
         return Section("amplification", "Write amplification", [figure], short="WAF")
-    key = _key_figure(found, figure)
+    claimed = _claimed(found, gate(comparison))
+    told = [_sentence(one) for one in claimed if one.column.run.asks_for("amplification", METHOD)]
+    key = _key_figure(claimed, figure)
     return Section("amplification", "Write amplification", [], short="WAF", answer=told, key_figure=key)
+
+
+def _claimed(found: Sequence[Amplified], out: Gate) -> list[Amplified]:
+    """Returns the targets with the steps in which they had settled; those with none are left out."""
+    kept = [
+        replace(one, points=[point for point in one.points if (one.column.short, point.step) not in out])
+        for one in found
+    ]
+    return [one for one in kept if one.points]
 
 
 def _key_figure(found: Sequence[Amplified], figure: Figure) -> KeyFigure:
     """Returns the greatest WAF and its step, with bars by step and lines over time."""
+    if not found:
+        return KeyFigure("No target had settled, so no write amplification is claimed.", figure)
     ends = [
         (one, [pick(one.points, key=lambda point: point.waf or 0.0) for pick in (min, max)]) for one in found
     ]
     said = [
         f"Write amplification of {one.column.short} reaches {most.waf or 0.0:.1f} in "
-        f"{plain(one.column.run.steps[most.step].label)}; {least.waf or 0.0:.1f} at best."
+        f"{plain(one.column.run.steps[most.step].label)}"
+        + (f"; {least.waf or 0.0:.1f} at best." if least is not most else ".")
         for one, (least, most) in ends
     ]
     return KeyFigure(said[0], figure, said[1:])
@@ -75,7 +89,8 @@ def _sentence(one: Amplified) -> str:
         f"{waf_text(point.waf or 0.0, point.interval('waf'))} in {plain(one.column.run.steps[point.step].label)}"
         for point in ends
     ]
-    return f"{one.column.label}: WAF from {' to '.join(parts)}."
+    said = f"from {' to '.join(parts)}" if parts[0] != parts[1] else parts[0]
+    return f"{one.column.label}: WAF {said}."
 
 
 def _amplified(column: Column) -> Amplified | None:
