@@ -199,3 +199,4 @@ def test_a_device_of_the_catalogue_is_rated_by_its_own_form_factor() -> None:
 def test_a_derated_figure_stands_beside_the_whole_one() -> None:
     sizing = size(rated_drive(SN861), [parse_need("64 GB/s read")], 0.9)
     assert each_text(sizing.answers[0], sizing) == "12.33 GB/s (0.9 of 13.70 GB/s)"
+    assert sentences(sizing)[0] == "Bandwidth and IOPS of a drive count at 0.9 of what it does (derate)."

@@ -44,8 +44,10 @@ def headline(sizing: Sizing) -> str:
 
 
 def sentences(sizing: Sizing) -> list[str]:
-    """Returns sentences on the next limit and the link."""
+    """Returns sentences on the reserve, the next limit and the link."""
     out = []
+    if sizing.derate < 1:
+        out.append(f"Bandwidth and IOPS of a drive count at {sizing.derate:g} of what it does (derate).")
     if sizing.drives is not None and len(sizing.floors) > 1:
         following = sizing.floors[1]
         out.append(f"Next limit: {following.need.text}; {following.drives:,} would do.")
