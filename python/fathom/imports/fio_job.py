@@ -1,21 +1,21 @@
 """One job of fio in a method's words. Meanings and defaults are those of fio's HOWTO and source, version 3.33."""
 
 import math
-from collections.abc import Mapping
 
 from fathom.imports.draft import Draft
 from fathom.imports.fio_blocks import Blocks
+from fathom.imports.fio_content import content_of, is_verified
+from fathom.imports.fio_end import End
 from fathom.imports.fio_file import FioJob
 from fathom.imports.fio_files import DO_NOTHING, NO_DISKS
 from fathom.imports.fio_given import GivenOptions
-from fathom.imports.fio_pattern import repeated_bytes
 from fathom.imports.fio_place import Place
 from fathom.imports.fio_priorities import priority_shares
 from fathom.imports.fio_room import ON_ROOM, check_room
 from fathom.imports.fio_sets import FileSet
 from fathom.imports.fio_steady import until_steady
 from fathom.imports.fio_together import exit_what
-from fathom.method.toml_text import Value, duration_text, size_text
+from fathom.method.toml_text import Value, duration_text
 
 #: Engines that keep `iodepth` I/Os in flight; the others wait for each.
 _ASYNCHRONOUS = frozenset(
@@ -104,7 +104,7 @@ class Conversion:
             "mix": self._mix(),
             "block": self.blocks.block(list(self._weights)),
             **self._flushes(),
-            **self._content(),
+            **content_of(self._given, self._weights),
             **self._placement(),
             **self._priority(),
             **priority_shares(self._given, self.blocks, self._engine),
@@ -112,10 +112,19 @@ class Conversion:
         self._load = self._load_of()
         self.buffered = self._is_buffered()
         self._of_job: dict[str, Value] = {"direct": not self.buffered} | self._syncs() | self._means()
-        self.until = self._until()
+        self._end = End(
+            self._given,
+            self.blocks,
+            self._place,
+            self._weights,
+            threads=self._threads,
+            flushes="flush_every" in self._common,
+            moves_data=self._engine != "falloc",
+        )
+        self.until = self._end.until
         self.ramp_s = self._ramp()
         self._check_cached()
-        self.read_back = self._read_back()
+        self.read_back = self._end.read_back(self.ramp_s)
         self.still = until_steady(self._given, self.jobs)
         for key in self._given.forgotten:
             raise self._given.error(
@@ -135,13 +144,7 @@ class Conversion:
     @property
     def fills(self) -> "Value | None":
         """The region that it has written completely when it ends; None if it has not."""
-        writes = set(self._weights) == {"write"} and self._engine != "falloc"
-        whole = self._place.pattern in ("sequential", "random-once") and writes
-        if self._place.has_gaps or not (
-            whole and self.blocks.one_size and "time" not in self.until and self._covers()
-        ):
-            return None
-        return self._place.keys().get("region", "100%")
+        return self._end.fills
 
     @property
     def files(self) -> FileSet | None:
@@ -172,7 +175,7 @@ class Conversion:
     def _later_rate(self, after_s: float) -> dict[str, Value]:
         """Returns a rate that is 0 at first. It lasts for twice the I/O and more, because a schedule begins anew."""
         given = self._given
-        amount = self._bytes(given.whole("loops", 1))
+        amount = self._end.moved_bytes(given.whole("loops", 1))
         if not self._rates or self.until.keys() - {"bytes", "volume", "written"} or amount is None:
             raise given.error(
                 "startdelay",
@@ -251,46 +254,6 @@ class Conversion:
 
     # What it carries
 
-    def _content(self) -> dict[str, Value]:
-        given = self._given
-        content: dict[str, Value] = {}
-        if given.flag("zero_buffers"):
-            given.note("zero_buffers", "writes carry data that compress away, not zeroes")
-            content["compressible"] = "99%"
-        if share := given.number("buffer_compress_percentage", 0):
-            content["compressible"] = f"{share:g}%"
-        if share := given.number("dedupe_percentage", 0):
-            content["dedup"] = f"{share:g}%"
-        if given.has("buffer_pattern"):
-            content |= self._repeated(content)
-        if self._is_verified:
-            if len(self._weights) > 1 or "trim" in self._weights:
-                raise given.error(
-                    "verify",
-                    "reads back beside other I/O",
-                    "a job that only writes has one",
-                )
-            content["verify"] = 1
-            kind = given.text("verify", "")
-            given.note(
-                "verify", f"{kind}: blocks carry place, generation, seed and a checksum of Fathom's own"
-            )
-        return {"content": content} if content else {}
-
-    def _repeated(self, beside: Mapping[str, Value]) -> dict[str, Value]:
-        """Returns the bytes that every block repeats. Raises UsageError for what fio makes of other options beside."""
-        given = self._given
-        if beside or self._is_verified:
-            raise given.error(
-                "buffer_pattern",
-                "fills a part of a block, or is replaced by verify",
-                "leave one of the two out",
-            )
-        if "write" not in self._weights:
-            given.idle("buffer_pattern", "has no effect without writes")
-            return {}
-        return {"pattern": repeated_bytes(given.text("buffer_pattern", ""), given)}
-
     def _priority(self) -> dict[str, Value]:
         """Returns the priority of fio's thread. Either option alone sets both: best effort, level 0."""
         given = self._given
@@ -314,16 +277,12 @@ class Conversion:
     @property
     def checks(self) -> bool:
         """Whether its reads are checked against what was written before."""
-        return self._is_verified and self.reads
+        return is_verified(self._given) and self.reads
 
     @property
     def seals(self) -> bool:
         """Whether its writes are such that reads can be checked."""
-        return self._is_verified and self.writes
-
-    @property
-    def _is_verified(self) -> bool:
-        return self._given.text("verify", "0") not in ("0", "null")
+        return is_verified(self._given) and self.writes
 
     def _placement(self) -> dict[str, Value]:
         if not self._given.has("fdp_pli"):
@@ -487,110 +446,3 @@ class Conversion:
         return ramp_s
 
     # When it ends
-
-    def _until(self) -> dict[str, Value]:
-        given = self._given
-        until: dict[str, Value] = {}
-        runtime_s = given.seconds("runtime")
-        if runtime_s:
-            until["time"] = duration_text(runtime_s)
-        loops, count = given.whole("loops", 1, 1), given.whole("number_ios", 0)
-        amount, volume = self._bytes(loops), self._regions(loops)
-        if self._timed:
-            if count:
-                raise given.error("number_ios", "ends a time_based job sooner", "leave one of them out")
-            return until
-        if count:
-            if loops > 1 or self._common.get("flush_every"):
-                raise given.error(
-                    "number_ios", "has no counterpart with loops or flushes", "leave one of them out"
-                )
-            until["count"] = count * self._threads
-        if (listed := self._place.listed_ios) is not None:
-            most = math.ceil((amount or 0) / self.blocks.largest) if amount is not None else listed
-            until["count"] = min(listed, most, count or listed)
-        elif amount is not None:
-            if not count or amount < count * self._threads * self.blocks.largest:
-                until["bytes"] = size_text(amount)
-        else:
-            writes = self.blocks.ops == ("write",) and self._engine != "falloc"
-            until["written" if writes else "volume"] = f"{volume:g}x"
-        return until
-
-    def _bytes(self, loops: int) -> int | None:
-        """Returns what all threads do without `time_based`: `io_size`, else `size`. None where it is not a number of
-        bytes.
-        """
-        given, files = self._given, self._place.files
-        if self._place.fills_device:
-            self._check_filling()
-            return None
-        if self._place.spare:
-            return None
-        if files is not None:
-            return None if files.is_whole else files.job_bytes * loops * self._threads
-        usual = (
-            given.text("filesize", "100%") if given.text("size", "100%") == "100%" else given.text("size", "")
-        )
-        text = given.text("io_size", usual)
-        if text.endswith("%"):
-            return None
-        key = "io_size" if given.has("io_size") else "size"
-        return given.size_of(text, key) * loops * self._threads
-
-    def _check_filling(self) -> None:
-        """Raises UsageError where `fill_device` ends in another way than after one pass of writes, in order."""
-        given = self._given
-        once = self._threads == 1 and given.whole("loops", 1) == 1 and not given.has("io_size")
-        if self._place.pattern != "sequential" or set(self._weights) != {"write"} or not once:
-            raise given.error(
-                "fill_device",
-                "has a counterpart for one job that writes in order, once",
-                "give rw=write, without numjobs, loops and io_size",
-            )
-        if not given.text("filename", "").startswith("/dev/"):
-            given.note(
-                "fill_device",
-                "fio goes on until the file system is full; here the file has the size of --size",
-            )
-
-    def _regions(self, loops: int) -> float:
-        """Returns the volume that ends the job, in multiples of the region."""
-        given = self._given
-        if self._place.files is not None:
-            return loops
-        text = given.text("io_size", "100%")
-        share = given.number_of(text, "io_size") / 100 if text.endswith("%") else 1.0
-        share += self._place.spare
-        return loops * share * (1 if self._place.parts == "joined" else self._threads)
-
-    def _covers(self) -> bool:
-        """Returns whether a job that ends by volume goes over its region at least once."""
-        start, size = self._place.start, self._place.size
-        if "written" in self.until:
-            return float(str(self.until["written"]).rstrip("x")) >= 1
-        amount = self._bytes(self._given.whole("loops", 1))
-        return size[0] == "B" and not start[1] and amount is not None and amount >= size[1] * self._threads
-
-    def _read_back(self) -> dict[str, Value]:
-        """Returns the keys that differ in a pass that reads back what was written. It needs a region that is written
-        completely.
-        """
-        given = self._given
-        reads = given.flag("do_verify", usual=True)
-        if not self._is_verified or not reads or self.reads:
-            return {}
-        region = self._place.size
-        block = self.blocks.one_size
-        one = self._threads == 1 and given.whole("loops", 1) == 1 and not self.ramp_s
-        if one and block and self.fills is not None and "count" not in self.until:
-            end: Value = {"count": int(region[1]) // block} if region[0] == "B" else {"volume": "1x"}
-            return {"mix": "read", "until": end}
-        raise given.error(
-            "verify",
-            (
-                "fio reads back what it wrote; here that needs a region whose size is given and which one job writes "
-                "whole"
-            ),
-            "give size, without runtime, loops and numjobs, or do_verify=0",
-        )

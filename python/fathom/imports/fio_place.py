@@ -5,14 +5,13 @@ from collections.abc import Mapping, Sequence
 
 from fathom.imports.fio_blocks import Blocks
 from fathom.imports.fio_given import GivenOptions
-from fathom.imports.fio_one_pass import OF_ZONES, one_pass
+from fathom.imports.fio_one_pass import one_pass
 from fathom.imports.fio_sets import files_each, set_of
+from fathom.imports.fio_zones import zones
 from fathom.method.toml_text import Value, size_text
 
 #: The size of a region that begins at a byte and ends with the target.
 _TO_THE_END = "up to 1024PiB"
-#: When fio resets zones that have room.
-_ZONE_RESETS = ("zone_reset_threshold", "zone_reset_frequency")
 #: A place or a length: bytes, or percent of the target.
 Extent = tuple[str, float]
 
@@ -98,8 +97,8 @@ class Place:
         if given_pass := one_pass(self._given, self._blocks, self._jobs):
             self.spare = given_pass.spare
             return given_pass.pattern
-        if (zones := self._zones()) is not None:
-            return zones
+        if (in_zones := zones(self._given, self._blocks, self._jobs)) is not None:
+            return in_zones
         if not self._blocks.random:
             for key in ("random_distribution", "percentage_random", "norandommap", "random_sequence_stride"):
                 self._given.idle(key, "has no effect on sequential I/O")
@@ -144,127 +143,6 @@ class Place:
                     f"{kind} has no counterpart",
                     "random, zipf, pareto, zoned and sequence have",
                 )
-
-    def _zones(self) -> "Value | None":
-        given = self._given
-        mode = given.text("zonemode", "none")
-        each, together = given.has("job_max_open_zones"), given.has("max_open_zones")
-        if mode != "zbd" or "write" not in self._blocks.ops:
-            for key in _ZONE_RESETS:
-                given.idle(key, "has no effect without writes to zones")
-        if mode == "none":
-            for key in OF_ZONES:
-                if given.text(key, "0") != "0":
-                    raise given.error(
-                        key, "goes through zones without zonemode", "give zonemode=zbd or strided"
-                    )
-            return None
-        if mode == "strided":
-            return self._strips()
-        if mode != "zbd":
-            raise given.error("zonemode", f"{mode} has no counterpart", "leave zones out")
-        given.idle("zonesize", "zones are those of the device")
-        given.idle("zonerange", "zones are those of the device")
-        if given.size("zoneskip"):
-            raise given.error("zoneskip", "fio refuses it beside zonemode=zbd", "leave it out")
-        reset = self._zone_reset()
-        if not self._blocks.random:
-            return self._zones_in_order()
-        if "trim" in self._blocks.ops:
-            raise given.error("rw", "trims that reset zones have no counterpart", "resets by writes have")
-        for key in ("random_distribution", "percentage_random", "norandommap", "ba"):
-            given.idle(key, "has no effect on zones here")
-        if "write" in self._blocks.ops and not (reset or given.flag("norandommap")):
-            given.note("zonemode", "zones are drawn anew each time, as with norandommap")
-        if each and together:
-            raise given.error("job_max_open_zones", "two limits have no counterpart", "give one of them")
-        if not (each or together):
-            return {"zones": {"open": "most", **reset} if reset else "most"}
-        zones = given.whole("job_max_open_zones" if each else "max_open_zones", 0, 1)
-        if together and zones % self._jobs:
-            raise given.error(
-                "max_open_zones",
-                f"{zones} zones of {self._jobs} jobs are not as many of each",
-                "give a multiple",
-            )
-        zones = zones // self._jobs if together else zones
-        return {"zones": {"open": zones, **reset} if reset else zones}
-
-    def _zone_reset(self) -> dict[str, Value]:
-        """Returns when a zone with room is reset, and how it is chosen. Raises UsageError where fio counts otherwise.
-
-        It begins to count anew when it begins a file again: after `size`, or where its map of blocks is full.
-        """
-        given = self._given
-        above, frequency = (given.number(key, 0) for key in _ZONE_RESETS)
-        if not frequency:
-            given.idle("zone_reset_threshold", "has no effect without zone_reset_frequency")
-        if not frequency or "write" not in self._blocks.ops:
-            return {}
-        if frequency > 1 or above > 1:
-            raise given.error(_ZONE_RESETS[frequency > 1], "is more than 1", "write a share of 1")
-        drawn = given.flag("norandommap")
-        alone = self._jobs == 1 and self._blocks.ops == ("write",) and self._blocks.one_size
-        if not (alone and self._blocks.random) or (given.has("io_size") and (drawn or self._timed)):
-            raise given.error(
-                "zone_reset_frequency",
-                "resets have a counterpart for one job that writes blocks of one size at random",
-                "give rw=randwrite, without numjobs, and io_size neither with norandommap nor with time_based",
-            )
-        if given.whole("iodepth", 1) > 1:
-            given.note("zone_reset_frequency", "fio waits for all I/O in flight before it resets a zone")
-        # fio counts down from the whole part.
-        when: dict[str, Value] = {"above": f"{above * 100:.10g}%", "every": int(1 / frequency)}
-        return {"reset": when} if drawn else {"choice": "random-once", "reset": when}
-
-    def _zones_in_order(self) -> Value:
-        """Returns the pattern of zones one after the other: fio begins each at its write pointer, or reads up to it."""
-        given, ops = self._given, self._blocks.ops
-        if len(ops) > 1 or "trim" in ops or self._blocks.modifier or self._jobs > 1:
-            raise given.error(
-                "zonemode",
-                "zones in their order have a counterpart for one job that reads or writes them whole",
-                "give rw=read or rw=write, without numjobs",
-            )
-        for key in (
-            "random_distribution",
-            "percentage_random",
-            "norandommap",
-            "ba",
-            "random_sequence_stride",
-        ):
-            given.idle(key, "has no effect on sequential I/O")
-        for key in ("max_open_zones", "job_max_open_zones"):
-            given.idle(key, "zones are written one after the other")
-        given.note(
-            "zonemode",
-            "zones that may be written anywhere are left out; behind the last zone it goes on with the first, where "
-            "fio ends",
-        )
-        return {"zones": "in-order"}
-
-    def _strips(self) -> Value:
-        given, blocks = self._given, self._blocks
-        for key in ("max_open_zones", "job_max_open_zones", "ba"):
-            given.idle(key, "has no effect on strided zones")
-        strip, skip = given.size("zonesize"), given.size("zoneskip")
-        reach = given.size("zonerange") or strip
-        if blocks.random or blocks.modifier or len(blocks.ops) > 1:
-            raise given.error(
-                "zonemode", "strided zones have a counterpart for reads, or writes, in order", "give rw=read"
-            )
-        for key in ("random_distribution", "percentage_random", "norandommap", "random_sequence_stride"):
-            given.idle(key, "has no effect on sequential I/O")
-        if not strip or not blocks.one_size or strip % blocks.one_size or strip > reach:
-            raise given.error(
-                "zonesize",
-                "strided zones have a counterpart where they are whole blocks, and no longer than zonerange",
-                "give a multiple of bs",
-            )
-        given.note(
-            "zonemode", "where the device ends within a zone, fio ends too; here the first one follows"
-        )
-        return {"strips": {"size": size_text(strip), "gap": size_text(reach - strip + skip)}}
 
     @property
     def has_strips(self) -> bool:
