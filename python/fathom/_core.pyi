@@ -108,6 +108,10 @@ class Pattern:
     """Zones: whether they come in their order."""
     once: bool
     """Zones: whether writes choose among the open ones so that each has as many."""
+    empties: bool
+    """Zones: whether they are emptied before the first request."""
+    ends: bool
+    """Zones: whether a thread ends with them, behind the last one or where none has room."""
     zone_reset: tuple[float, int] | None
     """Zones: the share of the region with data from which on, and every how many writes, one with room is reset."""
     spare: float | None

@@ -118,6 +118,10 @@ def test_a_key_becomes_the_option_that_means_the_same(key: str, value: str, opti
         ),
         ({"pattern": '{ zones = "in-order" }'}, ["rw=read", "zonemode=zbd"]),
         (
+            {"pattern": '{ zones = { open = "in-order", ends = true } }', "until": '{ volume = "1x" }'},
+            ["rw=read", "zonemode=zbd"],
+        ),
+        (
             {
                 "mix": '"write"',
                 "pattern": '{ zones = { open = "most", choice = "random-once", '
@@ -135,6 +139,22 @@ def test_zones_and_alignments_are_fio_s(job: Mapping[str, str], found: list[str]
     text, _ = exported(step(job=job))
     assert set(found) <= set(options(text))
     accepted(text, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("zones", "until", "reason"),
+    [
+        ('open = "in-order", ends = true', '{ volume = "2x" }', "an end with the last zone"),
+        ("open = 4, ends = true", '{ volume = "1x" }', "zones that are emptied before, or not written again"),
+        ('open = "in-order", begin = "empty"', '{ volume = "1x" }', "zones that are emptied before"),
+    ],
+)
+def test_zones_that_end_or_begin_as_fio_s_never_do_are_left_out_with_the_reason(
+    zones: str, until: str, reason: str
+) -> None:
+    job = {"mix": '"write"', "pattern": f"{{ zones = {{ {zones} }} }}", "until": until}
+    with pytest.raises(UsageError, match=reason):
+        exported(step(job=job))
 
 
 @needs_fio

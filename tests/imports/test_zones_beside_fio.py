@@ -85,3 +85,63 @@ def test_without_a_limit_as_many_zones_are_open_as_the_device_allows(tmp_path: P
     )
     ran = run_logged(job, fresh_twin(load_device(HC650).twin_params_json(), 1), 1, "x")
     assert len(set((ran.trace.columns["offset_bytes"] // (256 << 20)).tolist())) == 128
+
+
+def verified_file(path: Path, rw: str, block: str, zone_bytes: int, start: int) -> Path:
+    path.write_text(
+        f"[x]\nfilename={'/dev/sdz' if start else 'x.bin'}\nrw={rw}\nbs={block}\ndirect=1\nioengine=psync\n"
+        f"zonemode=zbd\nzonesize={zone_bytes}\nsize={ZONES * zone_bytes}\noffset={start}\n"
+        "max_open_zones=3\nverify=crc32c\n"
+    )
+    return path
+
+
+def check_verified(writes: Sequence[int], reads: Sequence[int], zone_bytes: int, start: int) -> None:
+    """Every block of the zones is written once, each at its zone's pointer, in at most three zones at a time, and read
+    back once.
+    """
+    held: Counter[int] = Counter()
+    for offset in writes:
+        zone, place = divmod(offset - start, zone_bytes)
+        assert place == held[zone] * zone_bytes // BLOCKS
+        held[zone] += 1
+        assert sum(0 < count < BLOCKS for count in held.values()) <= 3
+    assert held == dict.fromkeys(range(ZONES), BLOCKS)
+    assert sorted(reads) == sorted(writes)
+
+
+@pytest.mark.skipif(
+    shutil.which("fio") is None or shutil.which("strace") is None, reason="fio or strace is not installed"
+)
+@pytest.mark.parametrize("rw", ["write", "randwrite"])
+def test_fio_fills_zones_that_it_verifies_once_and_reads_all_of_them(tmp_path: Path, rw: str) -> None:
+    (tmp_path / "x.bin").write_bytes(bytes(4 << 20))
+    job = verified_file(tmp_path / "job.fio", rw, *OF_A_FILE)
+    [ios] = by_fio(tmp_path, job)["x.bin"]
+    ops = [one.op for one in ios]
+    assert ops == ["write"] * ZONES * BLOCKS + ["read"] * ZONES * BLOCKS
+    writes, reads = ([one.offset for one in ios if one.op == op] for op in ("write", "read"))
+    check_verified(writes, reads, *OF_A_FILE[1:])
+
+
+@pytest.mark.parametrize("rw", ["write", "randwrite"])
+def test_an_imported_job_fills_zones_that_it_verifies_in_the_same_way(tmp_path: Path, rw: str) -> None:
+    text, notes = import_method(verified_file(tmp_path / "job.fio", rw, *OF_THE_TWIN))
+    write, read = parse_method(text, "imported.toml").steps
+    twin = fresh_twin(load_device(HC650).twin_params_json(), 1)
+    # The second time the zones are full, and emptied before.
+    for _ in range(2):
+        writes, reads = (run_logged(step.job, twin, 1, "x").trace.columns for step in (write, read))
+        written, read_back = (columns["offset_bytes"].tolist() for columns in (writes, reads))
+        check_verified(written, read_back, *OF_THE_TWIN[1:])
+    assert any("emptied before" in note for note in notes) == (rw == "randwrite")
+
+
+def test_zones_in_order_end_where_fio_ends(tmp_path: Path) -> None:
+    text = "[x]\nfilename=/dev/sdz\nrw=write\nbs=32m\ndirect=1\nsize=2g\noffset=512g\nzonemode=zbd\n"
+    steps, notes = imported(tmp_path, text)
+    assert steps[-1]["job"]["pattern"] == {"zones": {"open": "in-order", "ends": True}}
+    assert not any("goes on with the first" in note for note in notes)
+    steps, notes = imported(tmp_path, text + "io_size=4g\n")
+    assert steps[-1]["job"]["pattern"] == {"zones": "in-order"}
+    assert any("goes on with the first" in note for note in notes)

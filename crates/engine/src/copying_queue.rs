@@ -80,6 +80,10 @@ impl<Q: QueuePair, L: Destination> QueuePair for CopyingQueue<Q, L> {
         self.below.is_ready()
     }
 
+    fn is_over(&self) -> bool {
+        self.below.is_over()
+    }
+
     fn queue(&mut self, request: &mut Request, slot: u16) -> io::Result<()> {
         self.reads[usize::from(slot)] = match request.op {
             Op::Read => request.size_bytes,

@@ -173,7 +173,7 @@ impl<Q: QueuePair> Driver<Q> {
     }
 
     fn exhausted(&self) -> bool {
-        self.left.is_spent() || self.stream.is_over()
+        self.left.is_spent() || self.stream.is_over() || self.queues.is_over()
     }
 
     /// Returns whether a request can be issued, in a slot that is free.

@@ -61,6 +61,12 @@ pub(crate) trait Protocol {
         true
     }
 
+    /// Returns whether the target takes no further request, because the job ends with what it has.
+    #[inline(always)]
+    fn is_over(&self) -> bool {
+        false
+    }
+
     /// Returns the result of a request when all went well: the bytes that it moves where the target reports them, else
     /// 0.
     fn success(&self, request: &Request) -> i32;

@@ -20,6 +20,12 @@ pub(crate) trait QueuePair {
         true
     }
 
+    /// Returns whether nothing more can be queued, because the job ends with what the target has.
+    #[inline(always)]
+    fn is_over(&self) -> bool {
+        false
+    }
+
     /// Queues `request` in `slot`; the loop has at most one request per slot in flight. May move the request to where
     /// the target takes it.
     fn queue(&mut self, request: &mut Request, slot: u16) -> io::Result<()>;

@@ -34,12 +34,14 @@ struct Manager {
     thread: u32,
     resets: u64,
     reset_ns: u64,
+    /// Zones that were emptied before the load.
+    emptied: u64,
     faults: Vec<String>,
 }
 
 impl Manager {
     /// What fails here, the write that needs it will fail with.
-    fn reset(&mut self, zone: &Zone) {
+    fn reset_in_line(&mut self, zone: &Zone) {
         let begin = Instant::now();
         self.manage(Command::Reset, zone);
         self.resets += 1;
@@ -64,6 +66,12 @@ impl Manager {
 
     fn notes(&mut self) -> Vec<String> {
         let mut notes = std::mem::take(&mut self.faults);
+        if self.emptied > 0 {
+            let (thread, emptied) = (self.thread, self.emptied);
+            notes.push(format!(
+                "thread {thread}: {emptied} zone(s) were emptied before the load"
+            ));
+        }
         if self.resets > 0 {
             notes.push(format!(
                 "thread {}: {} zone(s) were reset in line with the load, {:.1} ms in all",
@@ -77,6 +85,12 @@ impl Manager {
 }
 
 impl ZoneDevice for Manager {
+    fn reset(&mut self, zone: &Zone) -> bool {
+        let done = self.manage(Command::Reset, zone);
+        self.emptied += u64::from(done);
+        done
+    }
+
     fn finish(&mut self, zone: &Zone) -> bool {
         self.manage(Command::Finish, zone)
     }
@@ -124,12 +138,12 @@ impl Share {
                 thread,
                 resets: 0,
                 reset_ns: 0,
+                emptied: 0,
                 faults: Vec::new(),
             },
         };
-        if job.mix.ops.iter().any(|block| block.op.is_destructive()) {
-            share.zones.open_first(open, &mut share.manager);
-        }
+        let writes = job.mix.ops.iter().any(|block| block.op.is_destructive());
+        share.zones.begin(open, writes, &mut share.manager);
         Ok(share)
     }
 
@@ -137,7 +151,7 @@ impl Share {
     fn place(&mut self, request: &mut Request) -> Option<usize> {
         let placed = self.zones.place(request, &mut self.manager)?;
         if placed.reset {
-            self.manager.reset(self.zones.zone(placed.zone));
+            self.manager.reset_in_line(self.zones.zone(placed.zone));
         }
         Some(placed.zone)
     }
@@ -262,6 +276,13 @@ impl<P: Protocol> Protocol for ZoneLayer<P> {
     }
 
     #[inline(always)]
+    fn is_over(&self) -> bool {
+        self.share
+            .as_ref()
+            .is_some_and(|share| share.zones.is_over())
+    }
+
+    #[inline(always)]
     fn success(&self, request: &Request) -> i32 {
         self.below.success(request)
     }
@@ -343,12 +364,25 @@ mod tests {
             thread: 0,
             resets: 0,
             reset_ns: 0,
+            emptied: 0,
             faults: Vec::new(),
         };
-        manager.reset(&found(7, ZONE).zone);
+        manager.reset_in_line(&found(7, ZONE).zone);
         let notes = manager.notes();
         assert!(notes[0].starts_with("zone 7 could not be reset"));
         assert!(notes[1].contains("1 zone(s) were reset in line with the load"));
+    }
+
+    #[test]
+    fn a_zone_that_the_region_cuts_behind_its_capacity_is_not_used() {
+        let mut cut = found(1, 0);
+        cut.length = 2 * ZONE;
+        let region = |size_bytes| Span {
+            start_bytes: 0,
+            size_bytes,
+        };
+        assert!(!cut.is_usable_in(region(cut.zone.end)));
+        assert!(cut.is_usable_in(region(cut.zone.start + cut.length)));
     }
 
     #[test]

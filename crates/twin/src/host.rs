@@ -160,6 +160,9 @@ impl<'a, D: Device> Driver<'a, D> {
             .zip(requests.zip(job.parts()).zip(limits))
             .map(|(thread, ((stream, part), limits))| {
                 let mut made = Thread::new(stream, thread % host.cores, &part, limits);
+                if zoning.as_ref().is_some_and(|zoning| zoning.is_over(thread)) {
+                    made.left.count = 0;
+                }
                 made.exitall = part.stream.is_some_and(|index| job.streams[index].exitall);
                 made
             })

@@ -4,92 +4,26 @@
 //! then, and its limit may be what is open already. Reads go to what was written. It is the same on a real device and
 //! on a twin: whoever drives the device passes it the resets, in line with the load.
 
+mod limits;
+mod own;
+mod resets;
+
+pub use self::{limits::ZoneLimits, own::Zone};
+use self::{own::OwnZone, resets::Resets};
 use crate::stream::random::{mix, scaled};
 use crate::{Job, Op, Pattern, Request, Span, name_ops};
 
 /// Draws of a place to read before all zones are counted through: where they are full the first is good.
 const DRAWS: u32 = 16;
 
-/// A sequential zone, in bytes from the start of the target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Zone {
-    /// Its number on the device.
-    pub number: u32,
-    /// Its first byte.
-    pub start: u64,
-    /// The end of what can be written.
-    pub end: u64,
-    /// Where the next write must go; `end` when the zone is full.
-    pub pointer: u64,
-    /// Whether it counts against the device's limit of active zones.
-    pub active: bool,
-}
-
 /// What zones need of the device that they are on.
 pub trait ZoneDevice {
+    /// Makes a zone empty before the load; whether that was done.
+    fn reset(&mut self, zone: &Zone) -> bool;
     /// Makes a zone full as it is, so that it counts as active no longer; whether that was done.
     fn finish(&mut self, zone: &Zone) -> bool;
     /// Returns where the write pointer of a zone really stands; `None`: the device does not report it.
     fn pointer(&mut self, zone: &Zone) -> Option<u64>;
-}
-
-/// Most zones that a device has open, and active, at a time; 0: no limit.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ZoneLimits {
-    /// Open.
-    pub open: u32,
-    /// Open or closed: partly written.
-    pub active: u32,
-}
-
-impl ZoneLimits {
-    /// Returns how many of its `zones` a thread keeps open where a job asks for `open`; 0 is all that the limits allow.
-    /// `foreign` zones are active outside the region.
-    pub fn open_of(self, job: &Job, open: u32, zones: u32, foreign: u32) -> u32 {
-        if open > 0 {
-            return open;
-        }
-        let active = (self.active > 0).then(|| self.active.saturating_sub(foreign));
-        let limits = [(self.open > 0).then_some(self.open), active];
-        let most = limits.into_iter().flatten().min();
-        let each = most.map_or(zones, |most| most / job.load.threads());
-        each.clamp(1, zones.max(1))
-    }
-
-    /// Checks whether a job can keep `open` zones open per thread. A thread has `zones` of its own, and `foreign` ones
-    /// outside the region are active.
-    ///
-    /// # Errors
-    /// Why not, and what to do.
-    pub fn check(self, job: &Job, open: u32, zones: u32, foreign: u32) -> Result<(), String> {
-        let (threads, iodepth) = (job.load.threads(), job.load.iodepth());
-        let has = |op| job.mix.ops.iter().any(|block| block.op == op);
-        if zones < open.max(1) {
-            return Err(format!(
-                "the region gives each of {threads} thread(s) {zones} sequential zone(s), {open} shall be open: use a larger region or fewer open zones"
-            ));
-        }
-        if has(Op::Write) && iodepth > open {
-            return Err(format!(
-                "iodepth {iodepth} with {open} open zone(s) a thread: a zone takes one write at a time; use iodepth {open}, zones = {iodepth}, or append"
-            ));
-        }
-        let wanted = threads * open;
-        let most = [self.open, self.active]
-            .into_iter()
-            .filter(|&most| most > 0);
-        match most.min() {
-            _ if !has(Op::Write) && !has(Op::Append) => Ok(()),
-            Some(most) if wanted > most => Err(format!(
-                "{threads} thread(s) x {open} open zones = {wanted}, the device allows {most}: use fewer"
-            )),
-            _ if self.active > 0 && wanted + foreign > self.active => Err(format!(
-                "{wanted} open zones and {foreign} partly written outside the region, the device allows {} active: reset those or use fewer",
-                self.active
-            )),
-            _ => Ok(()),
-        }
-    }
 }
 
 /// Where a write was placed.
@@ -118,44 +52,13 @@ pub struct ZoneShare {
     /// The region, if the place in it says which of the open zones a write goes to.
     once: Option<Span>,
     resets: Option<Resets>,
-}
-
-/// When zones with room are reset: once enough of the region holds data, before each `every`th write. What is counted,
-/// and when, is as in fio (`zbd_adjust_block` of its `zbd.c`).
-#[derive(Clone, Copy, Debug)]
-struct Resets {
-    above_bytes: f64,
-    every: u32,
-    /// Writes until the next one.
-    left: u32,
-    /// What all zones hold, writes in flight included.
-    data_bytes: u64,
-    /// What was asked for in this pass of the region; each begins to count anew.
-    passed_bytes: u64,
-    region_bytes: u64,
-}
-
-impl Resets {
-    /// A request is to be placed.
-    fn pass(&mut self, size_bytes: u32) {
-        if self.passed_bytes >= self.region_bytes {
-            (self.passed_bytes, self.left) = (0, self.every);
-        }
-        self.passed_bytes += u64::from(size_bytes);
-    }
-
-    /// Returns whether the next write finds its zone reset.
-    fn is_due(&mut self) -> bool {
-        if (self.data_bytes as f64) < self.above_bytes {
-            return false;
-        }
-        self.left -= 1;
-        let due = self.left == 0;
-        if due {
-            self.left = self.every;
-        }
-        due
-    }
+    /// Whether its zones are emptied before the first request.
+    empties: bool,
+    /// The size of all requests where the thread ends with its zones.
+    ends: Option<u64>,
+    over: bool,
+    /// Whether a zone that was full before the load may still come first, in order.
+    fresh: bool,
 }
 
 /// A place in the zones of a thread: a zone of its own, and bytes behind that one's start.
@@ -163,16 +66,6 @@ impl Resets {
 struct Reading {
     zone: usize,
     read: u64,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct OwnZone {
-    /// Its pointer is behind the last write that succeeded.
-    zone: Zone,
-    /// Behind the last write that was issued.
-    issued: u64,
-    in_flight: u32,
-    open: bool,
 }
 
 impl ZoneShare {
@@ -188,15 +81,19 @@ impl ZoneShare {
         let holds_data = |&index: &usize| own[index].zone.pointer > own[index].zone.start;
         let appends = job.mix.ops.iter().filter(|block| block.op == Op::Append);
         let sizes = appends.flat_map(|block| &block.sizes);
-        let (in_order, once, reset) = match job.pattern {
+        let (in_order, once, reset, empties, ends) = match job.pattern {
             Pattern::Zones {
                 in_order,
                 once,
                 reset,
+                empties,
+                ends,
                 ..
-            } => (in_order, once, reset),
-            _ => (false, false, None),
+            } => (in_order, once, reset, empties, ends),
+            _ => (false, false, None, false, false),
         };
+        let mut all_sizes = job.mix.ops.iter().flat_map(|block| &block.sizes);
+        let one_size = all_sizes.next().map(|share| u64::from(share.size_bytes));
         let resets = reset.map(|reset| Resets {
             above_bytes: reset.above * region.size_bytes as f64,
             every: reset.every,
@@ -217,6 +114,34 @@ impl ZoneShare {
             ordered: in_order.then(Reading::default),
             once: once.then_some(region),
             resets,
+            empties,
+            ends: one_size.filter(|_| ends),
+            over: false,
+            fresh: in_order,
+        }
+    }
+
+    /// Returns whether the thread has been through its zones, where it ends with them.
+    #[inline]
+    pub const fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// Prepares the zones for a load that keeps `count` of them open, where it `writes`.
+    pub fn begin(&mut self, count: u32, writes: bool, device: &mut impl ZoneDevice) {
+        if self.empties {
+            for index in 0..self.own.len() {
+                let own = &self.own[index];
+                if own.issued > own.zone.start && device.reset(&own.zone) {
+                    self.empty(index);
+                }
+            }
+        }
+        if writes {
+            self.open_first(count, device);
+        }
+        if let (Some(size_bytes), false) = (self.ends, writes) {
+            self.over = !self.reads_on(self.ordered.unwrap_or_default(), size_bytes);
         }
     }
 
@@ -224,12 +149,32 @@ impl ZoneShare {
     /// the last of one of them.
     #[inline]
     pub fn is_ready(&self) -> bool {
+        if let Some(size_bytes) = self.ends {
+            return self.open.is_empty() || self.takes_last(size_bytes);
+        }
         self.append_bytes == 0
             || self.open.is_empty()
             || self
                 .open
                 .iter()
                 .any(|&index| self.own[index].takes_append(self.append_bytes))
+    }
+
+    /// Returns whether a write goes to a zone now that has room, or whose place another with room can take.
+    fn takes_last(&self, size_bytes: u64) -> bool {
+        let mut idle = self.open.iter().map(|&index| &self.own[index]);
+        let more = || self.next_with_room(0, size_bytes).is_some();
+        idle.any(|own| {
+            own.in_flight == 0 && (own.has_room(size_bytes) || self.ordered.is_some() || more())
+        })
+    }
+
+    /// Returns a zone that is not open and has room, the first from `draw` on.
+    fn next_with_room(&self, draw: usize, size_bytes: u64) -> Option<usize> {
+        let count = self.own.len();
+        (0..count)
+            .map(|step| (draw + step) % count)
+            .find(|&index| self.own[index].is_free() && self.own[index].has_room(size_bytes))
     }
 
     /// A zone, its pointer behind the last write that succeeded.
@@ -239,7 +184,7 @@ impl ZoneShare {
 
     /// Goes on with zones that were left partly written, so that they do not count against the device's limit for
     /// nothing. It finishes what is too many, then takes empty zones, and full ones at last.
-    pub fn open_first(&mut self, count: u32, device: &mut impl ZoneDevice) {
+    fn open_first(&mut self, count: u32, device: &mut impl ZoneDevice) {
         let ordered = self.ordered.is_some();
         let rank = |own: &OwnZone| match own.issued {
             _ if ordered => 0,
@@ -318,6 +263,7 @@ impl ZoneShare {
                 request.offset_bytes = self.own[next.zone].zone.start + next.read;
                 next.read += size_bytes;
                 self.ordered = Some(next);
+                self.over = self.ends.is_some() && !self.reads_on(next, size_bytes);
             }
             return;
         }
@@ -353,6 +299,12 @@ impl ZoneShare {
         }
     }
 
+    /// Returns whether there is more to read from a place on, up to the last zone.
+    fn reads_on(&self, from: Reading, size_bytes: u64) -> bool {
+        let mut next = from;
+        self.advance(&mut next, size_bytes) && (next.zone, next.read) >= (from.zone, from.read)
+    }
+
     /// Moves a place on to the next one where so much was written, from the first zone again behind the last; whether
     /// there is one.
     fn advance(&self, next: &mut Reading, size_bytes: u64) -> bool {
@@ -377,26 +329,14 @@ impl ZoneShare {
         device: &mut impl ZoneDevice,
     ) -> Option<Placed> {
         let size_bytes = u64::from(request.size_bytes);
-        let count = self.open.len();
-        let draw = match self.once {
-            None => self.below(count as u64) as usize,
-            Some(region) => {
-                let place = u128::from(request.offset_bytes - region.start_bytes);
-                (place * count as u128 / u128::from(region.size_bytes)) as usize
-            }
-        };
-        let takes = |own: &OwnZone| match request.op {
-            Op::Append => own.takes_append(size_bytes),
-            _ => own.in_flight == 0,
-        };
-        let at = (0..count)
-            .map(|step| (draw + step) % count)
-            .find(|&at| takes(&self.own[self.open[at]]))?;
+        let at = self.choose(request)?;
         let due = self.resets.as_mut().is_some_and(Resets::is_due);
         let reset = match self.own[self.open[at]].has_room(size_bytes) {
-            false => self.replace(at, device, size_bytes),
+            false if self.ordered.is_some() => self.go_on(at, device, size_bytes),
+            false => self.replace(at, device),
             true => due && self.empty_begun(self.open[at]),
         };
+        self.fresh = false;
         let zone = self.open[at];
         let own = &mut self.own[zone];
         request.offset_bytes = match request.op {
@@ -406,7 +346,48 @@ impl ZoneShare {
         own.in_flight += 1;
         let issued = own.issued + size_bytes;
         self.move_to(zone, issued);
+        self.over = self.ends.is_some() && !self.writes_on(zone, size_bytes);
         Some(Placed { zone, reset })
+    }
+
+    /// Returns which of the open zones a write goes to. One without room that nothing can replace is open no longer.
+    fn choose(&mut self, request: &Request) -> Option<usize> {
+        let size_bytes = u64::from(request.size_bytes);
+        let takes = |own: &OwnZone| match request.op {
+            Op::Append => own.takes_append(size_bytes),
+            _ => own.in_flight == 0,
+        };
+        loop {
+            let count = self.open.len();
+            if count == 0 {
+                return None;
+            }
+            let draw = match self.once {
+                None => self.below(count as u64) as usize,
+                Some(region) => {
+                    let place = u128::from(request.offset_bytes - region.start_bytes);
+                    (place * count as u128 / u128::from(region.size_bytes)) as usize
+                }
+            };
+            let at = (0..count)
+                .map(|step| (draw + step) % count)
+                .find(|&at| takes(&self.own[self.open[at]]))?;
+            let is_last = self.ends.is_some() && self.ordered.is_none();
+            let has_room = self.own[self.open[at]].has_room(size_bytes);
+            if !is_last || has_room || self.next_with_room(0, size_bytes).is_some() {
+                return Some(at);
+            }
+            let full = self.open.remove(at);
+            self.own[full].open = false;
+        }
+    }
+
+    /// Returns whether another write has a place behind one in `zone`, where no zone is written again.
+    fn writes_on(&self, zone: usize, size_bytes: u64) -> bool {
+        match self.ordered {
+            Some(_) => zone + 1 < self.own.len() || self.own[zone].has_room(size_bytes),
+            None => self.own.iter().any(|own| own.has_room(size_bytes)),
+        }
     }
 
     /// Makes a zone empty that is not; whether it was not.
@@ -419,26 +400,46 @@ impl ZoneShare {
         holds_data
     }
 
-    /// Another zone in place of one without room: drawn at random, or the next; whether it holds old data.
-    fn replace(&mut self, at: usize, device: &mut impl ZoneDevice, size_bytes: u64) -> bool {
+    /// Another zone in place of one without room, drawn at random; whether it holds old data. Where the thread ends with
+    /// its zones it is one with room, which is gone on with.
+    fn replace(&mut self, at: usize, device: &mut impl ZoneDevice) -> bool {
         let (old, count) = (self.open[at], self.own.len());
-        let draw = match self.ordered {
-            Some(_) => (old + 1) % count,
-            None => self.below(count as u64) as usize,
-        };
+        let draw = self.below(count as u64) as usize;
         self.own[old].open = false;
         self.finish(old, device);
-        let free = |own: &OwnZone| !own.open && own.in_flight == 0;
+        if let Some(next) = self.ends.and_then(|size| self.next_with_room(draw, size)) {
+            self.open[at] = next;
+            self.own[next].open = true;
+            return false;
+        }
         let next = (0..count)
             .map(|step| (draw + step) % count)
-            .find(|&index| index != old && free(&self.own[index]))
+            .find(|&index| index != old && self.own[index].is_free())
             .unwrap_or(old);
         self.open[at] = next;
-        let own = &mut self.own[next];
-        own.open = true;
-        // In their order, zones are written on from where they stand.
-        let goes_on = self.ordered.is_some() && own.has_room(size_bytes);
-        !goes_on && self.empty_begun(next)
+        self.own[next].open = true;
+        self.empty_begun(next)
+    }
+
+    /// The next zone in place of one without room; whether it is reset. A zone is written on from where it stands, and
+    /// reset where it is full. One with too little room for a write is finished and left out, as in fio.
+    fn go_on(&mut self, at: usize, device: &mut impl ZoneDevice, size_bytes: u64) -> bool {
+        let count = self.own.len();
+        let mut next = self.open[at];
+        // The first zone was full before: it is reset in its turn like all others.
+        let mut comes_next = self.fresh && self.own[next].is_full();
+        for _ in 0..=count {
+            if comes_next {
+                break;
+            }
+            self.own[next].open = false;
+            self.finish(next, device);
+            next = (next + 1) % count;
+            comes_next = self.own[next].has_room(size_bytes) || self.own[next].is_full();
+        }
+        self.open[at] = next;
+        self.own[next].open = true;
+        !self.own[next].has_room(size_bytes) && self.empty_begun(next)
     }
 
     /// A write that was placed in a zone has ended.
@@ -461,27 +462,6 @@ impl ZoneShare {
             self.move_to(index, pointer);
         }
         self.finish(index, device);
-    }
-}
-
-impl OwnZone {
-    fn has_room(&self, size_bytes: u64) -> bool {
-        self.issued + size_bytes <= self.zone.end
-    }
-
-    /// Returns whether an append can go there, or another zone take its place.
-    fn takes_append(&self, size_bytes: u64) -> bool {
-        self.has_room(size_bytes) || self.in_flight == 0
-    }
-
-    /// Blocks that can be read.
-    fn places(&self, size_bytes: u64) -> u64 {
-        (self.zone.pointer - self.zone.start) / size_bytes
-    }
-
-    /// Returns whether it is active and could still be written.
-    fn is_begun(&self) -> bool {
-        self.issued < self.zone.end && (self.issued > self.zone.start || self.zone.active)
     }
 }
 

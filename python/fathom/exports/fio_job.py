@@ -234,8 +234,13 @@ class FioOptions:
     def _zones(self) -> list[str]:
         """Returns how many zones are open, how a write chooses one, and when one with room is reset."""
         pattern = self._job.pattern
+        if pattern.empties or (pattern.ends and not pattern.in_order):
+            raise NoCounterpartError("zones that are emptied before, or not written again")
+        if pattern.ends and (self._job.bytes is not None or self._job.region_multiple != 1):
+            raise NoCounterpartError('an end with the last zone, without one such as volume = "1x"')
         if pattern.in_order:
-            self._note("it ends with the last zone, where Fathom goes on with the first")
+            if not pattern.ends:
+                self._note("it ends with the last zone, where Fathom goes on with the first")
             return []
         lines = [f"max_open_zones={pattern.open}"] if pattern.open else []
         if not pattern.once:

@@ -7,6 +7,7 @@ from fathom.imports.fio_blocks import Blocks
 from fathom.imports.fio_content import is_verified
 from fathom.imports.fio_given import GivenOptions
 from fathom.imports.fio_place import Place
+from fathom.imports.fio_zones import ZONES_ONCE, ends_with_zones, fills_zones
 from fathom.method.toml_text import Value, duration_text, size_text
 
 
@@ -55,7 +56,7 @@ class End:
         if (listed := self._place.listed_ios) is not None:
             most = math.ceil((amount or 0) / self._blocks.largest) if amount is not None else listed
             until["count"] = min(listed, most, count or listed)
-        elif amount is not None:
+        elif amount is not None and not ends_with_zones(self._place.pattern):
             if not count or amount < count * self._threads * self._blocks.largest:
                 until["bytes"] = size_text(amount)
         else:
@@ -68,9 +69,11 @@ class End:
         """The region that it has written completely when it ends; None if it has not."""
         writes = self._ops == {"write"} and self._moves_data
         whole = self._place.pattern in ("sequential", "random-once") and writes
-        if self._place.has_gaps or not (
-            whole and self._blocks.one_size and "time" not in self.until and self._covers()
-        ):
+        if fills_zones(self._place.pattern):
+            whole, covers = writes, "count" not in self.until
+        else:
+            covers = bool(self._blocks.one_size) and self._covers()
+        if self._place.has_gaps or not (whole and "time" not in self.until and covers):
             return None
         return self._place.keys().get("region", "100%")
 
@@ -86,6 +89,8 @@ class End:
         block = self._blocks.one_size
         one = self._threads == 1 and given.whole("loops", 1) == 1 and not ramp_s
         if one and block and self.fills is not None and "count" not in self.until:
+            if fills_zones(self._place.pattern):
+                return {"mix": "read", "pattern": ZONES_ONCE, "until": {"volume": "1x"}}
             end: Value = {"count": int(region[1]) // block} if region[0] == "B" else {"volume": "1x"}
             return {"mix": "read", "until": end}
         raise given.error(
@@ -94,7 +99,7 @@ class End:
                 "fio reads back what it wrote; here that needs a region whose size is given and which one job writes "
                 "whole"
             ),
-            "give size, without runtime, loops and numjobs, or do_verify=0",
+            "give size, without runtime, ramp_time, loops and numjobs, or do_verify=0",
         )
 
     def moved_bytes(self, loops: int) -> int | None:

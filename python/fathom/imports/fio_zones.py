@@ -1,12 +1,17 @@
 """Zones that a job of fio goes through: those of a zoned device (`zonemode=zbd`), and strips (`strided`)."""
 
+from collections.abc import Mapping
+
 from fathom.imports.fio_blocks import Blocks
+from fathom.imports.fio_content import is_verified
 from fathom.imports.fio_given import GivenOptions
 from fathom.imports.fio_one_pass import OF_ZONES
 from fathom.method.toml_text import Value, size_text
 
 #: When fio resets zones that have room.
 _ZONE_RESETS = ("zone_reset_threshold", "zone_reset_frequency")
+#: What goes through all zones in their order, and ends.
+ZONES_ONCE: Value = {"zones": {"open": "in-order", "ends": True}}
 
 
 def zones(given: GivenOptions, blocks: Blocks, jobs: int) -> "Value | None":
@@ -33,15 +38,23 @@ def zones(given: GivenOptions, blocks: Blocks, jobs: int) -> "Value | None":
     if not blocks.random:
         return _zones_in_order(given, blocks, jobs)
     if "trim" in blocks.ops:
-        raise given.error("rw", "trims that reset zones have no counterpart", "resets by writes have")
+        raise given.error(
+            "rw",
+            "trims that reset zones have no counterpart: jobs share no zones, and reset one only for a write",
+            "zone_reset_frequency has",
+        )
     for key in ("random_distribution", "percentage_random", "norandommap", "ba"):
         given.idle(key, "has no effect on zones here")
+    given.note("zonemode", "zones that may be written anywhere are left out")
     if "write" in blocks.ops and not (reset or given.flag("norandommap")):
         given.note("zonemode", "zones are drawn anew each time, as with norandommap")
+    if set(blocks.ops) == {"read", "write"}:
+        given.note("zonemode", "reads before the first write find nothing written, where fio writes first")
+    how = reset or _verified(given, blocks, jobs)
     if each and together:
         raise given.error("job_max_open_zones", "two limits have no counterpart", "give one of them")
     if not (each or together):
-        return {"zones": {"open": "most", **reset} if reset else "most"}
+        return {"zones": {"open": "most", **how} if how else "most"}
     zones = given.whole("job_max_open_zones" if each else "max_open_zones", 0, 1)
     if together and zones % jobs:
         raise given.error(
@@ -50,7 +63,49 @@ def zones(given: GivenOptions, blocks: Blocks, jobs: int) -> "Value | None":
             "give a multiple",
         )
     zones = zones // jobs if together else zones
-    return {"zones": {"open": zones, **reset} if reset else zones}
+    return {"zones": {"open": zones, **how} if how else zones}
+
+
+def ends_with_zones(pattern: Value) -> bool:
+    """Returns whether a job ends with its zones, before it would write one again."""
+    return "ends" in _keys(pattern)
+
+
+def fills_zones(pattern: Value) -> bool:
+    """Returns whether a job that writes has filled all zones of its region when it ends."""
+    return {"begin", "ends"} <= _keys(pattern).keys()
+
+
+def _keys(pattern: Value) -> Mapping[str, Value]:
+    """Returns the keys of a pattern of zones, where it has any."""
+    zones = pattern.get("zones") if isinstance(pattern, Mapping) else None
+    return zones if isinstance(zones, Mapping) else {}
+
+
+def _verified(given: GivenOptions, blocks: Blocks, jobs: int) -> dict[str, Value]:
+    """Returns how zones begin and end whose data are checked: fio empties them before, and writes none twice.
+
+    Raises UsageError where it would (`zbd_file_reset` and `zbd_adjust_block` of its `zbd.c`).
+    """
+    if not is_verified(given) or blocks.ops != ("write",):
+        return {}
+    if jobs > 1 or not blocks.one_size or _goes_round(given):
+        raise given.error(
+            "verify",
+            "zones that are checked have a counterpart where one job fills them with blocks of one size, once",
+            "give size, without numjobs, loops, io_size and time_based",
+        )
+    given.note(
+        "verify",
+        "zones are emptied before, and read back one after the other; fio reads in the order of writing. Where zones "
+        "hold less than their size, fio then writes on: here it ends with full zones",
+    )
+    return {"begin": "empty", "ends": True}
+
+
+def _goes_round(given: GivenOptions) -> bool:
+    """Returns whether fio goes on with the first zone behind the last one."""
+    return given.is_timed or given.has("io_size") or given.whole("loops", 1) > 1
 
 
 def _zone_reset(given: GivenOptions, blocks: Blocks, jobs: int) -> dict[str, Value]:
@@ -99,11 +154,18 @@ def _zones_in_order(given: GivenOptions, blocks: Blocks, jobs: int) -> Value:
         given.idle(key, "has no effect on sequential I/O")
     for key in ("max_open_zones", "job_max_open_zones"):
         given.idle(key, "zones are written one after the other")
-    given.note(
-        "zonemode",
-        "zones that may be written anywhere are left out; behind the last zone it goes on with the first, where "
-        "fio ends",
-    )
+    given.note("zonemode", "zones that may be written anywhere are left out")
+    empties = {"begin": "empty"} if is_verified(given) and ops == ("write",) else {}
+    if not (_goes_round(given) or not blocks.one_size):
+        return {"zones": {"open": "in-order", **empties, "ends": True}}
+    if empties:
+        raise given.error(
+            "verify",
+            "zones that are checked have a counterpart where one job fills them with blocks of one size, once",
+            "give size, without loops, io_size and time_based",
+        )
+    if not given.is_timed:
+        given.note("zonemode", "behind the last zone it goes on with the first, until as much is moved")
     return {"zones": "in-order"}
 
 

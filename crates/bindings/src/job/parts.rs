@@ -85,6 +85,8 @@ pub struct Pattern {
     open: Option<u32>,
     in_order: bool,
     once: bool,
+    empties: bool,
+    ends: bool,
     zone_reset: Option<(f64, u32)>,
     spare: Option<f64>,
     stretches: Option<u32>,
@@ -125,9 +127,11 @@ impl From<&workload::Pattern> for Pattern {
                 open,
                 in_order,
                 once,
+                empties,
+                ends,
                 reset,
             } => {
-                own.once = once;
+                (own.once, own.empties, own.ends) = (once, empties, ends);
                 (own.open, own.in_order) = (Some(open), in_order);
                 own.zone_reset = reset.map(|reset| (reset.above, reset.every));
             }

@@ -149,6 +149,11 @@ impl<P: Protocol> QueuePair for Queues<'_, P> {
     }
 
     #[inline(always)]
+    fn is_over(&self) -> bool {
+        self.encoder.is_over()
+    }
+
+    #[inline(always)]
     fn queue(&mut self, request: &mut Request, slot: u16) -> io::Result<()> {
         if self.submissions.is_full() {
             self.make_room()?;

@@ -41,7 +41,9 @@ impl Reported {
     /// Returns whether it can be used and lies in a region as a whole.
     pub(super) fn is_usable_in(&self, region: Span) -> bool {
         let region_end = region.start_bytes + region.size_bytes;
-        self.usable && self.zone.start >= region.start_bytes && self.zone.end <= region_end
+        self.usable
+            && self.zone.start >= region.start_bytes
+            && self.zone.start + self.length <= region_end
     }
 }
 

@@ -105,6 +105,8 @@ fn impossible_loads_and_operations_are_refused() {
         open: 1,
         in_order: false,
         once: false,
+        empties: false,
+        ends: false,
         reset: None,
     };
     assert!(refusal(&zones, &null_spec()).contains("not host-managed"));

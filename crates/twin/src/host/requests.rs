@@ -166,6 +166,9 @@ impl<D: Device> Driver<'_, D> {
             return self.device.submit_from(thread, at_ns, tag, request);
         };
         let (request, reset) = zoning.place(thread, tag, request, self.device);
+        if zoning.is_over(thread) {
+            self.threads[thread as usize].left.count = 0;
+        }
         self.slots[tag].offset_bytes = request.offset_bytes;
         match reset {
             Some(reset) => self.device.submit(at_ns, RESET | tag, reset),

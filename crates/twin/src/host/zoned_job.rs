@@ -5,10 +5,12 @@
 use recording::Remark;
 use workload::{Job, Op, Pattern, Placed, Request, Span, Zone, ZoneDevice, ZoneLimits, ZoneShare};
 
-use crate::device::Device;
 use crate::device::zones::{ZoneAction, ZoneModel};
+use crate::device::{CompletionKind, Device};
 use crate::host::error::TwinError;
 
+/// Tag of a reset before the load.
+const EMPTYING: u32 = u32::MAX;
 /// Refused writes that are reported one by one.
 const TOLD: usize = 4;
 
@@ -16,6 +18,19 @@ const TOLD: usize = 4;
 struct Host<'a, D>(&'a mut D);
 
 impl<D: Device> ZoneDevice for Host<'_, D> {
+    /// Nothing is in flight before the load, so that what completes next is this.
+    fn reset(&mut self, zone: &Zone) -> bool {
+        let Some(model) = self.0.zone_model() else {
+            return false;
+        };
+        let now_ns = self.0.now_ns();
+        self.0
+            .submit(now_ns, EMPTYING, reset_of(zone.start, &model));
+        let ended = std::iter::from_fn(|| self.0.advance(u64::MAX));
+        let mut ended = ended.skip_while(|one| one.tag != EMPTYING);
+        matches!(ended.next(), Some(one) if one.kind == CompletionKind::Done)
+    }
+
     fn finish(&mut self, zone: &Zone) -> bool {
         self.0.manage_zone(zone.number, ZoneAction::Finish).is_ok()
     }
@@ -92,6 +107,13 @@ impl Zoning {
             .is_none_or(ZoneShare::is_ready)
     }
 
+    /// Returns whether a thread has been through its zones, where it ends with them.
+    #[inline]
+    pub fn is_over(&self, thread: u32) -> bool {
+        let share = self.shares.get(thread as usize);
+        share.is_some_and(ZoneShare::is_over)
+    }
+
     /// Moves a request to where the device takes it, and gives the reset that has to come before.
     pub fn place<D: Device>(
         &mut self,
@@ -107,12 +129,7 @@ impl Zoning {
         });
         let reset = placed
             .filter(|(placed, _)| placed.reset)
-            .map(|(_, start)| Request {
-                offset_bytes: start,
-                size_bytes: self.model.zone_bytes as u32,
-                placement: Request::NO_PLACEMENT,
-                op: Op::Trim,
-            });
+            .map(|(_, start)| reset_of(start, &self.model));
         self.resets += u64::from(reset.is_some());
         let flight = Flight {
             request,
@@ -229,12 +246,20 @@ fn shares<D: Device>(
     let share = |thread| {
         let zones = (bound(thread)..bound(thread + 1)).map(|number| zone(device, model, number));
         let mut share = ZoneShare::new(job, region, zones);
-        if writes {
-            share.open_first(open, &mut Host(device));
-        }
+        share.begin(open, writes, &mut Host(device));
         share
     };
     Ok((0..threads).map(share).collect())
+}
+
+/// What empties the zone that begins at `start`.
+const fn reset_of(start: u64, model: &ZoneModel) -> Request {
+    Request {
+        offset_bytes: start,
+        size_bytes: model.zone_bytes as u32,
+        placement: Request::NO_PLACEMENT,
+        op: Op::Trim,
+    }
 }
 
 fn zone<D: Device>(device: &D, model: &ZoneModel, number: u64) -> Zone {

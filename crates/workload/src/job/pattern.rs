@@ -89,6 +89,12 @@ pub enum Pattern {
         /// Whether writes choose among the open zones as `RandomOnce` does among blocks, so that each has as many.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         once: bool,
+        /// Whether the zones are emptied before the first request.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        empties: bool,
+        /// Whether a thread ends with its zones: behind the last one, or where none has room.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        ends: bool,
         /// When a zone is reset though it has room.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reset: Option<ZoneReset>,

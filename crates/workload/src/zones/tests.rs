@@ -1,3 +1,5 @@
+mod passes;
+
 use super::*;
 use crate::ZoneReset;
 
@@ -14,9 +16,15 @@ const REGION: Span = Span {
 #[derive(Default)]
 struct Device {
     finished: Vec<u32>,
+    emptied: Vec<u32>,
 }
 
 impl ZoneDevice for Device {
+    fn reset(&mut self, zone: &Zone) -> bool {
+        self.emptied.push(zone.number);
+        true
+    }
+
     fn finish(&mut self, zone: &Zone) -> bool {
         self.finished.push(zone.number);
         true
@@ -107,6 +115,8 @@ fn share_in_order(mix: &str, zones: &[Zone]) -> (ZoneShare, Device) {
         open: 1,
         in_order: true,
         once: false,
+        empties: false,
+        ends: false,
         reset: None,
     };
     let mut share = ZoneShare::new(&job, REGION, zones.iter().copied());
@@ -286,6 +296,8 @@ fn writes_with_resets(zones: &[Zone], reset: ZoneReset, count: u64) -> Vec<(usiz
         open: 0,
         in_order: false,
         once: false,
+        empties: false,
+        ends: false,
         reset: Some(reset),
     };
     let open = ZoneLimits::default().open_of(&job, 0, zones.len() as u32, 0);

@@ -155,6 +155,7 @@ pub(super) fn places(job: &Job) -> Checked {
                 "the stride sets where requests start: leave out align".to_owned()
             })
         }
+        Pattern::Zones { ends: true, .. } => ends(job, sizes().count() == 1),
         Pattern::Zones { once, reset, .. } if *once || reset.is_some() => {
             let appends = job.mix.ops.iter().any(|block| block.op == Op::Append);
             ensure(job.load.threads() == 1 && !appends, "pattern.zones", || {
@@ -168,6 +169,28 @@ pub(super) fn places(job: &Job) -> Checked {
         }
         _ => Ok(()),
     }
+}
+
+/// What ends with its zones knows whether the next request has a place there.
+fn ends(job: &Job, one_size: bool) -> Checked {
+    let Pattern::Zones {
+        in_order,
+        once,
+        reset,
+        ..
+    } = job.pattern
+    else {
+        return Ok(());
+    };
+    let reads = in_order && job.only(Op::Read);
+    ensure(
+        (reads || job.only(Op::Write)) && one_size && !once && reset.is_none(),
+        "pattern.zones.ends",
+        || {
+            "a job ends with its zones that writes, or reads in order, blocks of one size: leave out choice and reset"
+                .to_owned()
+        },
+    )
 }
 
 /// A trace is one order of I/Os: what draws, divides or checks them otherwise is left out.

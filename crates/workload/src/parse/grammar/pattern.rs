@@ -125,29 +125,52 @@ fn one_pass(node: &Node) -> Result<Pattern> {
     })
 }
 
-/// How many zones are open at a time, or that they come in their order, and when one is reset though it has room.
+/// How many zones are open at a time, or that they come in their order. Also how they begin and end, and when one with
+/// room is reset.
 fn zones(node: &Node) -> Result<Pattern> {
-    let (open, once, reset) = match node.value {
-        Value::Table(_) => {
-            let fields = Fields::new(node, "zones", &["open", "choice", "reset"])?;
-            let reset = fields.get("reset").map(zone_reset).transpose()?;
-            let words = [("uniform", false), ("random-once", true)];
-            let choice = |node: &Node| node.word("choice", &words, &[]);
-            let once = fields.get("choice").map_or(Ok(false), choice)?;
-            (open_zones(fields.need("open")?, "open", &[])?, once, reset)
-        }
-        _ => (
-            open_zones(node, "zones", &[("in-order", None)])?,
-            false,
-            None,
-        ),
+    let in_order = &[("in-order", None)];
+    let Value::Table(_) = node.value else {
+        return Ok(open_or_in_order(open_zones(node, "zones", in_order)?));
     };
-    Ok(Pattern::Zones {
-        open: open.unwrap_or(1),
-        in_order: open.is_none(),
+    let keys = ["open", "choice", "begin", "ends", "reset"];
+    let fields = Fields::new(node, "zones", &keys)?;
+    let mut pattern = open_or_in_order(open_zones(fields.need("open")?, "open", in_order)?);
+    let word = |key, words: &[(&'static str, bool)]| {
+        let read = |node: &Node| node.word(key, words, &[]);
+        fields.get(key).map_or(Ok(false), read)
+    };
+    if let Pattern::Zones {
         once,
+        empties,
+        ends,
         reset,
-    })
+        ..
+    } = &mut pattern
+    {
+        *once = word("choice", &[("uniform", false), ("random-once", true)])?;
+        *empties = word("begin", &[("as-is", false), ("empty", true)])?;
+        *ends = fields
+            .get("ends")
+            .map_or(Ok(false), |node| node.flag("ends"))?;
+        *reset = fields.get("reset").map(zone_reset).transpose()?;
+    }
+    Ok(pattern)
+}
+
+/// Returns the pattern of `open` zones at a time; `None`: zones in their order.
+const fn open_or_in_order(open: Option<u32>) -> Pattern {
+    let (open, in_order) = match open {
+        Some(open) => (open, false),
+        None => (1, true),
+    };
+    Pattern::Zones {
+        open,
+        in_order,
+        once: false,
+        empties: false,
+        ends: false,
+        reset: None,
+    }
 }
 
 /// A number of zones, or as many as the device allows; `more` are words besides.

@@ -148,6 +148,8 @@ fn every_pattern_and_pace_has_its_words() {
             open: 1,
             in_order: true,
             once: false,
+            empties: false,
+            ends: false,
             reset: None
         }
     );
@@ -157,6 +159,8 @@ fn every_pattern_and_pace_has_its_words() {
             open: 0,
             in_order: false,
             once: false,
+            empties: false,
+            ends: false,
             reset: None
         }
     );
@@ -169,6 +173,8 @@ fn every_pattern_and_pace_has_its_words() {
             open: 2,
             in_order: false,
             once: false,
+            empties: false,
+            ends: false,
             reset: Some(ZoneReset {
                 above: 0.7,
                 every: 8

@@ -45,6 +45,8 @@ fn any_job() -> impl Strategy<Value = Job> {
             open,
             in_order: open == 1,
             once: false,
+            empties: false,
+            ends: false,
             reset: None,
         }),
         (1..9u64, 0..9u64).prop_map(|(strip, gap)| Pattern::Strips {
