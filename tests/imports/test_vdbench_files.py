@@ -415,6 +415,7 @@ def test_what_vdbench_does_otherwise_with_files_is_refused_with_its_line(
         ("fsd=f,anchor=/x\nfwd=w,fsd=f\nrd=r,fwd=w\n", "3: rd=r has no fwdrate, and Vdbench refuses it"),
         ("fsd=f,anchor=/x,wss=1g\nfwd=w,fsd=f\nrd=r,fwd=w\n", "1: wss=1g: works on a part of the files"),
         ("fsd=f\nfwd=w,fsd=f\nrd=r,fwd=w,fwdrate=1\n", "1: fsd=f has no anchor"),
+        ("fsd=f,anchor=/x,sizes=0\nfwd=w,fsd=f\nrd=r,fwd=w,fwdrate=1\n", "1: sizes=0: 0 bytes are no size"),
         (
             "fsd=a,anchor=/a\nfsd=b,anchor=/b,files=9\nfwd=w,fsd=(a,b)\nrd=r,fwd=w,fwdrate=1\n",
             "4: rd=r works on files of several layouts at once",

@@ -51,8 +51,9 @@ class Anchor:
         pairs = [(int(size), share) for size, share in zip(values[::2], values[1::2], strict=True) if share]
         if round(sum(share for _, share in pairs)) != 100:
             raise given.error(f"the percent add up to {sum(share for _, share in pairs):g}", "make them 100")
-        if odd := next((size for size, _ in pairs if size % 512 or not size), None):
-            raise given.error(f"{odd} bytes are no size of a file here", "a multiple of 512")
+        for size, _ in pairs:
+            if size % 512 or size <= 0:
+                raise given.error(f"{size} bytes are no size of a file here", "a multiple of 512")
         return tuple(pairs)
 
     def layout(self) -> dict[str, Value]:
