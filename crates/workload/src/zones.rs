@@ -129,7 +129,7 @@ impl ZoneShare {
 
     /// Prepares the zones for a load that keeps `count` of them open, where it `writes`.
     pub fn begin(&mut self, count: u32, writes: bool, device: &mut impl ZoneDevice) {
-        if self.empties {
+        if self.empties && writes {
             for index in 0..self.own.len() {
                 let own = &self.own[index];
                 if own.issued > own.zone.start && device.reset(&own.zone) {

@@ -97,6 +97,7 @@ pub(super) fn pattern(pattern: &Pattern) -> Checked {
 
 /// Patterns that only make sense with blocks of certain sizes.
 pub(super) fn places(job: &Job) -> Checked {
+    empties(job)?;
     let sizes = || job.mix.ops.iter().flat_map(|block| &block.sizes);
     let largest = sizes().map(|size| size.size_bytes).max().unwrap_or(0);
     match &job.pattern {
@@ -169,6 +170,16 @@ pub(super) fn places(job: &Job) -> Checked {
         }
         _ => Ok(()),
     }
+}
+
+/// A job that no safety check takes for one that writes leaves the device's data alone.
+fn empties(job: &Job) -> Checked {
+    let empties = matches!(job.pattern, Pattern::Zones { empties: true, .. });
+    ensure(
+        !empties || job.is_destructive(),
+        "pattern.zones.begin",
+        || "a job that only reads leaves its zones as they are: leave out begin".to_owned(),
+    )
 }
 
 /// What ends with its zones knows whether the next request has a place there.

@@ -280,6 +280,10 @@ fn what_cannot_go_together_is_refused_with_the_way_out() {
             "zones have choice and reset for one thread, and without append",
         ),
         (
+            refusal("\"uniform\"", "{ zones = { open = 2, begin = \"empty\" } }"),
+            "a job that only reads leaves its zones as they are",
+        ),
+        (
             refusal("\"uniform\"", "{ zipf = 0.9 }\nalign = { read = \"8KiB\" }"),
             "operations have alignments of their own in pattern \"uniform\"",
         ),
