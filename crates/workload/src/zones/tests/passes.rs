@@ -132,7 +132,7 @@ fn zones_that_hold_data_are_emptied_before_the_load_where_asked_for() {
 fn a_load_that_does_not_write_empties_no_zone() {
     let text = "mix = \"write\"\nblock = \"64KiB\"\npattern = { zones = { open = 1, begin = \"empty\" } }\nload = {}\nuntil = { time = \"1s\" }";
     let job = Job::from_toml(text, "job.toml").unwrap();
-    let mut share = ZoneShare::new(&job, REGION, [zone(0, 2 * BLOCK, BLOCK)].into_iter());
+    let mut share = ZoneShare::new(&job, REGION, [zone(0, 2 * BLOCK, BLOCK)]);
     let mut device = Device::default();
     share.begin(1, false, &mut device);
     assert_eq!(device.emptied, [0_u32; 0]);
