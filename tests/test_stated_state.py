@@ -12,7 +12,13 @@ from fathom.catalog import load_device
 from fathom.load.backend import TwinBackend
 from fathom.load.resolve import resolve_targets
 from fathom.method.method import Method, load_method, parse_method
+from fathom.report.blocks import Figure
+from fathom.report.comparison import compare
+from fathom.report.data import load
+from fathom.report.sections import timeline
 from fathom.report.sections.added_latency import published_most
+from fathom.runs.layout import STEPS
+from fathom.runs.steps import read_outcome
 from fathom.runs.store import StepOutcome
 from fathom.session import Options, start_run
 from fathom.session.filled import FILL
@@ -103,23 +109,80 @@ def alone(method: Method, name: str) -> Method:
     return parse_method(json.dumps({**method.parsed, "steps": raw}), "alone.json")
 
 
-@pytest.mark.parametrize("drive", ["samsung-pm1743-7.68tb", "kioxia-cm7-r-7.68tb"])
-def test_a_review_gives_the_figure_that_validation_gives(drive: str, tmp_path: Path) -> None:
-    method = alone(load_method("rate-curves"), "8k-rand-70r30w")
+@pytest.mark.parametrize(
+    ("drive", "name", "method_name"),
+    [
+        ("samsung-pm1743-7.68tb", "8k-rand-70r30w", "rate-curves"),
+        ("kioxia-cm7-r-7.68tb", "sql", "application-mixes"),
+    ],
+)
+def test_a_review_settled_without_reads_gives_the_figure_that_validation_gives_with_them(
+    drive: str, name: str, method_name: str, tmp_path: Path
+) -> None:
+    method = alone(load_method(method_name), name)
     run = start_run(method, resolve_targets([f"twin:{drive}"]), Options(out=tmp_path))
-    points = [point for point in run.points.to_pylist() if point["step"] == "8k-rand-70r30w"]
+    points = [point for point in run.points.to_pylist() if point["step"] == name]
     assert [point["steady"] for point in points] == [True, True]
     reviewed = sum(point["iops"] for point in points)
     half_width = sum(point["iops_high"] - point["iops_low"] for point in points) / 2
     device = load_device(drive)
-    trial = next(case.trial for case in cases_of(device) if case.row.workload == "vdbench-8k-rand-70r30w")
+    trial = next(case.trial for case in cases_of(device) if case.row.workload == f"vdbench-{name}")
     assert trial is not None
     measured = run_trial(device.twin_params_json(trial.bench), trial)
     validated = sum(figures.iops for op, figures in measured.ops.items() if op is None)
     assert reviewed == pytest.approx(validated, abs=0.01 * validated + half_width)
 
 
-def test_points_of_a_curve_may_be_known_half_as_well_again_as_its_maximum(
+MIXED = """
+schema = "fathom-method/1"
+name = "mixed"
+title = "Mixed"
+summary = "A mix that settles"
+
+[[steps]]
+name = "settle"
+kind = "precondition"
+steady = { round = "100ms" }
+[steps.job]
+mix = { read = 90, write = 10 }
+block = "4KiB"
+pattern = "PATTERN"
+load = { iodepth = 4 }
+until = { time = "800ms" }
+
+[[steps]]
+name = "measured"
+job = { mix = "read", block = "4KiB", pattern = "uniform", load = { iodepth = 4 }, until = { time = "100ms" } }
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "pattern", "alone"),
+    [
+        ("twin:samsung-pm9a3-7.68tb", "uniform", True),
+        ("twin:samsung-pm9a3-7.68tb", "sequential", False),
+        ("null:", "uniform", False),
+    ],
+)
+def test_only_twins_of_ssds_settle_a_random_mix_without_its_reads_and_say_so(
+    target: str, pattern: str, alone: bool, tmp_path: Path
+) -> None:
+    method = parse_method(MIXED.replace("PATTERN", pattern), "mixed.toml")
+    run = start_run(method, resolve_targets([target]), Options(out=tmp_path))
+    ops = {row["op"] for row in run.intervals.to_pylist() if row["step"] == "settle"}
+    assert ops == ({"write"} if alone else {"read", "write"})
+    folder = next((run.path / STEPS).glob("*-settle"))
+    outcome = read_outcome(folder)
+    assert outcome is not None
+    assert outcome.reason.endswith("; without its reads") is alone
+    section = timeline.build(compare([load(run.path)]))
+    assert section is not None
+    [figure] = section.blocks
+    assert isinstance(figure, Figure)
+    assert (timeline.WITHOUT_READS in figure.caption) is alone
+
+
+def test_points_of_a_curve_may_be_known_half_as_well_as_its_maximum(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[tuple[float, int, int, int]] = []
@@ -129,4 +192,4 @@ def test_points_of_a_curve_may_be_known_half_as_well_again_as_its_maximum(
     for name in ("4k-rand-70r30w", "4k-rand-70r30w@50"):
         precision_of(steps[name], twin)
     (top, *_), (point, *_) = asked
-    assert point == pytest.approx(1.5 * top)
+    assert point == pytest.approx(2 * top)

@@ -246,6 +246,10 @@ class Job:
         """Returns the job on one of `of` equal parts of its region, `number` from 0, in whole blocks."""
     def without_placement(self) -> Job:
         """Returns the job, and its streams, without placement handles."""
+    def without_reads(self) -> Job | None:
+        """Returns what the job does beside its reads, in the same shares. None: there are no reads or nothing else, or
+        without them the rest would not go where it goes now, or not as often.
+        """
     def on_threads(self, most: int) -> Job:
         """Returns the same I/O in flight from at most `most` threads: the largest count that divides it evenly."""
     def on_hosts(self, hosts: int) -> Job:

@@ -486,6 +486,14 @@ impl Job {
         Self::changed(&self.job.without_placement())
     }
 
+    fn without_reads(&self) -> PyResult<Option<Self>> {
+        self.job
+            .without_reads()
+            .as_ref()
+            .map(Self::changed)
+            .transpose()
+    }
+
     fn on_threads(&self, most: u32) -> PyResult<Self> {
         Self::changed(&self.job.on_threads(most))
     }

@@ -2,7 +2,7 @@
 //! changed job from outside parses it again.
 
 use crate::{
-    Arrival, BlockShare, Extent, Geometry, Job, Load, Op, Region, RegionPart, Split, Until,
+    Arrival, BlockShare, Extent, Geometry, Job, Load, Op, Pattern, Region, RegionPart, Split, Until,
 };
 
 impl Job {
@@ -47,10 +47,7 @@ impl Job {
             until.bytes.is_none() && until.region_multiple.is_none() && until.count.is_none()
         };
         self.until.time_ns.is_some()
-            && !matches!(
-                self.pattern,
-                crate::Pattern::RandomOnce | crate::Pattern::OnePass { .. }
-            )
+            && !matches!(self.pattern, Pattern::RandomOnce | Pattern::OnePass { .. })
             && jobs.map(|job| job.until).all(timed)
     }
 
@@ -158,6 +155,26 @@ impl Job {
         job
     }
 
+    /// What the job does beside its reads, in the same shares. `None`: there are no reads or nothing else, or without them
+    /// the rest would not go where it goes now, or not as often.
+    pub fn without_reads(&self) -> Option<Self> {
+        let full_speed = matches!(self.load, Load::Closed { .. })
+            && self.pace.think_ns == 0
+            && self.streams.is_empty();
+        let own_places = matches!(
+            self.pattern,
+            Pattern::Uniform
+                | Pattern::Zipf { .. }
+                | Pattern::Pareto { .. }
+                | Pattern::Mixed { .. }
+                | Pattern::HotSpots { .. }
+        );
+        let mut job = self.clone();
+        job.mix.ops.retain(|block| block.op != Op::Read);
+        let fewer = job.mix.ops.len() < self.mix.ops.len();
+        (full_speed && own_places && fewer && job.is_destructive()).then_some(job)
+    }
+
     /// The same I/O in flight from at most `most` threads: the largest count that divides it evenly.
     #[must_use]
     pub fn on_threads(&self, most: u32) -> Self {
@@ -207,7 +224,7 @@ impl Job {
             region_multiple: None,
             count: None,
         };
-        if self.pattern != crate::Pattern::Sequential {
+        if self.pattern != Pattern::Sequential {
             let bytes = (overwrites * ramp_bytes as f64).round_ties_even() as u64;
             return Some(self.with_until(until(bytes)));
         }
@@ -269,6 +286,42 @@ mod tests {
         assert_eq!(shape(&open), (4, 8));
         assert!(matches!(open.load, Load::Open { rate_iops, .. } if rate_iops == 1e4));
         assert_eq!(closed.with_stream_rate("none", 1.0, Arrival::Uniform), None);
+    }
+
+    #[test]
+    fn without_reads_the_rest_keeps_its_places_and_its_shares() {
+        let of = |lines: &str| {
+            let text = format!("block = \"4KiB\"\n{lines}\nuntil = {{ time = \"1s\" }}");
+            Job::from_toml(&text, "job.toml").unwrap().without_reads()
+        };
+        let deep = "load = { threads = 2, iodepth = 4 }";
+        let mix = "mix = { read = 90, write = 8, trim = 2 }";
+        let rest = of(&format!("{mix}\npattern = \"uniform\"\n{deep}")).unwrap();
+        let weights: Vec<_> = rest
+            .mix
+            .ops
+            .iter()
+            .map(|one| (one.op, one.weight))
+            .collect();
+        assert_eq!(weights, [(Op::Write, 8.0), (Op::Trim, 2.0)]);
+        assert_eq!(shape(&rest), (2, 4));
+
+        let none = [
+            format!("mix = \"read\"\npattern = \"uniform\"\n{deep}"),
+            format!("mix = \"write\"\npattern = \"uniform\"\n{deep}"),
+            format!("mix = {{ read = 90, flush = 10 }}\npattern = \"uniform\"\n{deep}"),
+            format!("{mix}\npattern = \"sequential\"\n{deep}"),
+            format!("{mix}\npattern = \"random-once\"\n{deep}"),
+            format!(
+                "{mix}\npattern = \"uniform\"\nload = {{ threads = 2, iodepth = 4, rate = \"1k/s\" }}"
+            ),
+            format!(
+                "{mix}\npattern = \"uniform\"\nload = {{ threads = 2, iodepth = 4, think = \"1ms\" }}"
+            ),
+        ];
+        for lines in none {
+            assert_eq!(of(&lines), None, "{lines}");
+        }
     }
 
     #[test]

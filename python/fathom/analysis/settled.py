@@ -107,7 +107,7 @@ def _written_of(
     known = target.kind == "twin" or any(name == target.name for name, _ in written)
     origin = view.origin_of(target)
     drives = origin.drives if target.kind == "array" else [target]
-    if not known or not any(map(_keeps_state, drives)):
+    if not known or not any(map(keeps_state, drives)):
         return {}
     units = len(origin.drives) or 1
     unit_bytes = target.known_bytes * (target.scale or 1) / units
@@ -138,7 +138,7 @@ def _overwrites(job: Job) -> bool:
     return "write" in job.weights and job.pattern.kind != "sequential"
 
 
-def _keeps_state(target: TargetRecord) -> bool:
+def keeps_state(target: TargetRecord) -> bool:
     """Returns whether earlier writes affect the target's figures: an SSD without a file system."""
     if target.kind == "twin":
         return not target.identity.get("file_system") and _is_ssd((target.catalog or "").partition("?")[0])

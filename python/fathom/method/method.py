@@ -108,7 +108,7 @@ class Step:
     method says. `percentile` is the highest, 0..1, that it holds the I/Os for, of every operation. With
     `until_steady` a window of any target ends once its seconds hold still. A fill that is `afresh` begins a new twin of
     an SSD, and fills the whole of it. A step that is `on_copy` runs on a copy of a twin where there can be one. Points
-    of a curve are.
+    of a curve are. A precondition `without_reads` settles by what its workload does beside its reads.
     """
 
     name: str
@@ -125,6 +125,7 @@ class Step:
     offered: Offered | None = None
     afresh: bool = False
     on_copy: bool = False
+    without_reads: bool = False
     curve: Curve | None = None
     place: Place | None = None
     round: Round | None = None

@@ -2,7 +2,10 @@
 and validation share this definition of how a fresh twin is filled and when it is steady. Runs nothing.
 """
 
+from dataclasses import replace
+
 from fathom._core import Job
+from fathom.method.method import Step
 from fathom.statistics.steady import SteadyState, Volume
 
 FILLED_X = 2
@@ -35,3 +38,13 @@ def settled(*, at_random: bool, region_share: float) -> SteadyState:
     """Returns the combined criterion for rounds on a target that was just filled."""
     before, required = settling(at_random=at_random, region_share=region_share)
     return SteadyState("random" if at_random else "sequential", before=before, required=required)
+
+
+def settled_by_writes(step: Step) -> Step:
+    """Returns the step for the twin of an SSD: a mix settles it without its reads, which cost time and move no data.
+
+    A real drive settles under the whole mix, because reads may disturb its data and its firmware.
+    """
+    judged = step.kind == "precondition" and step.steady is not None and step.job.ends_by_time
+    job = step.job.without_reads() if judged else None
+    return replace(step, job=job, without_reads=True) if job else step

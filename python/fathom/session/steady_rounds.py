@@ -83,6 +83,7 @@ class SteadyRounds:
             range_fraction=step.steady.range_fraction,
             slope_fraction=step.steady.slope_fraction,
         )
+        self._without_reads = step.without_reads
         self._last: Verdict | None = None
 
     def add_round(
@@ -116,4 +117,5 @@ class SteadyRounds:
 
     def conclude(self) -> str:
         """Returns the reason when no round will follow."""
-        return self._state.conclude().reason
+        reason = self._state.conclude().reason
+        return f"{reason}; without its reads" if self._without_reads else reason

@@ -25,7 +25,7 @@ WATCH_S = 60.0
 """How often a running step checks that its target is still the one claimed."""
 POINT_COUNT = 100_000
 """Fewest I/O of a twin's window: enough for its p99.9."""
-POINT_WIDENING = 1.5
+POINT_WIDENING = 2
 """How much wider a point's interval may be than its maximum's: a curve is read by its shape over a dozen points."""
 LARGE_READS_COUNT = 10_000
 """I/Os of a window of large reads through a file system. Minutes yield no more I/Os; enough for p99."""

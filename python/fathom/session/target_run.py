@@ -32,7 +32,7 @@ from fathom.runs.remarks import LeftOut, ShortWindow, Words, facts_of
 from fathom.runs.rows import StepRows
 from fathom.runs.store import RunStore, StepKey, StepOutcome
 from fathom.session.failures import mostly_failed, not_returned, nothing_done
-from fathom.session.filled import FILL, FILLED_TURNOVER
+from fathom.session.filled import FILL, FILLED_TURNOVER, settled_by_writes
 from fathom.session.helpers import Helpers
 from fathom.session.options import Observer, Options
 from fathom.session.remark_log import RemarkLog
@@ -265,8 +265,8 @@ class TargetRun:
         )
         if step is None:
             self._pass_over(key)
-        elif step.afresh and not backend.real_time and self._keeps_state:
-            return replace(step, job=FILL)
+        elif not backend.real_time and self._keeps_state:
+            return replace(step, job=FILL) if step.afresh else settled_by_writes(step)
         return step
 
     def _leave_out(self, key: StepKey, step: Step, reason: str) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fathom.analysis.settled import keeps_state
 from fathom.method.curve import curve_of
 from fathom.report.axes import Axis, Switch, time_axis
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
@@ -19,6 +20,7 @@ MAX_BUCKETS = 1200
 """Points drawn per target: about one per pixel of a wide screen."""
 LABEL_SHARE_PER_CHARACTER = 0.0085
 """Width of a label's character as a fraction of a panel's width on paper; on a wide screen it is less."""
+WITHOUT_READS = "Random mixes settle twins of SSDs without their reads, which move no data."
 MARGIN_SHARE = 0.06
 """How far a label may reach beyond either end of the axis, as a fraction of a panel's width on paper."""
 
@@ -230,11 +232,20 @@ def _caption(lines: Sequence[tuple[Column, Sequence[Stretch]]], width: int) -> s
         if width > 1
         else "Each point is one interval of a second (the last of a step may be shorter)"
     )
+    alone = " " + WITHOUT_READS if any(_settles_without_reads(column) for column, _ in lines) else ""
     return (
         f"{points}; all operations together, up to {seconds(longest)} and {compact(count)} I/Os in all, steps "
         "laid end to end without the pauses between them. Strong shading marks the measured steps, pale shading "
-        "fills and preconditioning."
+        f"fills and preconditioning.{alone}"
     )
+
+
+def _settles_without_reads(column: Column) -> bool:
+    """Returns whether the target is an SSD's twin that random mixes settle (`session.filled.settled_by_writes`)."""
+    run = column.run
+    settling = [name for name, step in run.steps.items() if step.kind == "precondition" and name in run.jobs]
+    is_twin = column.target.kind == "twin" and keeps_state(column.target)
+    return is_twin and any(run.jobs[name].without_reads() for name in settling)
 
 
 def _table(drawn: Sequence[tuple[Column, Sequence[Stretch], Sequence[Sequence[Bucket]]]]) -> Table:
