@@ -50,6 +50,16 @@ def test_a_name_is_never_markup() -> None:
     assert [line for line in lines_of("a[bold]-[/]", 40) if line] == ["a[bold]-[/]"]
 
 
+def test_a_list_whose_last_cell_is_a_long_path_stays_within_its_width() -> None:
+    rows = [("run", "n", "targets"), ("a" * 20, "1", f"file:/srv/data/{'x' * 30}/of a.bin")]
+    assert row_lines(rows, 40, gap=2, right=1)[1].splitlines() == [
+        "aaaaaaaaaaaaaaaaaaaa  1  file:/srv/data/",
+        "                         xxxxxxxxxxxxxxx",
+        "                         xxxxxxxxxxxxxxx",
+        "                         /of a.bin",
+    ]
+
+
 def test_a_long_list_has_its_columns_below_each_other_and_folds_the_last() -> None:
     rows = [("run", "n", "targets"), ("a", "1,000", "twin:kioxia-cm7-r"), ("漢字", "2", "x\ny\x1b[31m")]
     assert row_lines(rows, 25, gap=2, right=1) == [

@@ -206,6 +206,13 @@ def test_a_size_in_zones_needs_the_size_of_one(tmp_path: Path) -> None:
         written(tmp_path, text)
 
 
+def test_random_reads_of_zones_note_that_fio_draws_the_zone_first(tmp_path: Path) -> None:
+    text = "[x]\nfilename=/dev/sdz\nzonemode=zbd\nmax_open_zones=2\ndirect=1\nrw="
+    for rw, noted in (("randread", True), ("randrw", True), ("randwrite", False), ("read", False)):
+        _, notes = imported(tmp_path, f"{text}{rw}\n")
+        assert any("zonemode: " in note and "fio draws the zone first" in note for note in notes) is noted
+
+
 def test_areas_without_a_share_have_equal_parts_of_what_is_left(tmp_path: Path) -> None:
     text = (
         "[x]\nfilename=/dev/sdz\nrw=randread\nsize=1g\nrandom_distribution=zoned:50/5:30/15:20/\ndirect=1\n"

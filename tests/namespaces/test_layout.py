@@ -19,7 +19,7 @@ from fathom.namespaces.layout import (
     takes_command,
     unused_handles,
 )
-from fathom.targets import nvme_admin
+from fathom.targets import nvme_admin, syscalls
 
 WHOLE = Definition(
     size_blocks=0x1122334455,
@@ -113,7 +113,7 @@ def test_a_change_goes_to_the_kernel_with_its_data_and_gives_dword_0(monkeypatch
         command[-4:] = (3).to_bytes(4, "little")
         return 0
 
-    monkeypatch.setattr(nvme_admin.fcntl, "ioctl", ioctl)
+    monkeypatch.setattr(syscalls.fcntl, "ioctl", ioctl)
     data = creation_data(WHOLE)
     change = nvme_admin.change_of(Path("/dev/null"))
     assert change(nvme_admin.NAMESPACE_MANAGEMENT, 0, 0, data) == 3
@@ -125,6 +125,6 @@ def test_a_change_goes_to_the_kernel_with_its_data_and_gives_dword_0(monkeypatch
 
 
 def test_a_change_that_the_drive_refuses_names_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nvme_admin.fcntl, "ioctl", lambda descriptor, request, command: 0x4001)
+    monkeypatch.setattr(syscalls.fcntl, "ioctl", lambda descriptor, request, command: 0x4001)
     with pytest.raises(OSError, match="NVMe status 0x4001"):
         nvme_admin.change_of(Path("/dev/null"))(nvme_admin.NAMESPACE_ATTACHMENT, 1, 0, controller_list((1,)))

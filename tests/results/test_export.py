@@ -95,6 +95,62 @@ def test_an_export_that_is_imported_has_the_figures_of_the_run(run: Run, tmp_pat
         assert (other["threads"], other["iodepth"], other["block_bytes"]) == (2, 8, 4096)
 
 
+@pytest.mark.parametrize(
+    "format", [ExportFormat.FIO_JSON, ExportFormat.FIO_JSON_PLUS, ExportFormat.HDRHISTOGRAM]
+)
+def test_what_a_twin_did_is_simulated_after_an_export_and_an_import_too(
+    format: ExportFormat, run: Run, tmp_path: Path, fathom: Fathom
+):
+    (tmp_path / "exported").write_bytes(export_results(run, format))
+    again = fathom("import-results", tmp_path / "exported").out.strip()
+    document = Run(Path(again)).document
+    assert [(one.name, one.kind) for one in document.targets] == [("twin:samsung-pm9a3-7.68tb", "twin")]
+    assert (document.made, document.program) == ("simulated", run.document.program)
+    assert f"{run.document.program} simulated this elsewhere" in document.notes[0].text
+    assert not any("page cache" in note.text for note in document.notes)
+    assert "simulated)" in " ".join(fathom("runs").out.split())
+    assert fathom("query", "select made from runs", "--csv").out.split() == ["made", "simulated"]
+    compared = fathom("compare", again, run.path).out
+    assert f"simulated by {run.document.program} elsewhere" in compared
+    assert "measured by" not in compared
+    assert fathom("report", again, "--out", tmp_path / "page.html").code == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "All targets are twins: virtual drives simulated in virtual time" in page
+    assert f"simulated by {run.document.program}, elsewhere" in page
+    assert "measured by" not in page
+
+
+@pytest.mark.parametrize("format", [ExportFormat.FIO_JSON, ExportFormat.HDRHISTOGRAM])
+def test_of_two_targets_only_the_twin_is_simulated_after_an_export(format: ExportFormat, tmp_path: Path):
+    import fathom
+
+    (tmp_path / "pair.toml").write_text(METHOD.replace("3s", "1s"))
+    both = fathom.run(str(tmp_path / "pair.toml"), ["null:", "twin:samsung-pm9a3-7.68tb"], out=tmp_path)
+    (tmp_path / "exported").write_bytes(export_results(both, format))
+    again = Run(import_results([tmp_path / "exported"]).runs[0])
+    assert again.document.made == "measured and simulated"
+    kinds = {one.name: one.kind for one in again.targets}
+    assert kinds.pop("twin:samsung-pm9a3-7.68tb") == "twin"
+    assert "twin" not in kinds.values()
+
+
+def test_what_fio_measured_stays_fios_after_an_export(theirs: Run, tmp_path: Path):
+    (tmp_path / "o.json").write_bytes(export_results(theirs, ExportFormat.FIO_JSON_PLUS))
+    again = Run(import_results([tmp_path / "o.json"]).runs[0]).document
+    assert (again.made, again.program) == ("measured", theirs.document.program)
+    assert [(one.name, one.kind) for one in again.targets] == [(one.name, one.kind) for one in theirs.targets]
+
+
+def test_formats_without_an_import_say_what_is_simulated(run: Run):
+    metrics = export_results(run, ExportFormat.OPENMETRICS).decode().splitlines()
+    assert all('simulated="true"' in line for line in metrics if not line.startswith("#"))
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed")
+    book = openpyxl.load_workbook(BytesIO(export_results(run, ExportFormat.XLSX)))
+    about = dict(book["about"].iter_rows(values_only=True))
+    assert about["simulated"] == "twin:samsung-pm9a3-7.68tb"
+    assert about["simulated by"] == run.document.program
+
+
 def test_plain_fio_json_has_percentiles_and_no_bins(run: Run):
     for job in jobs_of(export_results(run, ExportFormat.FIO_JSON)).values():
         assert "bins" not in job["read"]["clat_ns"]

@@ -56,9 +56,44 @@ def test_a_run_of_fathoms_own_is_one_line_and_what_is_beside_it_is_imported(fold
     assert 7.0 in [Run(run).points["iops"].to_pylist()[0] for run in outcome.runs]
 
 
+def test_what_fathom_wrote_into_a_folder_is_a_line_for_its_runs_and_one_for_its_sweeps(
+    folder: Path, fathom: Fathom
+):
+    own = import_results([folder / "00.json"]).runs[0]
+    for place in ("home/one", "home/two", "home/swept/points/0001", "home/swept/points/0002"):
+        shutil.copytree(own, folder / place)
+    (folder / "home/swept/sweep.json").write_text('{"schema": "fathom-sweep/1"}')
+    (folder / "home/swept/report.html").write_text("<html>")
+    (folder / "other").mkdir()
+    (folder / "other/sweep.json").write_text("[]")
+    found = fathom("import-results", folder / "home", folder / "other")
+    runs, sweeps, other, end = found.err.splitlines()
+    assert (
+        f"{folder}/home: 2 runs already; `fathom report` and `fathom compare` take them as they are" in runs
+    )
+    assert f"{folder}/home/swept: a sweep already" in sweeps
+    assert "other/sweep.json: no format" in other
+    assert end == "fathom: 4 of 4 not imported"
+
+
+def test_a_list_of_imported_runs_fits_80_columns_and_its_ids_find_them(
+    tmp_path: Path, fathom: Fathom, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("COLUMNS", "80")
+    job = json.loads(fio_result(100.0, "a-name-that-describes-all-that-a-long-test-does"))
+    job["jobs"][0]["job options"] = {"filename": f"/{'directory_of_tests/' * 4}{'x' * 60}"}
+    (tmp_path / "long.json").write_text(json.dumps(job))
+    import_results([tmp_path / "long.json"])
+    lines = fathom("runs").out.splitlines()
+    assert max(len(line) for line in lines[:-1]) <= 80
+    assert "(from fio 3.33)" in " ".join(line.strip() for line in lines)
+    run = lines[1].split()[0]
+    assert fathom("export-results", run, "--format", "csv").code == 0
+
+
 def test_a_list_of_runs_says_which_another_program_measured(folder: Path, fathom: Fathom):
     import_results([folder / "00.json"])
-    assert "complete, from fio 3.33" in fathom("runs").out
+    assert "unknown (from fio 3.33)" in fathom("runs").out
     [row] = json.loads(fathom("runs", "--json").out)["runs"]
     assert row["imported_from"] == "fio 3.33"
 
@@ -144,7 +179,7 @@ def test_report_compare_query_and_runs_take_imported_runs(tmp_path: Path, fathom
     assert "unknown" in fathom("runs").out
     refused = fathom("resume", old)
     assert refused.code == 2
-    assert "measured elsewhere" in refused.err
+    assert "was imported" in refused.err
 
 
 def test_a_table_of_several_runs_has_one_header_and_says_which_run_a_row_is_of(

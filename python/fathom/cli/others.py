@@ -47,7 +47,7 @@ def import_results(
         outcome = import_all(files, chosen, unit_named(unit), out, _progress, workers)
     _print_outcome(outcome, as_json=as_json)
     if outcome.bad:
-        count = len(outcome.bad)
+        count = sum(one.many for one in outcome.bad)
         raise FathomError(f"{count} of {count + len(outcome.runs) + len(outcome.duplicates)} not imported")
 
 

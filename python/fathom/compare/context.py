@@ -71,12 +71,14 @@ def _warnings(side: Side) -> list[str]:
 
 
 def elsewhere(side: Side) -> list[str]:
-    """Returns a line for a side that another program measured: what it did not record is not compared."""
-    titles = dict.fromkeys(run.document.origin.title for run in side.runs if run.document.origin)
+    """Returns a line for a side that was made elsewhere: what the file did not record is not compared."""
+    found = dict.fromkeys(
+        (run.document.made, run.document.origin.title) for run in side.runs if run.document.origin
+    )
     return [
-        f"{plain(Path(side.name).name)}: measured by {plain(title)} elsewhere. The state of its target before, its "
+        f"{plain(Path(side.name).name)}: {made} by {plain(title)} elsewhere. The state of its target before, its "
         "page cache and its machine are not recorded, so they may differ too"
-        for title in titles
+        for made, title in found
     ]
 
 

@@ -29,6 +29,7 @@ from fathom.report.opening import opened
 from fathom.report.page import page
 from fathom.report.recorded import SHOWN_PHASES
 from fathom.report.style import grouped, plain, when
+from fathom.runs.document import maker_of
 from fathom.statistics.differences import Verdict
 
 TONE: Mapping[Verdict, str] = {Verdict.BETTER: "good", Verdict.WORSE: "bad"}
@@ -59,7 +60,7 @@ def render(
 
 def _runs(base: Side | None, news: Sequence[Side]) -> Section:
     """Returns the runs of either side, with their methods and targets."""
-    head = [Item("Run"), Item("When"), Item("Method"), Item("Targets"), Item("Measured by")]
+    head = [Item("Run"), Item("When"), Item("Method"), Item("Targets"), Item("Made by")]
     groups = [
         Group(name, [_run(run, side) for run in side.runs])
         for name, side in ((("Base", base),) if base else ()) + tuple(("New", side) for side in news)
@@ -74,11 +75,7 @@ def _run(run: RunData, side: Side) -> TableRow:
         Item(when(document.measured or "not recorded")),
         Item(plain(document.method.name)),
         Item(", ".join(column.label for column in side.comparison.columns)),
-        Item(
-            plain(document.origin.title)
-            if document.origin
-            else f"fathom {document.versions.get('fathom', '')}"
-        ),
+        Item(plain(maker_of(document.program, document.made))),
     ]
     return TableRow(Item(""), cells)
 

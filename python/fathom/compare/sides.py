@@ -43,7 +43,7 @@ class Side:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether another program measured it."""
+        """Whether it was imported."""
         return any(run.document.origin for run in self.runs)
 
     def shares_a_run(self, other: "Side") -> bool:

@@ -48,6 +48,12 @@ def zones(given: GivenOptions, blocks: Blocks, jobs: int) -> "Value | None":
     given.note("zonemode", "zones that may be written anywhere are left out")
     if "write" in blocks.ops and not (reset or given.flag("norandommap")):
         given.note("zonemode", "zones are drawn anew each time, as with norandommap")
+    if "read" in blocks.ops:
+        given.note(
+            "zonemode",
+            "each written block is as likely to be read as another; fio draws the zone first, so it reads the blocks "
+            "of zones that are partly written more often",
+        )
     if set(blocks.ops) == {"read", "write"}:
         given.note("zonemode", "reads before the first write find nothing written, where fio writes first")
     how = reset or _verified(given, blocks, jobs)

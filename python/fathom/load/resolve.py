@@ -38,11 +38,10 @@ def targets_of_run(
 ) -> list[Target]:
     """Returns the targets that a run began with, found again by `resolve`.
 
-    Raises RefusedError when a device is no longer the one that the run began with, UsageError for a run that another
-    program measured.
+    Raises RefusedError when a device is no longer the one that the run began with, UsageError for an imported run.
     """
     if document.origin:
-        raise UsageError(f"run {document.id} was measured elsewhere", "only a run of Fathom can go on")
+        raise UsageError(f"run {document.id} was imported", "only a run that was begun here can go on")
     found = []
     for record in document.targets:
         if record.part_of is not None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from rich import box
 from rich.box import Box
-from rich.cells import cell_len
+from rich.cells import cell_len, chop_cells
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
@@ -37,15 +37,19 @@ def flush_table(
     )
 
 
+LEAST_LAST = 12
+"""Columns that the last column of `row_lines` has, however wide the others are."""
+
+
 class Name:
-    """A name, or a list of some, that a narrow column divides at spaces and behind hyphens and underscores.
+    """A name, or a list of some, that a narrow column divides at spaces and behind hyphens, underscores and slashes.
 
     Within a word only where that is wider still.
     """
 
     def __init__(self, name: str) -> None:
         """Nothing of it is markup."""
-        self._parts: list[str] = re.findall(r"[^-_ ]*[-_ ]+|[^-_ ]+", name)
+        self._parts: list[str] = re.findall(r"[^-_ /]*[-_ /]+|[^-_ /]+", name)
 
     @property
     def narrowest(self) -> int:
@@ -61,9 +65,9 @@ class Name:
         yield Text("\n".join(self.folded(options.max_width)))
 
     def folded(self, width: int) -> list[str]:
-        """Returns the name in lines of at most `width` columns, as far as its parts are no longer."""
+        """Returns the name in lines of at most `width` columns."""
         lines = [""]
-        for part in self._parts:
+        for part in (piece for whole in self._parts for piece in chop_cells(whole, width)):
             if lines[-1] and cell_len(lines[-1] + part.rstrip()) > width:
                 lines.append("")
             lines[-1] += part
@@ -78,7 +82,7 @@ def row_lines(rows: Sequence[Sequence[str]], width: int, *, gap: int, right: int
     clean = [[printable(cell).replace("\n", " ") for cell in row] for row in rows]
     widths = [max(map(cell_len, column)) for column in zip(*(row[:-1] for row in clean), strict=True)]
     begin = sum(widths) + gap * len(widths)
-    rest = max(width - begin, 1)
+    rest = max(width - begin, LEAST_LAST)
     out: list[str] = []
     for *cells, last in clean:
         fills = [" " * (wide - cell_len(cell)) for cell, wide in zip(cells, widths, strict=True)]

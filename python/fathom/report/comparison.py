@@ -66,9 +66,10 @@ class Column:
     def kind(self) -> str:
         """What kind of thing was measured how, for headings."""
         origin = self.run.document.origin
-        how = f"by {plain(origin.title)}, elsewhere" if origin else "measured"
+        by = f"by {plain(origin.title)}, elsewhere" if origin else ""
+        how = by or "measured"
         what = "target" if self.target.kind == "unknown" else self.target.kind
-        kind = "twin, simulated" if self.is_twin else f"{what}, {how}"
+        kind = f"twin, simulated {by}".rstrip() if self.is_twin else f"{what}, {how}"
         return kind if self.repeats == 1 else f"{kind}, mean of {self.repeats} repeats"
 
     @property

@@ -218,7 +218,7 @@ def _made(run: RunData) -> str:
     """Returns the seed and the version of Fathom; for a run of another program, which that is."""
     document = run.document
     if document.origin:
-        return f"measured by {style.plain(document.origin.title)}, elsewhere"
+        return f"{document.made} by {style.plain(document.origin.title)}, elsewhere"
     return f"seed {document.seed}, fathom {document.versions.get('fathom', '')}"
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 from pydantic import JsonValue
 
@@ -12,12 +13,14 @@ from fathom.columns.schema import TABLES
 from fathom.results.reading import name_of
 from fathom.results.records import Bin, Load, OpRecord, Results, Second
 from fathom.runs.document import (
+    Made,
     MethodRecord,
     NoteRecord,
     OriginFile,
     OriginRecord,
     RunDocument,
     TargetRecord,
+    made_of,
 )
 from fathom.runs.whole import write
 from fathom.statistics.failed import failed_share
@@ -27,12 +30,19 @@ from fathom.statistics.uncertainty import mean_interval, percentile_allowed
 Row = dict[str, object]
 
 RULE = "measured-elsewhere"
+NEXT_STEP = {
+    Made.MEASURED: "measure the same workload with Fathom before drawing conclusions",
+    Made.SIMULATED: "measure the same workload on a drive before drawing conclusions of it",
+    Made.BOTH: "measure the same workload with Fathom before drawing conclusions",
+}
 UNKNOWN = "unknown"
 MOST_NAME = 48
 MOST_ERROR = 0.02
 """Half the width of a bin, relative to the percentile in it: in a wider one a percentile is not known."""
 DIGITS = 8
 """Characters of the digest in a run's id."""
+MOST_IN_ID = 16
+"""Characters of the method's name in a run's id, so that lists of 80 columns have room for the targets."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +69,7 @@ def tables(results: Results, method: str) -> Mapping[str, Sequence[Row]]:
     """Returns the rows of a run by table."""
     rows: dict[str, list[Row]] = {name: [] for name in TABLES}
     for load in results.loads:
-        target = _target_name(load.target)
+        target = _target_name(load)
         for op in load.ops:
             common: Row = {"target": target, "step": load.name, "workload": load.name, "op": op.op}
             rows["points"].append(common | _point(load, op, method))
@@ -152,7 +162,9 @@ def _document(results: Results, source: Source) -> RunDocument:
         results.measured.isoformat(timespec="seconds").replace("+00:00", "Z") if results.measured else None
     )
     created = measured or now.isoformat(timespec="seconds").replace("+00:00", "Z")
-    method = _method(results)
+    targets = _targets(results.loads)
+    made = made_of(targets)
+    method = _method(results, made)
     day = results.measured or now
     origin = OriginRecord(
         program=results.program,
@@ -161,22 +173,23 @@ def _document(results: Results, source: Source) -> RunDocument:
         measured=measured,
         files=list(source.files),
     )
+    short = method.name[:MOST_IN_ID].strip("-")
     return RunDocument(
-        id=f"{day:%Y%m%d-%H%M%S}-{method.name}-{source.files[0].sha256[:DIGITS]}",
+        id=f"{day:%Y%m%d-%H%M%S}-{short}-{source.files[0].sha256[:DIGITS]}",
         created=created,
         status="failed" if results.error else "complete",
         error=results.error,
         seed=None,
         method=method,
-        targets=_targets(results.loads),
+        targets=targets,
         origin=origin,
         environment=dict(results.environment),
         versions={results.program: results.version} if results.version else {},
-        notes=_notes(results, origin),
+        notes=_notes(results, origin, made),
     )
 
 
-def _method(results: Results) -> MethodRecord:
+def _method(results: Results, made: Made) -> MethodRecord:
     names = [load.name for load in results.loads]
     name = name_of("-".join(names))[:MOST_NAME].strip("-")
     steps: list[JsonValue] = [
@@ -187,7 +200,7 @@ def _method(results: Results) -> MethodRecord:
     return MethodRecord(
         name=name,
         title=f"{results.program}: {', '.join(names[:3])}{', ...' if len(names) > 3 else ''}",
-        source=f"{results.program}{version}, measured elsewhere",
+        source=f"{results.program}{version}, {made} elsewhere",
         text=json.dumps(results.options, indent=1, ensure_ascii=False) if results.options else "",
         parsed={"steps": steps, "options": dict(results.options)},
     )
@@ -196,21 +209,26 @@ def _method(results: Results) -> MethodRecord:
 def _targets(loads: Sequence[Load]) -> list[TargetRecord]:
     found: dict[str, TargetRecord] = {}
     for load in loads:
-        name = _target_name(load.target)
-        kind = UNKNOWN if load.target is None else "device" if name.startswith("/dev/") else "file"
+        name = _target_name(load)
         label = "unknown target" if load.target is None else name
-        found.setdefault(name, TargetRecord(name=name, kind=kind, label=label, capacity_bytes=None))
+        found.setdefault(name, TargetRecord(name=name, kind=_kind(load), label=label, capacity_bytes=None))
     return list(found.values())
 
 
-def _target_name(path: str | None) -> str:
-    """Returns a path as Fathom names the target: a device by its path, a file as `file:PATH`."""
-    if path is None:
+def _kind(load: Load) -> Literal["unknown", "twin", "device", "file"]:
+    if load.target is None:
         return UNKNOWN
-    return path if path.startswith("/dev/") else f"file:{path}"
+    return "twin" if load.simulated else "device" if load.target.startswith("/dev/") else "file"
 
 
-def _notes(results: Results, origin: OriginRecord) -> list[NoteRecord]:
+def _target_name(load: Load) -> str:
+    """Returns the target as Fathom names it: a file as `file:PATH`, a device by its path, a twin by its name."""
+    if load.target is None:
+        return UNKNOWN
+    return f"file:{load.target}" if _kind(load) == "file" else load.target
+
+
+def _notes(results: Results, origin: OriginRecord, made: Made) -> list[NoteRecord]:
     names = ", ".join(file.name for file in origin.files[:3]) + (", ..." if len(origin.files) > 3 else "")
     unknown = ["the state of the target before", "whether it was steady", "the machine"]
     unknown += [] if results.measured else ["when"]
@@ -218,11 +236,11 @@ def _notes(results: Results, origin: OriginRecord) -> list[NoteRecord]:
     about = NoteRecord(
         rule=RULE,
         level="warning",
-        text=f"{origin.title} measured this elsewhere; imported from {names}, which does not record "
+        text=f"{origin.title} {made} this elsewhere; imported from {names}, which does not record "
         f"{', '.join(unknown[:-1])} or {unknown[-1]}. Fathom's own rules of validity could not be asked",
-        next_step="measure the same workload with Fathom before drawing conclusions",
+        next_step=NEXT_STEP[made],
     )
-    targets = {load.name: _target_name(load.target) for load in results.loads}
+    targets = {load.name: _target_name(load) for load in results.loads}
     doubts = [
         NoteRecord(
             rule=RULE,

@@ -15,6 +15,7 @@ from pydantic import JsonValue
 
 from fathom.errors import UsageError
 from fathom.results.fio_bins import edges_of
+from fathom.results.marks import KEY, Marks
 from fathom.results.reading import Names, number, scaled, size_bytes, time_of, whole
 from fathom.results.records import Bin, Caveat, Latency, Load, OpRecord, Reading, Remark, Results
 from fathom.statistics.means import mean_by_count
@@ -43,13 +44,14 @@ def parse(text: str, file: str) -> Results:
     if not jobs:
         raise UsageError(f"{file}: no job in it", HINT)
     shared = _object(document.get("global options"))
+    marks = Marks.read(document.get(KEY))
     remarks: list[Remark] = []
     names = Names()
     loads = []
     together: dict[object, list[str]] = {}
     for (group, _), clones in groupby(jobs, lambda job: (job.get("groupid"), job.get("jobname"))):
         own = list(clones)
-        load, said = _load(own, shared, names)
+        load, said = _load(own, shared, names, marks)
         if load.ops:
             loads.append(load)
             remarks += said
@@ -61,10 +63,10 @@ def parse(text: str, file: str) -> Results:
         for several in together.values()
         if len(several) > 1
     ]
-    version = str(document.get("fio version", "")).removeprefix("fio-")
+    version = marks.version if marks else str(document.get("fio version", "")).removeprefix("fio-")
     failed = next((job for job in jobs if whole(job.get("error"))), None)
     return Results(
-        "fio",
+        marks.program if marks else "fio",
         loads,
         version=version or None,
         measured=time_of(document.get("timestamp")),
@@ -100,7 +102,9 @@ def _is_job(job: Object) -> bool:
     return isinstance(job.get("jobname"), str) and job.get("jobname") != ALL_CLIENTS
 
 
-def _load(jobs: Sequence[Object], shared: Object, names: Names) -> tuple[Load, list[Remark]]:
+def _load(
+    jobs: Sequence[Object], shared: Object, names: Names, marks: Marks | None
+) -> tuple[Load, list[Remark]]:
     """Returns the load of one or more jobs of one name that ran at once, as numjobs makes them."""
     first = jobs[0]
     own = _object(first.get("job options"))
@@ -108,22 +112,25 @@ def _load(jobs: Sequence[Object], shared: Object, names: Names) -> tuple[Load, l
     title = str(first["jobname"])
     name = names.unique(title)
     remarks = list(_remarks(jobs, name))
-    if options and str(options.get("direct", 0)) == "0":
+    # An export has no `direct`: it does not know it.
+    if options and marks is None and str(options.get("direct", 0)) == "0":
         remarks.append(Remark(Caveat.BUFFERED, name))
     ops = [op for one in DIRECTIONS if (op := _op(one, jobs, options, name, remarks))]
     if sync := _sync(jobs):
         ops.append(sync)
     threads = _count(options, "numjobs") if len(jobs) == 1 else len(jobs)
     known = bool(options)
+    target = _target(options)
     load = Load(
         name,
         ops,
         label=title,
-        target=_target(options),
+        target=target,
         read_pct=_read_pct(options),
         threads=threads if known or len(jobs) > 1 else None,
         iodepth=_count(options, "iodepth") if known else None,
         readings=_readings(jobs),
+        simulated=marks is not None and target in marks.simulated,
     )
     return load, remarks
 

@@ -12,6 +12,7 @@ from pathlib import PurePath
 
 from fathom.errors import UsageError
 from fathom.results.hdr_codec import CodecError, decode
+from fathom.results.marks import Marks
 from fathom.results.reading import MOST_SECONDS, Names, Unit, number, time_of
 from fathom.results.records import Bin, Caveat, Latency, Load, OpRecord, Remark, Results, Second
 from fathom.statistics.percentiles import Histogram
@@ -33,10 +34,13 @@ def parse(text: str, file: str, unit: Unit) -> Results:
     """Returns the results in a log. Raises UsageError for an invalid line."""
     by_tag: dict[str, list[Second]] = {}
     measured = None
+    marks: Marks | None = None
     first_s: float | None = None
     for line_number, line in enumerate(text.splitlines(), 1):
         if match := START.match(line):
             measured = time_of(match["seconds"])
+        if marks is None and (marks := Marks.in_line(line)):
+            unit = Unit.NS
         if not line.strip() or line.startswith(("#", '"')):
             continue
         tag, start_s, length_s, bins = _line(line, f"{file}:{line_number}", unit)
@@ -45,12 +49,26 @@ def parse(text: str, file: str, unit: Unit) -> Results:
         if length_s > 0 and start_s >= first_s and len(own) < MOST_SECONDS:
             latency = Latency(_mean_us(bins), bins=bins)
             own.append(Second(start_s - first_s, length_s, sum(one.n for one in bins), latency=latency))
-    loads = _loads(by_tag, PurePath(file).stem)
+    loads = [_marked(load, marks) for load in _loads(by_tag, PurePath(file).stem)]
     if not loads:
         raise UsageError(f"{file}: no interval with a value", HINT)
-    return Results(
-        "HdrHistogram", loads, measured=measured, remarks=[Remark(Caveat.UNIT, values={"unit": unit.words})]
-    )
+    if marks:
+        return Results(marks.program, loads, marks.version, measured)
+    doubt = Remark(Caveat.UNIT, values={"unit": unit.words})
+    return Results("HdrHistogram", loads, measured=measured, remarks=[doubt])
+
+
+def _marked(load: Load, marks: Marks | None) -> Load:
+    """Returns the load with the target of an export: its only one, or the one that its tag begins with."""
+    targets = marks.targets if marks else ()
+    own = [one for one in targets if len(targets) == 1 or load.label.startswith(f"{tag_of(one)}/")]
+    target = max(own, key=len, default=None)
+    return load if marks is None else replace(load, target=target, simulated=target in marks.simulated)
+
+
+def tag_of(name: str) -> str:
+    """Returns a name without the characters that would end a tag."""
+    return "".join("_" if char in ", \n\r" else char for char in name)
 
 
 def _line(line: str, place: str, unit: Unit) -> tuple[str, float, float, Sequence[Bin]]:

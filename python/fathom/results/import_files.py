@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 
 from fathom.errors import FathomError, UsageError
@@ -20,7 +21,7 @@ from fathom.results.known import Digests, Known
 from fathom.results.reading import Unit
 from fathom.runs.document import OriginFile, RunDocument
 from fathom.runs.home import runs_home
-from fathom.runs.layout import RUN
+from fathom.runs.layout import RUN, SWEEP, is_sweep
 from fathom.runs.whole import WholeRuns
 
 MOST_BYTES = 1 << 28
@@ -49,10 +50,29 @@ class Duplicate:
 
 @dataclass(frozen=True)
 class FailedFile:
-    """A file that could not be imported. `why` names the file and what to do."""
+    """A file that could not be imported. `why` names the file and what to do.
+
+    What Fathom itself wrote into a folder is one, with the number of its runs or sweeps.
+    """
 
     file: Path
     why: str
+    many: int = 1
+
+
+class _Own(Enum):
+    """Folders that Fathom writes, by the file that marks them. The value is a name for one, and what takes it."""
+
+    RUN = "run", "`fathom report` and `fathom compare` take {them} as {they}"
+    SWEEP = "sweep", "`fathom report` and `fathom compare` take the runs in `points`"
+
+    def failed(self, place: Path, folders: Sequence[Path]) -> FailedFile:
+        """Returns the error of one or more folders in a place."""
+        (one, hint), alone = self.value, len(folders) == 1
+        where = folders[0] if alone else place
+        what = f"a {one} already" if alone else f"{len(folders)} {one}s already"
+        words = hint.format(them="it" if alone else "them", they="it is" if alone else "they are")
+        return FailedFile(where, str(UsageError(f"{where}: {what}", words)), len(folders))
 
 
 @dataclass(frozen=True)
@@ -92,7 +112,7 @@ def import_results(
         raise UsageError("no file to import", "name files of results, or a folder of them")
     known = Known.of(home)
     with WholeRuns() as runs:
-        outcome = Outcome(bad=[FailedFile(run, str(_own_run(run))) for run in own])
+        outcome = Outcome(bad=own)
         queue = _Queue(ReadOptions(format, unit), _Place(home, runs, known), outcome)
         busy = workers if workers and len(groups) > FEW else InProcess()
         for done, group in enumerate(groups):
@@ -200,37 +220,44 @@ def _written(group: Sequence[Path], chosen: ReadOptions, building: Path) -> str 
     return write_run(results, Source(name, [origin for _, origin in read]), building)
 
 
-def _files(paths: Iterable[Path]) -> tuple[list[Path], list[Path]]:
-    """Returns the files, those of folders in order of their names, and the folders that are runs of Fathom's own.
+def _files(paths: Iterable[Path]) -> tuple[list[Path], list[FailedFile]]:
+    """Returns the files, those of folders in order of their names, and what Fathom itself wrote into the folders.
 
     Hidden files count only where they are named.
     """
     found: dict[Path, None] = {}
-    own: dict[Path, None] = {}
+    seen: dict[Path, _Own] = {}
+    failed: list[FailedFile] = []
     for path in paths:
-        if path.is_dir():
-            inside = [one for one in sorted(path.rglob("*")) if one.is_file() and not _hidden(one, path)]
-            own |= dict.fromkeys(one.parent for one in inside if one.name == RUN and _is_own(one.parent))
-            found |= dict.fromkeys(one for one in inside if own.keys().isdisjoint(one.parents))
-        else:
+        if not path.is_dir():
             found[path] = None
-    return list(found), list(own)
+            continue
+        inside = [one for one in sorted(path.rglob("*")) if one.is_file() and not _hidden(one, path)]
+        own = {one.parent: kind for one in inside if one.parent not in seen and (kind := _own_kind(one))}
+        seen |= own
+        found |= dict.fromkeys(one for one in inside if seen.keys().isdisjoint(one.parents))
+        for kind in _Own:
+            # The runs of a sweep count with it.
+            folders = [one for one in own if own[one] is kind and own.keys().isdisjoint(one.parents)]
+            failed += [kind.failed(path, folders)] if folders else []
+    return list(found), failed
 
 
 def _hidden(path: Path, folder: Path) -> bool:
     return any(part.startswith(".") for part in path.relative_to(folder).parts)
 
 
-def _is_own(folder: Path) -> bool:
-    try:
-        RunDocument.load(folder)
-    except FathomError:
-        return False
-    return True
-
-
-def _own_run(run: Path) -> UsageError:
-    return UsageError(f"{run}: a run already", "`fathom report` and `fathom compare` take it as it is")
+def _own_kind(file: Path) -> _Own | None:
+    """Returns what of Fathom's the file marks its folder as."""
+    if file.name == RUN:
+        try:
+            RunDocument.load(file.parent)
+        except FathomError:
+            return None
+        return _Own.RUN
+    if file.name == SWEEP:
+        return _Own.SWEEP if is_sweep(file.parent) else None
+    return None
 
 
 def _measurements(files: Iterable[Path]) -> list[list[Path]]:

@@ -69,7 +69,7 @@ class OpRecord:
 
 @dataclass(frozen=True)
 class Load:
-    """One measured workload. `target` is the path that the other program loaded."""
+    """One measured workload. `target` is the path that the other program loaded, or the twin of an export."""
 
     name: str
     ops: Sequence[OpRecord]
@@ -80,6 +80,8 @@ class Load:
     iodepth: int | None = None
     offered_iops: float | None = None
     readings: Sequence[Reading] = ()
+    simulated: bool = False
+    """Whether the target is a twin."""
 
 
 class Caveat(Enum):

@@ -1,6 +1,8 @@
 """run.json as a checked model: what was run, on what, where, and how it ended."""
 
 import json
+from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
@@ -25,6 +27,16 @@ Status = Literal["running", "killed", "complete", "partial", "interrupted", "fai
 
 ENDED: frozenset[Status] = frozenset({"complete", "partial", "interrupted", "failed"})
 """States of a run whose tables, notes and manifest are written."""
+
+
+class Made(StrEnum):
+    """How the figures of a run came to be, as a participle."""
+
+    MEASURED = "measured"
+    SIMULATED = "simulated"
+    BOTH = "measured and simulated"
+
+
 FROM_A_COPY = "bring it back from a copy of the run"
 
 
@@ -102,6 +114,17 @@ class TargetRecord(_Model):
         return self.capacity_bytes
 
 
+def made_of(targets: Sequence[TargetRecord]) -> Made:
+    """Returns how the figures of targets came to be: those of twins are simulated."""
+    twins = {target.kind == "twin" for target in targets if target.part_of is None}
+    return Made.BOTH if len(twins) > 1 else Made.SIMULATED if True in twins else Made.MEASURED
+
+
+def maker_of(title: str, made: Made) -> str:
+    """Returns a program, and what it did unless it measured: `fathom 0.1.0, simulated`."""
+    return title if made is Made.MEASURED else f"{title}, {made}"
+
+
 class OriginFile(_Model):
     """A file that a run was imported from, and the digest by which it is known again."""
 
@@ -111,7 +134,7 @@ class OriginFile(_Model):
 
 
 class OriginRecord(_Model):
-    """The program that measured a run elsewhere, and the files that its results were read from."""
+    """The program that made a run elsewhere, and the files that its results were read from."""
 
     program: str
     version: str | None = None
@@ -158,7 +181,7 @@ class RunDocument(_Model):
     quick: QuickFactors | None = None
     method: MethodRecord
     targets: list[TargetRecord]
-    origin: OriginRecord | None = Field(default=None, description="who measured it, if not Fathom")
+    origin: OriginRecord | None = Field(default=None, description="where it was imported from, if it was")
     environment: dict[str, JsonValue] = {}
     versions: dict[str, str] = {}
     notes: list[NoteRecord] = []
@@ -191,6 +214,21 @@ class RunDocument(_Model):
         return sum(one.device_bytes for one in own.values()) / total.known_bytes if own else 1.0
 
     @property
+    def made(self) -> Made:
+        """Whether its targets were measured or, as twins, simulated."""
+        return made_of(self.targets)
+
+    @property
+    def maker(self) -> str:
+        """The program that made an imported run, and whether it simulated it; empty for any other run."""
+        return maker_of(self.origin.title, self.made) if self.origin else ""
+
+    @property
+    def program(self) -> str:
+        """The program that made it, with its version: Fathom, or another one elsewhere."""
+        return self.origin.title if self.origin else f"fathom {self.versions.get('fathom', '')}".rstrip()
+
+    @property
     def measured(self) -> str | None:
         """When it was measured; None where another program did not record it."""
         return self.origin.measured if self.origin else self.created
@@ -206,9 +244,9 @@ class RunDocument(_Model):
 
     @property
     def own_seed(self) -> int:
-        """The seed. Raises UsageError where another program measured the run: Fathom cannot go on with it."""
+        """The seed. Raises UsageError for an imported run: Fathom cannot go on with it."""
         if self.seed is None:
-            raise UsageError(f"run {self.id} was measured elsewhere", "only a run of Fathom can go on")
+            raise UsageError(f"run {self.id} was imported", "only a run that was begun here can go on")
         return self.seed
 
     @property

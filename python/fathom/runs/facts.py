@@ -17,12 +17,13 @@ FACTS = pa.schema(
         ("points", pa.int64()),
         ("repeat_of", pa.string()),
         ("imported_from", pa.string()),
+        ("made", pa.string()),
     ]
 )
 
 
 class Facts(TypedDict):
-    """A row of `FACTS`. `run` is the name of the directory; `imported_from` the program that measured it elsewhere."""
+    """A row of `FACTS`. `run` is the name of the directory; `imported_from` the program that made it elsewhere."""
 
     run: str
     created: str | None
@@ -33,6 +34,7 @@ class Facts(TypedDict):
     points: int | None
     repeat_of: str | None
     imported_from: str | None
+    made: str | None
 
 
 def facts_of(name: str, document: RunDocument, points: int) -> Facts:
@@ -47,6 +49,7 @@ def facts_of(name: str, document: RunDocument, points: int) -> Facts:
         "points": points,
         "repeat_of": document.repeat_of,
         "imported_from": document.origin.title if document.origin else None,
+        "made": document.made.value,
     }
 
 
@@ -62,4 +65,5 @@ def damaged(name: str) -> Facts:
         "points": None,
         "repeat_of": None,
         "imported_from": None,
+        "made": None,
     }

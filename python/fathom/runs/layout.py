@@ -1,5 +1,6 @@
-"""Which files and folders a run directory has, and whether a folder is one. Reads none of them."""
+"""Which files and folders runs and sweeps have, and whether a folder is one. Opens no file of a run."""
 
+import json
 from pathlib import Path
 
 RUN = "run.json"
@@ -7,6 +8,9 @@ JOURNAL = "journal.jsonl"
 MANIFEST = "manifest.json"
 LIVE = "live.json"
 """How far a run is, only while a process writes it. No checksum covers it."""
+SWEEP = "sweep.json"
+"""What marks the folder of a sweep, whose runs lie in `points`."""
+SWEEP_SCHEMA = "fathom-sweep/1"
 STEPS = "steps"
 STEP = "step.json"
 SET_ASIDE = "damaged"
@@ -19,6 +23,15 @@ def step_folders(run: Path) -> list[Path]:
     if not steps.is_dir():
         return []
     return sorted(path for path in steps.iterdir() if path.is_dir() and not path.name.startswith("."))
+
+
+def is_sweep(path: Path) -> bool:
+    """Returns whether a folder is a sweep."""
+    try:
+        document = json.loads((path / SWEEP).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and document.get("schema") == SWEEP_SCHEMA
 
 
 def is_run(path: Path) -> bool:

@@ -4,11 +4,12 @@ import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from fathom.output.table import row_lines
+from fathom.runs.document import Made, maker_of
 from fathom.runs.home import FIRST_RUN, run_directories, runs_home
 
 if TYPE_CHECKING:
@@ -30,17 +31,21 @@ def print_runs(
         console.print(_no_runs(place), highlight=False, markup=False)
         return
     rows = [("run", "status", "points", "targets")]
-    shown = ["run", "status", "quick", "imported_from", "points", "targets"]
+    shown = ["run", "status", "quick", "imported_from", "made", "points", "targets"]
     for row in reversed(table.select(shown).to_pylist()):
         status = f"{row['status']}, quick" if row["quick"] else row["status"]
-        if row["imported_from"]:
-            status += f", from {row['imported_from']}"
         own = "".join(f" [{tag}]" for tag in (tags or {}).get(row["run"], ()))
-        rows.append((row["run"], status, _cell(row["points"]), ", ".join(row["targets"]) + own))
+        rows.append((row["run"], status, _cell(row["points"]), ", ".join(row["targets"]) + _from(row) + own))
     head, *lines = row_lines(rows, console.width, gap=GAP, right=2)
     console.print(head, style="dim", highlight=False, soft_wrap=True)
     console.file.write("\n".join([*lines, ""]))
     console.print(f"in {place}", style="dim", highlight=False)
+
+
+def _from(row: Mapping[str, Any]) -> str:
+    """Returns which program made an imported run, and that it was simulated."""
+    title = row["imported_from"]
+    return f" (from {maker_of(title, Made(row['made'] or Made.MEASURED))})" if title else ""
 
 
 def _no_runs(place: str) -> str:

@@ -165,7 +165,7 @@ def _read(run: Path) -> RunRow:
         style.plain(document.method.title),
         tuple(dict.fromkeys(style.plain(target.label) for target in own)),
         quick=document.quick is not None,
-        made_by=style.plain(document.origin.title) if document.origin else "",
+        made_by=style.plain(document.maker),
     )
     return _labelled(row, run)
 

@@ -68,13 +68,12 @@ class Contents:
     def facts(self) -> dict[str, object]:
         """Returns the run's row in the list of the store."""
         own = [target for target in self.document.targets if target.part_of is None]
-        origin = self.document.origin
         return {
             **facts_of(self.id, self.document, self.rows("points").num_rows),
             "title": self.document.method.title,
             "measured": self.document.measured,
             "labels": list(dict.fromkeys(target.label for target in own)),
-            "made_by": origin.title if origin else "",
+            "made_by": self.document.maker,
             "bytes": self.size_bytes,
             "manifest": self.manifest,
         }

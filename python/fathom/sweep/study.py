@@ -22,12 +22,12 @@ from fathom.method.method import Method, parse_method
 from fathom.plan.prepare import prepare
 from fathom.runs.document import RunDocument
 from fathom.runs.files import sync_directory, write_json
+from fathom.runs.layout import SWEEP, SWEEP_SCHEMA
 from fathom.runs.manifest import leave_out_steps
 from fathom.session import Options, start_run
 from fathom.session.record import now
 from fathom.sweep.grid import Axis, Combination
 
-SCHEMA = "fathom-sweep/1"
 Watch = Callable[[str, int, int], None]
 """Called for every combination that ends, with its name, the number of ended ones and the total."""
 
@@ -128,9 +128,9 @@ def _complete(run: Path) -> bool:
 
 def _save(sweep: Sweep, folder: Path, status: str, errors: Mapping[Combination, str]) -> None:
     write_json(
-        folder / "sweep.json",
+        folder / SWEEP,
         {
-            "schema": SCHEMA,
+            "schema": SWEEP_SCHEMA,
             "id": folder.name,
             "saved": now(),
             "status": status,

@@ -13,6 +13,7 @@ from rich.text import Text
 from fathom.output.table import Name, flush_table
 from fathom.report.comparison import shortened
 from fathom.report.style import plain
+from fathom.runs.layout import SWEEP
 from fathom.statistics.limits import limit_in
 from fathom.sweep.answer import FIGURES, NOT_MEASURED, across, answer, by_target, panels, shown
 from fathom.sweep.grid import Axis
@@ -86,5 +87,5 @@ def _table(names: Sequence[str], rows: Sequence[Sequence[str]], table: pa.Table,
 
 def sweep_json(folder: Path, table: pa.Table) -> dict[str, object]:
     """Returns sweep.json, with the gathered points under `rows`."""
-    document = json.loads((folder / "sweep.json").read_text(encoding="utf-8"))
+    document = json.loads((folder / SWEEP).read_text(encoding="utf-8"))
     return document | {"rows": table.to_pylist()}

@@ -1,12 +1,12 @@
 """NVMe admin commands through a device node: one command at a time, by the kernel's ioctl."""
 
 import ctypes
-import fcntl
-import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+from fathom.targets.syscalls import device_ioctl
 
 ADMIN_CMD = 0xC0484E41
 """`_IOWR('N', 0x41, 72 bytes)` of linux/nvme_ioctl.h; on a namespace it goes to its controller."""
@@ -56,11 +56,7 @@ def asked_namespace(node: Path, opcode: int, namespace: int, cdw10: int, cdw11: 
 
 def rescan(node: Path) -> None:
     """Asks the kernel to look again which namespaces a controller has. Raises OSError."""
-    descriptor = os.open(node, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        fcntl.ioctl(descriptor, RESCAN)
-    finally:
-        os.close(descriptor)
+    device_ioctl(node, RESCAN)
 
 
 def admin_of(node: Path) -> Admin:
@@ -107,11 +103,6 @@ def _send(
     data = ctypes.create_string_buffer(given, size) if size else None
     address = ctypes.addressof(data) if data else 0
     command = bytearray(_COMMAND.pack(opcode, namespace, 0, address, 0, size, cdw10, cdw11, timeout_ms, 0))
-    descriptor = os.open(node, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        status = fcntl.ioctl(descriptor, request, command)
-    finally:
-        os.close(descriptor)
-    if status:
+    if status := device_ioctl(node, request, command):
         raise OSError(f"{node}: NVMe status {status:#x}")
     return data.raw if data else b"", _COMMAND.unpack(command)[-1]

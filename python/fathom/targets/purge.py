@@ -4,8 +4,6 @@ Fields are those of NVM Express base 2.0 (Identify Controller, Format NVM, Sanit
 command set 1.0 (Identify Namespace). TRIM, the default, is I/O like any other and nothing of this module.
 """
 
-import fcntl
-import os
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +16,7 @@ from typing import Literal, TypeAlias, get_args
 from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.targets.nvme_admin import FORMAT_NVM, GET_LOG_PAGE, IDENTIFY, SANITIZE, Admin, admin_of
 from fathom.targets.safety import block_device
+from fathom.targets.syscalls import device_ioctl
 from fathom.targets.target import KIND_IN_WORDS, Target
 
 Purge = Literal["trim", "format", "format-crypto", "sanitize-block", "sanitize-crypto"]
@@ -286,8 +285,4 @@ def _wait_sanitized(send: Admin, on_progress: OnProgress) -> None:
 
 def _forget_cached(path: Path) -> None:
     """Writes back what the page cache holds of a device, which must not come after a Format, and drops it."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        fcntl.ioctl(descriptor, BLKFLSBUF)
-    finally:
-        os.close(descriptor)
+    device_ioctl(path, BLKFLSBUF)

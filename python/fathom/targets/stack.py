@@ -5,8 +5,6 @@ overlap anywhere on the way are relatives: what uses one of them uses the other.
 somewhere on its members. The kernel keeps those of one member apart, and only they are trusted to be apart.
 """
 
-import fcntl
-import os
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from typing import NamedTuple
 
 from fathom.targets import sysfs
 from fathom.targets.mounts import SYS, dev_of_path, dev_text, mount_of
+from fathom.targets.syscalls import device_ioctl
 from fathom.targets.sysfs import SECTOR_BYTES, BlockDevice
 from fathom.targets.target import FileId
 
@@ -142,15 +141,9 @@ def backings_of(device: BlockDevice) -> list[Backing]:
 def _asked(device: BlockDevice) -> Backing | None:
     info = bytearray(_LOOP_INFO64_BYTES)
     try:
-        fd = os.open(device.node, os.O_RDONLY | os.O_CLOEXEC)
+        device_ioctl(device.node, _LOOP_GET_STATUS64, info)
     except OSError:
         return None
-    try:
-        fcntl.ioctl(fd, _LOOP_GET_STATUS64, info)
-    except OSError:
-        return None
-    finally:
-        os.close(fd)
     on_device, inode, as_device, offset = struct.unpack_from("<4Q", info)
     container = dev_text(as_device) if as_device else FileId(on_device, inode)
     return Backing(sysfs.text(device.directory / "loop/backing_file") or "", container, offset)

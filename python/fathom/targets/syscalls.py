@@ -1,6 +1,7 @@
-"""Three Linux calls that Python's `os` lacks: statx, fallocate and a probe of io_uring_setup."""
+"""Linux calls that Python's `os` lacks: statx, fallocate, a probe of io_uring_setup, and an ioctl to a device."""
 
 import ctypes
+import fcntl
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +54,18 @@ def statx(file: Path | int) -> ExtendedStat:
         born_ns=seconds * 1_000_000_000 + nanoseconds if mask & _STATX_BTIME else None,
         direct_align_bytes=int.from_bytes(raw[156:160], "little") if mask & _STATX_DIOALIGN else None,
     )
+
+
+def device_ioctl(node: Path, request: int, argument: bytearray | int = 0) -> int:
+    """Sends an ioctl to a device, which is open for reads only as long as that takes; returns its result.
+
+    Raises OSError as open(2) and ioctl(2) do.
+    """
+    descriptor = os.open(node, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return fcntl.ioctl(descriptor, request, argument)
+    finally:
+        os.close(descriptor)
 
 
 def fallocate(fd: int, size_bytes: int) -> None:

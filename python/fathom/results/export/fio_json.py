@@ -13,8 +13,9 @@ from math import sqrt
 from fathom.columns.schema import Point
 from fathom.results.export.measured import Measured
 from fathom.results.fio_bins import value_of
+from fathom.results.marks import KEY, about
 from fathom.results.records import Bin
-from fathom.runs.document import RunDocument
+from fathom.runs.document import Made
 from fathom.runs.reader import Run
 
 VERSION = "fio-3.33"
@@ -38,24 +39,27 @@ def text_of(run: Run, found: Sequence[Measured], *, plus: bool) -> str:
     jobs: dict[tuple[str, str], list[Measured]] = {}
     for one in found:
         jobs.setdefault((one.point.target, one.point.step), []).append(one)
+    words = {
+        one.name: f"{Made.SIMULATED} by {document.program}, not {Made.MEASURED}"
+        for one in document.targets
+        if one.kind == "twin"
+    }
     whole = {
         "fio version": VERSION,
         "timestamp": int(time.timestamp()),
         "timestamp_ms": int(time.timestamp() * 1000),
         "time": f"{time:%a %b %d %H:%M:%S %Y}",
-        "fathom": _about(document),
+        KEY: about(document),
         "global options": {},
-        "jobs": [_job(place, own, plus=plus) for place, own in enumerate(jobs.values())],
+        "jobs": [
+            _job(place, own, words.get(target), plus=plus)
+            for place, ((target, _), own) in enumerate(jobs.items())
+        ],
     }
     return json.dumps(whole, indent=1, allow_nan=False) + "\n"
 
 
-def _about(document: RunDocument) -> Object:
-    by = document.origin.title if document.origin else f"fathom {document.versions.get('fathom', '')}"
-    return {"run": document.id, "method": document.method.name, "measured by": by}
-
-
-def _job(place: int, found: Sequence[Measured], *, plus: bool) -> Object:
+def _job(place: int, found: Sequence[Measured], description: str | None, *, plus: bool) -> Object:
     by_op = {one.point.op: one for one in found}
     first = found[0].point
     failed = sum(one.point.errors or 0 for one in found)
@@ -64,7 +68,7 @@ def _job(place: int, found: Sequence[Measured], *, plus: bool) -> Object:
         "groupid": place,
         "error": 0,
         **({"total_err": failed, "first_error": 0} if failed else {}),
-        "job options": _options(first, [op for op in DIRECTIONS if op in by_op]),
+        "job options": _options(first, [op for op in DIRECTIONS if op in by_op], description),
     }
     for op in DIRECTIONS:
         job[op] = _direction(by_op[op], plus=plus) if op in by_op else _idle()
@@ -77,11 +81,12 @@ def _job(place: int, found: Sequence[Measured], *, plus: bool) -> Object:
     )
 
 
-def _options(point: Point, ops: Sequence[str]) -> dict[str, str]:
+def _options(point: Point, ops: Sequence[str], description: str | None) -> dict[str, str]:
     """Returns options of fio as far as points know them. The pattern is in the method, so `rw` is at random."""
     mixed = len(ops) > 1
     known = {
         "name": point.step,
+        "description": description,
         "filename": point.target.removeprefix("file:"),
         "rw": "randrw" if mixed else f"rand{ops[0]}" if ops else None,
         "rwmixread": round(point.read_pct) if mixed and point.read_pct is not None else None,

@@ -6,6 +6,8 @@ from datetime import datetime
 from fathom.errors import UsageError
 from fathom.results.export.measured import Measured
 from fathom.results.hdr_codec import encode
+from fathom.results.hdr_log import tag_of
+from fathom.results.marks import comment
 from fathom.results.records import Bin
 from fathom.runs.reader import Run
 
@@ -21,6 +23,7 @@ def text_of(run: Run, found: Sequence[Measured]) -> str:
     began = datetime.fromisoformat(run.document.created)
     lines = [
         "#[Histogram log format version 1.3]",
+        comment(run.document),
         f"#[run {run.id}, values in nanoseconds]",
         f"#[StartTime: {began.timestamp():.3f} (seconds since epoch), {began:%a %b %d %H:%M:%S %Y}]",
         f"#[BaseTime: {began.timestamp():.3f} (seconds since epoch)]",
@@ -34,8 +37,7 @@ def _lines(found: Sequence[Measured], *, several: bool) -> Iterator[str]:
     for one in found:
         point = one.point
         name = f"{point.target}/{point.step}/{point.op}" if several else f"{point.step}/{point.op}"
-        # A comma would end the tag.
-        tag = "".join("_" if char in ", \n\r" else char for char in name)
+        tag = tag_of(name)
         seconds = one.seconds or {(0.0, point.window_s or 1.0): one.bins}
         for (start_s, length_s), bins in seconds.items():
             yield f"Tag={tag},{start_s:.3f},{length_s:.3f},{_largest(bins) / PER_MS:.3f},{encode(bins)}"

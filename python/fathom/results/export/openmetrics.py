@@ -57,4 +57,6 @@ def _histogram(run: Run, one: Measured) -> Iterator[Sample]:
 
 
 def _labels(run: Run, point: Point, **more: str) -> dict[str, str]:
-    return {"run": run.id, "target": point.target, "step": point.step, "op": point.op} | more
+    own = {"run": run.id, "target": point.target, "step": point.step, "op": point.op}
+    twins = {target.name for target in run.targets if target.kind == "twin"}
+    return own | ({"simulated": "true"} if point.target in twins else {}) | more

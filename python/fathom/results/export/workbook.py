@@ -41,9 +41,8 @@ def _about(run: Run) -> list[dict[str, object]]:
         "run": document.id,
         "method": document.method.name,
         "measured": document.measured or "not recorded",
-        "measured by": document.origin.title
-        if document.origin
-        else f"fathom {document.versions.get('fathom', '')}",
+        f"{document.made} by": document.program,
+        "simulated": ", ".join(one.name for one in document.targets if one.kind == "twin") or "nothing",
         **{f"note on {note.target or 'the run'}": note.text for note in document.notes},
     }
     return [{"what": name, "value": value} for name, value in facts.items()]
