@@ -17,6 +17,7 @@ from fathom.cli.look_up import catalog_app, devices, methods_app
 from fathom.cli.measure import plan, resume, review, run, verify
 from fathom.cli.namespaces import namespaces
 from fathom.cli.new_device import new_device
+from fathom.cli.no_frames import no_frames
 from fathom.cli.option_groups import ungrouped
 from fathom.cli.others import export_results, import_results
 from fathom.cli.predict import calibrate, choose, sensitivity, size, sweep, validate, what_if
@@ -96,7 +97,7 @@ for heading, commands in COMMANDS.items():
 def main() -> None:
     """The entry point: every error that a user can cause is one line on stderr and an exit code."""
     report_status = report_to_terminal(sys.argv[1:])
-    with cleaned_streams():
+    with cleaned_streams(), no_frames():
         _say_warnings()
         status = _status()
     try:

@@ -253,7 +253,7 @@ def _drop_old(folder: Path, counted: Iterable[str]) -> None:
 
 
 def _table(path: Path) -> pa.Table:
-    """Reads a file of the index. `pq.read_table` would load pandas for it, where that is installed."""
+    """Reads a file of the index."""
     if path.parent.is_symlink():
         raise OSError(f"{path.parent} is a symbolic link")
     with pq.ParquetFile(path, page_checksum_verification=True) as file:

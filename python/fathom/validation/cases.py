@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from fathom._core import Job
@@ -178,13 +178,20 @@ def published_jobs() -> dict[str, tuple[Job, str]]:
     """
     found: dict[str, tuple[Job, str]] = {}
     for entry in entries("methods"):
-        if is_template(text := entry.text()):
-            continue
-        method = parse_method(text, str(entry.file))
-        for step in method.steps if method.file_system is None else ():
-            if step.published:
-                found.setdefault(step.published, (step.job, entry.name))
+        for workload, job in _jobs_in(entry.text(), str(entry.file)):
+            found.setdefault(workload, (job, entry.name))
     return found
+
+
+@lru_cache(maxsize=256)
+def _jobs_in(text: str, file: str) -> tuple[tuple[str, Job], ...]:
+    """Returns each published workload of a method with its job. Most methods name none, and are long to read."""
+    if "published" not in text or is_template(text):
+        return ()
+    method = parse_method(text, file)
+    if method.file_system is not None:
+        return ()
+    return tuple((step.published, step.job) for step in method.steps if step.published)
 
 
 def stated_case(device: Device, row: PublishedRow) -> Case:
