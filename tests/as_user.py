@@ -1,23 +1,18 @@
 """The command line as a process of its own, as a user starts it."""
 
-import os
 import subprocess
-import sys
 from pathlib import Path
+
+from warm import called
 
 SHORT = Path(__file__).parent / "data" / "short.toml"
 TWIN = "twin:samsung-pm9a3-7.68tb"
 
 
 def fathom(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "fathom", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env=os.environ | environment,
-        check=False,
-    )
+    ended = called([str(one) for one in arguments], environment)
+    out, err = (text.decode().replace("\r\n", "\n") for text in (ended.stdout, ended.stderr))
+    return subprocess.CompletedProcess(ended.args, ended.returncode, out, err)
 
 
 def refused(*arguments: str | Path) -> tuple[int, str]:

@@ -57,6 +57,20 @@ def test_help_answers_without_loading_the_heavy_parts() -> None:
     assert "review" in fathom("--help").stdout
 
 
+def test_a_run_and_its_report_load_no_pandas(tmp_path: Path) -> None:
+    """Arrays are looked at by pyarrow and by DuckDB, which would load it to know its frames."""
+    code = "import atexit, sys; from fathom.cli import main; atexit.register(lambda: print(*sys.modules)); main()"
+    ended = subprocess.run(
+        [sys.executable, "-c", code, "run", SHORT, TWIN, "--out", tmp_path],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = ended.stdout.splitlines()[-1].split()
+    assert {"pyarrow.lib", "duckdb"} <= set(loaded)
+    assert "pandas" not in loaded
+
+
 def test_rows_wider_than_the_terminal_are_lists_whose_numbers_stay_whole(one_run: Path) -> None:
     sql = "select target, step, n, bytes, 123456789012 as big, start_s from intervals limit 1"
     shown = fathom("query", sql, COLUMNS="40").stdout

@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from documented import PAGES, ROOT, Output, block, commands, outputs
 
 SHOWN = [shown for page in PAGES for shown in outputs(page)]
@@ -40,7 +38,9 @@ def test_no_page_shows_an_output_that_no_test_compares() -> None:
         "docs/how-to/what-if.md",
         "docs/reference/method.md",
         "docs/reference/safety.md",
-    }, "compare the new one here; that of the safety page is compared in targets/test_safety_page.py"
+    }, (
+        "compare the new one here; targets/test_safety_page.py and test_documentation.py have safety.md and what-if.md"
+    )
 
 
 def test_the_choice_that_its_page_shows_is_made(tmp_path: Path) -> None:
@@ -48,12 +48,6 @@ def test_the_choice_that_its_page_shows_is_made(tmp_path: Path) -> None:
     (tmp_path / "needs.toml").write_text(block("docs/how-to/choose.md", "toml"))
     [command] = commands(shown.page)[:1]
     assert printed(command.text.removeprefix("fathom "), tmp_path).startswith(one_line(shown.text))
-
-
-@pytest.mark.parametrize("shown", shown_in("what-if.md"), ids=str)
-def test_a_page_with_a_twin_inside_is_written_where_its_page_says(shown: Output, tmp_path: Path) -> None:
-    assert printed(shown.command.removeprefix("fathom "), tmp_path) == one_line(shown.text)
-    assert (tmp_path / shown.text.strip()).stat().st_size > 100_000
 
 
 def test_a_server_for_others_without_a_token_is_refused_in_the_line_of_its_page(tmp_path: Path) -> None:

@@ -18,6 +18,15 @@ from fathom.runs.writer import writing_run
 from old_runs import changed
 
 
+@pytest.fixture
+def short(disk: Path) -> Path:
+    """The method of these tests, with as little as can be before the step in which a run is ended."""
+    method = disk / "short.toml"
+    text = SHORT.read_text().replace('round = "1s"', 'round = "100ms"').replace('"1s"', '"200ms"')
+    method.write_text(text.replace('"2s"', '"200ms"', 1))
+    return method
+
+
 def points(run: Path) -> list[dict[str, object]]:
     document = json.loads(fathom("report", run, "--json").stdout)
     return document["points"]
@@ -50,8 +59,8 @@ def start(runs_home: Path, *arguments: str | Path) -> tuple[subprocess.Popen[byt
     return process, wait_for(runs_home, "*/run.json").parent
 
 
-def test_a_killed_run_goes_on_where_it_was(disk: Path, runs_home: Path) -> None:
-    process, run = start(runs_home, "run", SHORT, f"file:{disk}/x.bin", "--size", "64MiB")
+def test_a_killed_run_goes_on_where_it_was(disk: Path, runs_home: Path, short: Path) -> None:
+    process, run = start(runs_home, "run", short, f"file:{disk}/x.bin", "--size", "64MiB")
     wait_for(run, "steps/00-003-write/step.json")
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -86,7 +95,9 @@ def test_a_run_that_goes_on_is_told_from_a_killed_one_and_not_resumed(
 
 def test_seconds_of_a_killed_step_are_kept(disk: Path, runs_home: Path) -> None:
     method = disk / "longer.toml"
-    method.write_text(SHORT.read_text().replace('time = "2s"', 'time = "4s"'))
+    method.write_text(
+        SHORT.read_text().replace('time = "2s"', 'time = "3s"', 1).replace('time = "2s"', 'time = "200ms"')
+    )
     process, run = start(runs_home, "run", method, f"file:{disk}/x.bin", "--size", "64MiB")
     seconds = wait_for(run, "steps/00-002-precondition.live.jsonl")
     wait_until(lambda: "intervals" in seconds.read_text(), "a second in the log")
@@ -109,10 +120,10 @@ def handled(number: signal.Signals, how: signal.Handlers) -> Iterator[None]:
 
 @pytest.mark.parametrize("request_to_end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_request_to_end_saves_what_there_is(
-    disk: Path, runs_home: Path, request_to_end: signal.Signals
+    disk: Path, runs_home: Path, short: Path, request_to_end: signal.Signals
 ) -> None:
     with handled(request_to_end, signal.SIG_DFL):
-        process, run = start(runs_home, "run", SHORT, f"file:{disk}/x.bin", "--size", "64MiB")
+        process, run = start(runs_home, "run", short, f"file:{disk}/x.bin", "--size", "64MiB")
     wait_for(run, "steps/00-003-write/step.json")
     process.send_signal(request_to_end)
     assert process.wait(timeout=30) == 130
@@ -123,9 +134,9 @@ def test_a_request_to_end_saves_what_there_is(
     assert [point["step"] for point in points(run)] == ["write", "read"]
 
 
-def test_a_run_under_nohup_outlives_its_terminal(disk: Path, runs_home: Path) -> None:
+def test_a_run_under_nohup_outlives_its_terminal(disk: Path, runs_home: Path, short: Path) -> None:
     with handled(signal.SIGHUP, signal.SIG_IGN):
-        process, run = start(runs_home, "run", SHORT, f"file:{disk}/x.bin", "--size", "64MiB")
+        process, run = start(runs_home, "run", short, f"file:{disk}/x.bin", "--size", "64MiB")
     wait_for(run, "steps/00-003-write/step.json")
     process.send_signal(signal.SIGHUP)
     assert process.wait(timeout=60) == 0

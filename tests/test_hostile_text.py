@@ -28,6 +28,7 @@ from fathom.targets.discover import DeviceReport, print_devices
 from fathom.targets.parse import parse_target
 from fathom.targets.safety import Refusal
 from fathom.targets.target import Identity
+from warm import called
 
 #: Sets a window's title, rings, clears the screen by a C1 control, turns letters round, returns, is markup.
 HOSTILE = "a\x1b]0;owned\x07b\x9b2Jc‮d\re[/red]f[bold]g"
@@ -63,13 +64,7 @@ def steering(text: str) -> set[str]:
 
 def printed(home: Path, *arguments: str | Path) -> tuple[int, str]:
     """Exit code, and both streams together as bytes leave the process: no colours, as into a pipe."""
-    done = subprocess.run(
-        [sys.executable, "-m", "fathom", *map(str, arguments)],
-        capture_output=True,
-        timeout=120,
-        env=os.environ | {"FATHOM_RUNS": str(home)},
-        check=False,
-    )
+    done = called([str(one) for one in arguments], {"FATHOM_RUNS": str(home)})
     return done.returncode, (done.stdout + done.stderr).decode()
 
 

@@ -21,7 +21,8 @@ from fathom.what_if.twin import module
 ROOT = Path(__file__).parents[1]
 BUILT = ROOT / "python/fathom/what_if/twin.json"
 DRIVER = ROOT / "tests/data/twin-in-node.mjs"
-SETS, SYSTEM_SETS = 150, 30
+DRAWN = [(50, 10), pytest.param(150, 30, marks=pytest.mark.long)]
+"""How many drives and systems are drawn."""
 LOADS: list[dict[str, Any]] = [
     {"threads": 4, "iodepth": 8},
     {"threads": 1, "iodepth": 1},
@@ -44,7 +45,10 @@ def test_the_twin_of_pages_names_no_path_of_the_machine_that_built_it() -> None:
     assert re.findall(rb"/(?:root|home|work)/[\w./-]+", module()) == []
 
 
-def test_the_twin_of_pages_gives_the_native_recordings_bit_for_bit(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("count", "of_systems"), DRAWN)
+def test_the_twin_of_pages_gives_the_native_recordings_bit_for_bit(
+    tmp_path: Path, count: int, of_systems: int
+) -> None:
     devices = [load_device(name) for name in device_names()]
     ssds = [
         json.loads(device.twin_params_json(slice_bytes=1 << 30))
@@ -57,8 +61,8 @@ def test_the_twin_of_pages_gives_the_native_recordings_bit_for_bit(tmp_path: Pat
         if device.twin and device.twin.kind in SYSTEM_KINDS
     ]
     draw = random.Random(1)
-    sets = [drawn(draw, ssds) for _ in range(SETS)]
-    sets += [drawn_system(draw, systems) for _ in range(SYSTEM_SETS)]
+    sets = [drawn(draw, ssds) for _ in range(count)]
+    sets += [drawn_system(draw, systems) for _ in range(of_systems)]
     native = [recorded(one) for one in sets]
     (tmp_path / "twin.wasm").write_bytes(module())
     (tmp_path / "sets.json").write_text(json.dumps(sets))
@@ -68,7 +72,7 @@ def test_the_twin_of_pages_gives_the_native_recordings_bit_for_bit(tmp_path: Pat
         place for place, (one, other) in enumerate(zip(native, in_page, strict=True)) if one != other
     ]
     assert differing == [], AGAIN
-    for some in (native[:SETS], native[SETS:]):
+    for some in (native[:count], native[count:]):
         assert sum('"window_ns"' in text for text in some) > len(some) / 2
 
 

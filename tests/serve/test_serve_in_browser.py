@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -28,12 +29,25 @@ OWN = (
 )
 
 
+DRIVE, SYSTEM = "wd-ultrastar-dc-sn861-7.68tb", "weka-6x-micron-7450-pro"
+ONCE = ((DRIVE, 1280, False), (SYSTEM, 390, True))
+"""Each kind of page, width and scheme once; every combination of them takes minutes."""
+PLAYED = [
+    pytest.param(*one, marks=() if one in ONCE else pytest.mark.long)
+    for one in product((DRIVE, SYSTEM), (1280, 390), (False, True))
+]
+SHOWN = [
+    (1280, False),
+    (390, True),
+    *(pytest.param(*one, marks=pytest.mark.long) for one in ((1280, True), (390, False))),
+]
+
+
 def assert_stays_here(seen: Visit, served: Served) -> None:
     assert [url for url in seen.requests if not url.startswith((served.url, "data:", "blob:"))] == []
 
 
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("width", "dark"), SHOWN)
 def test_own_pages_fit_follow_the_rules_of_access_and_ask_nobody_else(
     served: Served, visit: Callable[..., Visit], width: int, dark: bool
 ) -> None:
@@ -75,9 +89,7 @@ def test_a_report_is_reached_from_the_list_by_keyboard_and_leads_back(
     assert seen.page.get_by_role("heading", level=1).inner_text().startswith("4 runs")
 
 
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("name", ["wd-ultrastar-dc-sn861-7.68tb", "weka-6x-micron-7450-pro"])
+@pytest.mark.parametrize(("name", "width", "dark"), PLAYED)
 def test_a_twin_of_the_catalogue_is_played_with_in_the_page_and_nobody_is_asked(
     served: Served, visit: Callable[..., Visit], name: str, width: int, dark: bool
 ) -> None:

@@ -8,6 +8,7 @@ from tiny_drive import NAME, RANDOM_READ, READ_ROW, Catalogue, bench_toml, depth
 
 from fathom._core import Job
 from fathom.catalog import device_names, load_device, load_published
+from fathom.validation import cases
 from fathom.validation.cases import Case, cases_of, published_jobs
 
 TWINS = [
@@ -41,6 +42,12 @@ def job(case: Case) -> Any:
 
 def endless(job: Job) -> Any:
     return {key: value for key, value in json.loads(job.json).items() if key != "until"}
+
+
+def test_methods_are_read_once_however_many_devices_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = published_jobs()
+    monkeypatch.delattr(cases, "parse_method")
+    assert published_jobs() == first
 
 
 @pytest.mark.parametrize("name", [name for name in TWINS if name not in BESIDE_A_SYSTEM])

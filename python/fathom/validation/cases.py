@@ -45,6 +45,8 @@ Metric = Literal[
 DEPTH = "iodepth of the maximum"
 """The unit of a row about depth scaling."""
 PATTERNS = {"seq": "sequential", "rand": "uniform"}
+HAS_PUBLISHED = re.compile(r"\bpublished\b")
+"""What a method has that names a published workload."""
 LIMIT = ("threshold", "at-most")
 """Kind and bound of a latency that no I/O exceeds."""
 RATIO = re.compile(r"ratio of (?P<figure>IOPS|IOPS/W) to (?P<other>.+)")
@@ -184,11 +186,11 @@ def published_jobs() -> dict[str, tuple[Job, str]]:
 
 
 @lru_cache(maxsize=256)
-def _jobs_in(text: str, file: str) -> tuple[tuple[str, Job], ...]:
+def _jobs_in(toml: str, file: str) -> tuple[tuple[str, Job], ...]:
     """Returns each published workload of a method with its job. Most methods name none, and are long to read."""
-    if "published" not in text or is_template(text):
+    if not HAS_PUBLISHED.search(toml) or is_template(toml):
         return ()
-    method = parse_method(text, file)
+    method = parse_method(toml, file)
     if method.file_system is not None:
         return ()
     return tuple((step.published, step.job) for step in method.steps if step.published)
