@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from fathom.analysis.finding import Finding, joined
+from fathom.output.text import size
 from fathom.prediction.words import order_words
 from fathom.report.blocks import Bar, Block, Card, Cards, Item, KeyFigure, NoBar, Points, Prose, Section
 from fathom.report.comparison import Cell, Comparison, Corner
@@ -84,16 +85,20 @@ def _nobody(contests: Sequence[Finding]) -> str:
 
 
 def _alone(ranked: Sequence[Corner]) -> str:
-    """Returns the greatest rate of reads and of writes."""
+    """Returns the greatest rate of reads and of writes; IOPS are those of the smallest blocks."""
     unit = "IOPS" if any(corner.unit == "IOPS" for corner in ranked) else "MB/s"
+    cells = [corner.ranking[0] for corner in ranked if corner.unit == unit]
+    sizes = [cell.point.block_bytes for cell in cells if cell.point.block_bytes]
+    smallest = min(sizes, default=None) if unit == "IOPS" else None
     best: dict[str, Cell] = {}
-    for corner in ranked:
-        cell = corner.ranking[0]
+    for cell in cells:
         op = MANY.get(cell.point.op, "does both")
-        if corner.unit == unit and (op not in best or (cell.value or 0) > (best[op].value or 0)):
+        like = smallest is None or cell.point.block_bytes == smallest
+        if like and (op not in best or (cell.value or 0) > (best[op].value or 0)):
             best[op] = cell
     parts = [f"{op} {compact(cell.value or 0)} {unit}" for op, cell in best.items()]
-    return f"{ranked[0].ranking[0].column.short} {joined(parts[:2])}."
+    blocks = f" in blocks of {size(smallest)}" if smallest else ""
+    return f"{ranked[0].ranking[0].column.short} {joined(parts[:2])}{blocks}."
 
 
 def _reasons(texts: FindingTexts, ranked: Sequence[Corner]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The headline of several targets claims no more than the workloads that they share allow."""
+"""A headline claims no more than the workloads that they share allow."""
 
 from pathlib import Path
 
@@ -7,6 +7,7 @@ from fathom.report.blocks import KeyFigure
 from fathom.report.comparison import Comparison, compare
 from fathom.report.data import load
 from fathom.report.sections import summary
+from fathom.report.style import compact
 
 METHOD = """schema = "fathom-method/1"
 name = "{name}"
@@ -46,6 +47,15 @@ pattern = "uniform"
 load = { iodepth = 8 }
 [steps.job]
 until = { time = "6s" }
+"""
+
+SMALL_AND_LARGE = """
+[[steps]]
+name = "small-write"
+job = { mix = "write", block = "4KiB", pattern = "sequential", load = { iodepth = 1 }, until = { time = "6s" } }
+[[steps]]
+name = "large-write"
+job = { mix = "write", block = "16KiB", pattern = "sequential", load = { iodepth = 32 }, until = { time = "6s" } }
 """
 
 
@@ -100,3 +110,15 @@ def test_the_headline_counts_workloads_as_the_findings_do_where_a_step_has_two_s
     assert section.key_figure
     assert section.key_figure.sentence == "Samsung PM1743 is ahead in all 2 workloads."
     assert section.answer == ["Samsung PM1743 leads all 2 workloads."]
+
+
+def test_the_headline_of_one_target_compares_reads_and_writes_of_equal_blocks(tmp_path: Path) -> None:
+    method = tmp_path / "blocks.toml"
+    reads = METHOD.format(name="blocks", step="small-read", op="read", block="4KiB", time="1s")
+    method.write_text(reads + SMALL_AND_LARGE)
+    run = fathom.run(str(method), targets=["twin:samsung-pm9a3-7.68tb"], out=tmp_path)
+    points = {str(point["step"]): float(point["iops"]) for point in run.points.to_pylist()}
+    assert points["large-write"] > points["small-write"]
+    small = compact(points["small-write"])
+    sentence = key_figure(compare([load(run.path)])).sentence
+    assert f"writes {small} IOPS in blocks of 4 KiB." in sentence
