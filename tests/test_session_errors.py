@@ -17,8 +17,9 @@ from fathom.load.initiator import ThisMachine
 from fathom.load.resolve import resolve_targets
 from fathom.method.method import Step, load_method
 from fathom.runs.reader import Run
+from fathom.runs.store import RunStore
 from fathom.session import Options, SilentObserver, resume_run, start_run
-from fathom.session.session import names_target
+from fathom.session.session import AS_BEFORE, names_target
 from fathom.session.stepper import Progress
 from fathom.targets.claim import Claimed
 from fathom.targets.parse import parse_targets
@@ -47,8 +48,21 @@ load = { iodepth = 4 }
 until = { time = "1ms" }
 """
     )
-    with pytest.raises(FathomError, match=r"step read: no I/O completed in its window of 0\.001 s"):
+    with pytest.raises(FathomError, match=r"step read: no I/O completed in its window of 0\.001 s") as raised:
         fathom.run(str(method), target)
+    assert raised.value.hint == AS_BEFORE
+
+
+def test_a_disk_that_is_full_while_a_twin_runs_leaves_a_run_to_resume(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "spool")
+
+    monkeypatch.setattr(RunStore, "finish_step", full)
+    with pytest.raises(FathomError, match="No space left on device") as raised:
+        fathom.run(SHORT, PM9A3, out=tmp_path)
+    assert (raised.value.hint or "").startswith("remove the cause, then `fathom resume ")
 
 
 def test_a_target_that_fails_most_of_its_io_ends_the_run_as_failed(tmp_path: Path) -> None:

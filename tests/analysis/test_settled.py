@@ -203,3 +203,24 @@ def test_a_twin_that_begins_settled_needs_no_writes_of_the_run(begins: str, why:
     writes = Measured(f"twin:{name}", [1e5] * 3, step="4k-rand-write", op="write")
     view = run_view([writes], [twin(name, "PM9A3")], job=WRITES)
     assert set(unsettled(view).values()) == why
+
+
+@pytest.mark.parametrize(
+    ("begins", "why"), [("", {Unsettled.NOT_FILLED}), ("?settled_share=1", set[Unsettled]())]
+)
+@pytest.mark.parametrize("file_system", [None, "btrfs"])
+def test_twins_loaded_at_once_are_judged_as_their_drives(
+    begins: str, why: set[Unsettled], file_system: str | None
+) -> None:
+    total = twin(f"{PM9A3}*2", "2 x PM9A3").model_copy(
+        update={"catalog": None, "identity": {"file_system": file_system}}
+    )
+    drives = [
+        twin(f"{PM9A3}{begins}", "PM9A3").model_copy(
+            update={"name": f"{total.name}#{number}", "part_of": total.name}
+        )
+        for number in (1, 2)
+    ]
+    writes = Measured(total.name, [1e5] * 3, step="4k-rand-write", op="write")
+    view = run_view([writes], [total, *drives], job=WRITES)
+    assert set(unsettled(view).values()) == (set() if file_system else why)

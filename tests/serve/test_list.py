@@ -2,13 +2,16 @@
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 from time import perf_counter
 from urllib.parse import quote
 
 import pytest
+from markupsafe import Markup, escape
 
+from fathom.report import REPORT, write_html
 from fathom.runs.check import check
 from fathom.runs.home import run_directories
 from fathom.serve.index import RunIndex
@@ -70,6 +73,45 @@ def test_labels_are_kept_beside_the_run_and_its_files_stay_as_they_are(served: S
     assert "two\nlines" in text
     assert [run.name for run in run_directories(home) if run.name.startswith(".")] == []
     shutil.rmtree(home / ".labels")
+
+
+def test_each_run_has_the_sentence_that_its_report_opens_with(home: Path, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    run = copied(home / FIRST, runs / FIRST)
+    index = RunIndex(runs)
+    assert [row.headline for row in index.rows()] == [""]
+    page = write_html([run], run / REPORT).read_text()
+    [sentence] = re.findall(r'<h1 class="sentence">(.*?)</h1>', page)
+    [row] = index.rows()
+    assert row.headline
+    assert escape(row.headline) == Markup(sentence).replace("\N{NO-BREAK SPACE}", " ")
+    with serving(settings_of(runs, "127.0.0.1:0", None)) as served:
+        assert row.headline.split()[0] in shown(served)
+
+
+@pytest.mark.parametrize(
+    ("report", "text"),
+    [
+        (b"", ""),
+        (b"\xff\x00<meta", ""),
+        (
+            b'<meta name="description" content="&lt;script&gt;alert(1)&lt;/script&gt;\x1b[2J">',
+            "<script>alert(1)",
+        ),
+        (b" " * 5000 + b'<meta name="description" content="far">', ""),
+    ],
+)
+def test_a_report_of_anybody_is_text_in_the_list(
+    home: Path, tmp_path: Path, report: bytes, text: str
+) -> None:
+    run = copied(home / FIRST, tmp_path / "runs" / FIRST)
+    (run / REPORT).write_bytes(report)
+    [row] = RunIndex(tmp_path / "runs").rows()
+    assert row.headline.startswith(text)
+    assert bool(row.headline) == bool(text)
+    assert "\x1b" not in row.headline
+    with serving(settings_of(tmp_path / "runs", "127.0.0.1:0", None)) as served:
+        assert "<script>alert" not in shown(served)
 
 
 @pytest.mark.parametrize(

@@ -286,18 +286,21 @@ def test_a_wrong_choice_is_one_line(arguments: list[str], message: str, trace: P
 
 
 @pytest.mark.parametrize(
-    ("target", "speed", "kept"),
-    [(TWIN, 1, "kept up with"), ("twin:wd-ultrastar-dc-hc560-20tb", 100, "fell behind")],
+    ("target", "speed", "verb", "kept"),
+    [
+        (TWIN, 1, "answered", "kept up with"),
+        ("twin:wd-ultrastar-dc-hc560-20tb", 100, "answers", "fell behind"),
+    ],
 )
 def test_the_page_opens_with_latency_since_the_recorded_times_and_who_kept_up(
-    target: str, speed: float, kept: str, trace: Path, tmp_path: Path
+    target: str, speed: float, verb: str, kept: str, trace: Path, tmp_path: Path
 ):
     method, _ = replay_method(Replay(trace, speed=speed))
     found = run(method, target, tmp_path)
     section = replayed.build(compare([load(found.path)]))
     assert section is not None
     assert section.key_figure is not None
-    assert "answers the recorded reads in" in section.key_figure.sentence
+    assert f"{verb} the recorded reads in" in section.key_figure.sentence
     assert f"{kept} the recorded times" in section.key_figure.reasons[0]
     figure = section.key_figure.block
     assert isinstance(figure, Figure)

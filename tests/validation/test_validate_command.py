@@ -5,14 +5,17 @@ import os
 import subprocess
 import sys
 import tomllib
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from tiny_drive import NAME, RANDOM_READ, Catalogue
 
 from fathom.load.workers import local_workers
 from fathom.prediction.misses import Misses, shipped_misses
-from fathom.validation import misses
+from fathom.validation import misses, terminal
+from fathom.validation.terminal import TrialProgress
 from fathom.validation.validate import devices_to_validate, validate
 
 KEYS = {"device", "workload", "metric", "role", "published", "simulated", "error_pct", "reason"}
@@ -77,7 +80,10 @@ def test_the_table_shows_both_roles_apart_and_rows_that_share_a_trial_run_it_onc
         "not simulated",
     ):
         assert text in result.stdout
-    assert result.stderr.count("1/1") == 1
+    trials: list[str] = []
+    with local_workers() as workers:
+        validate(devices_to_validate([NAME]), workers, watch=lambda label, *_: trials.append(label))
+    assert len(trials) == 1
 
 
 def test_the_gate_fails_with_its_exit_code_after_the_results(rows: Catalogue) -> None:
@@ -121,7 +127,6 @@ def test_a_row_that_relates_two_drives_shares_the_trials_of_both(catalogue: Cata
     )
     result = fathom("validate", NAME, "--json")
     assert result.returncode == 0, result.stderr
-    assert "1/1" in result.stderr
     assert [row["simulated"] for row in json.loads(result.stdout)["rows"][1:]] == [1, 1]
 
 
@@ -168,3 +173,14 @@ def test_an_ensemble_is_printed_and_written_where_members_are_found(rows: Catalo
     refused = fathom("plan", "four-corners", f"twin:{NAME}?member=11")
     assert refused.returncode == 2
     assert "members 1 to 10" in refused.stderr
+
+
+def test_progress_into_a_pipe_is_a_line_each_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 0.0
+    monkeypatch.setattr(terminal, "monotonic", lambda: now_s)
+    out = StringIO()
+    with TrialProgress(Console(file=out)) as watch:
+        for done in range(1, 31):
+            now_s = float(done)
+            watch(f"set {done}", done, 30)
+    assert out.getvalue().splitlines() == ["10/30 set 10", "20/30 set 20", "30/30 set 30"]

@@ -106,12 +106,12 @@ def _written_of(
     written, freed = intervals.written_bytes(), intervals.bytes_of(DEALLOCATES)
     known = target.kind == "twin" or any(name == target.name for name, _ in written)
     origin = view.origin_of(target)
-    drives = origin.drives if target.kind == "array" else [target]
-    if not known or not any(map(keeps_state, drives)):
+    drives = origin.drives or [target]
+    if not known or target.identity.get("file_system") or not any(map(keeps_state, drives)):
         return {}
     units = len(origin.drives) or 1
     unit_bytes = target.known_bytes * (target.scale or 1) / units
-    begins = _settled_share(target.catalog) if target.kind == "twin" else 0.0
+    begins = min(_settled_share(one.catalog) for one in drives) if target.kind == "twin" else 0.0
     coverage = Coverage(origin.copies * units, unit_bytes, begins)
     found: dict[Key, tuple[float, float]] = {}
     for step, job in origin.jobs.items():

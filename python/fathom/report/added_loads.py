@@ -1,9 +1,11 @@
 """What a run of `added-latency` measured at each load, and which loads put as much on each drive."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from fathom.columns.schema import Point
 from fathom.report.comparison import Column
+from fathom.report.findings import Gate
 from fathom.report.style import plain
 
 METHOD = "added-latency"
@@ -23,13 +25,16 @@ LOADS = (*DRIVE_LOADS, *SYSTEM_LOADS, PER_DRIVE[0])
 
 @dataclass(frozen=True)
 class Measured:
-    """A column's points by workload, load and operation."""
+    """A column's points by workload, load and operation, without those of the steps that are `left_out`."""
 
     column: Column
+    left_out: Collection[str] = ()
 
     def point(self, mix: str, load: str, op: str) -> Point | None:
         """Returns the point of a workload at a load, for one of its operations; None where it has none."""
         step = f"{mix}-{load}"
+        if step in self.left_out:
+            return None
         return next(
             (
                 point
@@ -41,7 +46,12 @@ class Measured:
 
     def times_us(self, mix: str, load: str) -> dict[str, float]:
         """Returns the mean time per I/O in each part of a system, us."""
-        return self.column.run.times_us(self.column.target.name, f"{mix}-{load}")
+        step = f"{mix}-{load}"
+        return {} if step in self.left_out else self.column.run.times_us(self.column.target.name, step)
+
+    def claimed(self, out: Gate) -> "Measured":
+        """Returns it without the steps that support no claim; `out` is the report's gate."""
+        return replace(self, left_out=frozenset(step for short, step in out if short == self.column.short))
 
     @property
     def catalog(self) -> str | None:

@@ -15,6 +15,7 @@ from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Tab
 from fathom.report.charts import Bars, Line, bar_chart, scatter_chart
 from fathom.report.comparison import Column, Comparison
 from fathom.report.findings import Gate, gate
+from fathom.report.latencies import in_words
 from fathom.report.legend import legend_of
 from fathom.report.predicted import WHISKERS, bar_range, range_text, ranges_note
 from fathom.report.rounds import Mean, TargetRounds, axes
@@ -141,17 +142,22 @@ def _bars(found: Found, out: Gate) -> KeyFigure | None:
     verb, to = ("answers", "in") if metric == "latency" else ("sustains", "at")
     if not settled:
         verb = "answered" if metric == "latency" else "did"
-    told = grouped if metric == "mbps" else compact
-    sentence = f"{best.column.short} {verb} {labels[0]} {to} {told(figure_of)} {unit}"
+
+    def told(value: float) -> str:
+        if metric == "latency":
+            return in_words(value)
+        return f"{grouped(value) if metric == 'mbps' else compact(value)} {unit}"
+
+    sentence = f"{best.column.short} {verb} {labels[0]} {to} {told(figure_of)}"
     later = next((row for row in reversed(rows) if row[0] is members), rows[0])
     other = value(best.column.index, *later)
     if other and later is not rows[0]:
-        sentence += f" and {labels[rows.index(later)]} {to} {told(other.value)} {unit}"
+        sentence += f" and {labels[rows.index(later)]} {to} {told(other.value)}"
     sentence += "." if settled else " over its last rounds."
     reasons = [f"{one.column.short}: {grouped(mean)} {unit}." for one, mean in known if one is not best]
     if metric == "latency":
         longest = value(best.column.index, members, step)
-        reasons += [f"The longest I/O of these rounds took {compact(longest.max_us)} us."] if longest else []
+        reasons += [f"The longest I/O of these rounds took {in_words(longest.max_us)}."] if longest else []
     return KeyFigure(sentence, figure, [*reasons, *_unsettled(members, out)])
 
 

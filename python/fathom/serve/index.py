@@ -8,12 +8,13 @@ from threading import Lock
 from typing import Literal, TypeAlias
 
 from fathom.errors import FathomError
-from fathom.report import style
+from fathom.report import REPORT, style
 from fathom.runs.document import RunDocument, Status
 from fathom.runs.labels import Labels, labels_file, read_labels, write_labels
 from fathom.runs.layout import JOURNAL, MANIFEST, RUN, is_run
 from fathom.runs.writer import is_written
 from fathom.serve.folder import check_plain, run_at, run_names, stamp_of
+from fathom.serve.headline import headline_of
 
 State = Status | Literal["damaged"]
 STATES: Sequence[State] = ("running", "complete", "partial", "interrupted", "failed", "killed", "damaged")
@@ -24,7 +25,10 @@ RowStamp: TypeAlias = tuple[object, ...]
 
 @dataclass(frozen=True)
 class RunRow:
-    """A run in the list. `problem` is why a damaged run cannot be read; `made_by` is another program, if one was it."""
+    """A run in the list. `problem` is why a damaged run cannot be read; `made_by` is another program, if one was it.
+
+    `headline` is the sentence that its report opens with.
+    """
 
     name: str
     state: State
@@ -34,6 +38,7 @@ class RunRow:
     targets: tuple[str, ...] = ()
     quick: bool = False
     made_by: str = ""
+    headline: str = ""
     problem: str = ""
     labels: Labels = field(default_factory=Labels)
 
@@ -141,7 +146,7 @@ class RunIndex:
 
 def _stamp(run: Path) -> RowStamp:
     """Returns what changes whenever a row does: times and sizes of files, and whether a process writes the run."""
-    files = (run / RUN, run / MANIFEST, labels_file(run))
+    files = (run / RUN, run / MANIFEST, run / REPORT, labels_file(run))
     ended = (run / MANIFEST).exists()
     return (*map(stamp_of, files), not ended and _is_regular(run / JOURNAL) and is_written(run))
 
@@ -166,6 +171,7 @@ def _read(run: Path) -> RunRow:
         tuple(dict.fromkeys(style.plain(target.label) for target in own)),
         quick=document.quick is not None,
         made_by=style.plain(document.maker),
+        headline=headline_of(run),
     )
     return _labelled(row, run)
 

@@ -34,6 +34,9 @@ from fathom.session.schedule import Part, Schedule
 from fathom.session.target_run import TargetRun
 from fathom.targets.target import Target
 
+AS_BEFORE = "a twin fails the same way each time: change the method or the twin, then start a new run"
+"""What helps after a twin's own error; to go on with the run ends at the same place."""
+
 
 class Session:
     """One execution of a run: fresh or resumed."""
@@ -54,6 +57,8 @@ class Session:
         self.remark_log = RemarkLog(store)
         self.schedules = [Schedule(store, method, target, index) for index, target in enumerate(targets)]
         self.errors: dict[int, FathomError | _core.BackendError] = {}
+        self._by_twin: set[int] = set()
+        """Targets whose error is the twin's own: not one of this machine."""
 
     def run(self) -> Run:
         """Runs what is left, then writes the run's tables."""
@@ -118,6 +123,8 @@ class Session:
             yield
         except (FathomError, _core.BackendError, OSError) as failure:
             if self.errors.setdefault(index, error := _as_error(failure, target)) is error:
+                if target.kind == "twin" and not isinstance(failure.__cause__ or failure, OSError):
+                    self._by_twin.add(index)
                 rules = failure.rules if isinstance(failure, RefusedError) else ()
                 self.store.log_event("target-failed", target=target.name, error=str(error), rules=list(rules))
 
@@ -156,9 +163,18 @@ class Session:
             refused = any(isinstance(error, RefusedError) for error in self.errors.values())
             raise (RefusedError if refused else FathomError)(
                 f"{document.error}; what was measured is in {self.store.path}",
-                NEW_RUN if self._lost else f"remove the cause, then `fathom resume {self._called}`",
+                self._next,
             )
         return Run(self.store.path)
+
+    @property
+    def _next(self) -> str:
+        """What its user may do about the errors of the targets."""
+        if self._lost:
+            return NEW_RUN
+        if self._by_twin.issuperset(self.errors):
+            return AS_BEFORE
+        return f"remove the cause, then `fathom resume {self._called}`"
 
     @property
     def _status(self) -> Status:

@@ -5,6 +5,7 @@ Prints to the Console it is given; texts from files are never read as markup.
 
 from collections.abc import Sequence
 from statistics import median
+from time import monotonic
 
 from rich.console import Console
 from rich.padding import Padding
@@ -43,14 +44,17 @@ UNITS = {
 }
 SHOWN_POINTS = 0.05
 """Percentage points below which a change is printed as 0, and a row without a larger one left out."""
+LINES_APART_S = 10.0
+"""Least time between two lines of progress where there is no terminal: a log stays short, and shows life."""
 _ROLE_STYLE = {"calibration": "cyan", "validation": "green", "context": "dim"}
 
 
 class TrialProgress:
-    """Shows trials as they end, on stderr: a bar on a terminal, one line each elsewhere. A `validate.Watch`."""
+    """Shows trials as they end, on stderr: a bar on a terminal, a line now and then elsewhere. A `validate.Watch`."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._said_s = monotonic()
         self._bar = Progress(
             TextColumn("simulating"),
             BarColumn(),
@@ -75,7 +79,8 @@ class TrialProgress:
     def __call__(self, label: str, done: int, total: int) -> None:
         """A trial has ended."""
         self._bar.update(self._task, description=label, completed=done, total=total)
-        if not self._console.is_terminal:
+        if not self._console.is_terminal and monotonic() - self._said_s >= LINES_APART_S:
+            self._said_s = monotonic()
             self._console.print(f"{done}/{total} {label}", highlight=False, markup=False, soft_wrap=True)
 
 

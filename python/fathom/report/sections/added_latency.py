@@ -1,7 +1,6 @@
 """A system beside its own drive: rates and latency at each load, the latency that the system adds, where time goes."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 from fathom.catalog.models import PublishedRow
@@ -16,6 +15,7 @@ from fathom.report.added_loads import (
     Measured,
     times_sign,
 )
+from fathom.report.added_pairs import Added, added_table, left_out_of, pairs_of
 from fathom.report.added_stages import stage_bars, stages
 from fathom.report.axes import Axis
 from fathom.report.blocks import (
@@ -33,12 +33,14 @@ from fathom.report.blocks import (
 )
 from fathom.report.charts import Bars, bar_chart
 from fathom.report.comparison import Comparison
+from fathom.report.findings import gate
 from fathom.report.reference import Pair, agreement, beside, find, reasons, rows_of
 from fathom.report.style import LIGHT, compact, grouped, plain
 from fathom.statistics.means import mean_by_count
 
 ORDER = 14
 CONTROLLER = "controller"
+NOT_CLAIMED = "No target had settled, so no added latency is claimed."
 LEAST_US = 0.05
 """Parts of the way that take less are not shown."""
 HEADLINE = "controller-share-headline"
@@ -63,10 +65,14 @@ def build(comparison: Comparison) -> Section | None:
     blocks += _agreement(system, drive)
     if controller := _controller(system):
         blocks.append(controller)
-    pairs = _pairs(system, drive) if drive else []
-    told = [*_spent(system), *_reached(system), *([_worst(pairs, system)] if pairs else [])]
+    pairs = pairs_of(system, drive) if drive else []
+    out = gate(comparison)
+    sure = system.claimed(out)
+    claimed = pairs_of(sure, drive.claimed(out)) if drive else []
+    left_out = left_out_of(columns, out)
+    told = [*_spent(sure), *_reached(sure), *([_worst(claimed, system)] if claimed else []), *left_out]
     if pairs:
-        blocks.append(_added(pairs))
+        blocks.append(added_table(pairs))
     if between := stages(columns):
         blocks.append(between)
     if times := _times(system):
@@ -84,14 +90,18 @@ def build(comparison: Comparison) -> Section | None:
         blocks,
         short="Added latency",
         answer=told,
-        key_figure=_key_figure(system, pairs) if system.catalog else _real_key_figure(columns, pairs),
+        key_figure=_key_figure(system, sure, claimed, left_out)
+        if system.catalog
+        else _real_key_figure(columns, sure, pairs, claimed, left_out),
     )
 
 
-def _key_figure(system: Measured, pairs: "Sequence[_Added]") -> KeyFigure | None:
+def _key_figure(
+    system: Measured, sure: Measured, pairs: Sequence[Added], left_out: Sequence[str]
+) -> KeyFigure | None:
     """Returns where an I/O spends its time, stacked by part of the way; None where the system does not say.
 
-    The load of the sentence comes first.
+    The load of the sentence comes first. `sure` and `pairs` are what sentences may claim.
     """
     told = [pairs[0].loads[0]] if pairs else []
     loads = _loads(system, list(dict.fromkeys([*told, *SYSTEM_LOADS]))[: len(SYSTEM_LOADS)])
@@ -114,9 +124,12 @@ def _key_figure(system: Measured, pairs: "Sequence[_Added]") -> KeyFigure | None
     legend = [Item(one.name, slot=one.slot) for one in bars]
     caption = "Each bar is a load: jobs x iodepth on every host."
     figure = Figure([chart], caption, _table_of(loads), legend, columns=1)
-    reasons = [text for text in (_controller_share(system), _greatest(system)) if text]
+    reasons = [text for text in (_controller_share(sure), _greatest(sure), *left_out) if text]
     if not pairs:
-        part, most = max(((part, max(row)) for part, row in _parts(loads).items()), key=lambda pair: pair[1])
+        known = _parts(_loads(sure))
+        if not known:
+            return KeyFigure(NOT_CLAIMED, figure, reasons)
+        part, most = max(((part, max(row)) for part, row in known.items()), key=lambda pair: pair[1])
         return KeyFigure(
             f"An I/O spends most of its time in {plain(part)}: up to {most:.0f} us.", figure, reasons
         )
@@ -125,16 +138,24 @@ def _key_figure(system: Measured, pairs: "Sequence[_Added]") -> KeyFigure | None
     return KeyFigure(_adds(system, worst), figure, [text for text in (where, *reasons) if text])
 
 
-def _real_key_figure(columns: Sequence[Measured], pairs: "Sequence[_Added]") -> KeyFigure | None:
+def _real_key_figure(
+    columns: Sequence[Measured],
+    sure: Measured,
+    pairs: Sequence[Added],
+    claimed: Sequence[Added],
+    left_out: Sequence[str],
+) -> KeyFigure | None:
     """Returns what the way adds to a real drive's latency; None where the drive was not measured at the same load."""
-    figure = stage_bars(columns, _added(pairs)) if pairs else None
+    figure = stage_bars(columns, added_table(pairs)) if pairs else None
     if figure is None:
         return None
-    worst = max(pairs, key=lambda one: one.added_us)
-    return KeyFigure(_adds(columns[0], worst), figure, [text for text in (_greatest(columns[0]),) if text])
+    reasons = [text for text in (_greatest(sure), *left_out) if text]
+    if not claimed:
+        return KeyFigure(NOT_CLAIMED, figure, reasons)
+    return KeyFigure(_adds(sure, max(claimed, key=lambda one: one.added_us)), figure, reasons)
 
 
-def _adds(system: Measured, worst: "_Added") -> str:
+def _adds(system: Measured, worst: Added) -> str:
     name = f"{system.column.short}," if "," in system.column.short else system.column.short
     if worst.added_us <= 0:
         return f"{name} adds no latency to any load that its drive had alone."
@@ -320,67 +341,6 @@ def _added_row(system: Measured, mix: str, depth: int, op: str) -> PublishedRow 
     return find(system.catalog, f"fio-{mix}", "latency_us", iodepth=depth, op=op, added=True)
 
 
-@dataclass(frozen=True)
-class _Added:
-    """An operation through the system, and on the drive alone with the same number in flight per drive."""
-
-    label: str
-    loads: tuple[str, str]
-    behind_us: float
-    direct_us: float
-    limited_by: str
-    limit: str
-
-    @property
-    def added_us(self) -> float:
-        return self.behind_us - self.direct_us
-
-
-def _pairs(system: Measured, drive: Measured) -> list[_Added]:
-    loads = system.alike()
-    if loads is None:
-        return []
-    whole, alone = loads
-    found = []
-    for mix, (label, ops) in MIXES.items():
-        for op in ops:
-            behind, direct = system.point(mix, whole, op), drive.point(mix, alone, op)
-            if behind and direct and behind.mean_us and direct.mean_us:
-                half = f", {op}" if len(ops) > 1 else ""
-                limit = plain(behind.limited_by or "")
-                name = plain(behind.limit.name) if behind.limit else ""
-                found.append(_Added(label + half, loads, behind.mean_us, direct.mean_us, limit, name))
-    return found
-
-
-def _added(pairs: Sequence[_Added]) -> Table:
-    rows = [
-        Row(
-            Item(one.label),
-            [
-                Item(f"{one.behind_us:.1f}"),
-                Item(f"{one.direct_us:.1f}"),
-                Item(
-                    f"{one.added_us:+.1f}",
-                    f"{100 * one.added_us / one.behind_us:+.0f} % of the total",
-                    tone="strong",
-                ),
-                Item(one.limited_by or "–", tone="quiet"),
-            ],
-        )
-        for one in pairs
-    ]
-    head = [
-        Item("System, mean", "us"),
-        Item("Drive, mean", "us"),
-        Item("Added", "us"),
-        Item("The system is limited by", ""),
-    ]
-    whole, alone = (times_sign(load) for load in pairs[0].loads)
-    title = f"Added at equal load per drive ({whole} per host against {alone})"
-    return Table(title, head, [Group("", rows)])
-
-
 def _headline(system: Measured) -> str:
     """Returns what the published share of a controller covers, and its size if the source gives one figure."""
     rows = rows_of(system.catalog) if system.catalog else ()
@@ -389,7 +349,7 @@ def _headline(system: Measured) -> str:
     return f"the published share{size} is of the controller alone."
 
 
-def _worst(pairs: Sequence[_Added], system: Measured) -> str:
+def _worst(pairs: Sequence[Added], system: Measured) -> str:
     worst = max(pairs, key=lambda one: one.added_us)
     if system.catalog is None:
         return f"At the same load per drive, the system adds most to {worst.label}: {worst.added_us:+.0f} us."

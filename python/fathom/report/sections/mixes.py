@@ -10,7 +10,7 @@ from fathom.report.blocks import Block, Chart, Figure, Group, Item, KeyFigure, P
 from fathom.report.charts import Line, line_chart
 from fathom.report.comparison import Column, Comparison
 from fathom.report.findings import Gate, gate
-from fathom.report.latencies import latency
+from fathom.report.latencies import in_words, latency
 from fathom.report.legend import legend_of
 from fathom.report.predicted import PREDICTED, WHISKERS, range_item, whisker
 from fathom.report.style import compact, grouped, plain, slot
@@ -130,10 +130,6 @@ def _is_tracked(load: Load) -> bool:
     return any(place.step in place.track for place in places if place)
 
 
-def _time(mean_us: float) -> str:
-    return f"{compact(mean_us)} us" if mean_us < 1000 else f"{compact(mean_us / 1000)} ms"
-
-
 def _label(one: SweptStep) -> str:
     threads, iodepth = one.load
     return f"{plain(one.shape.label)}, {threads}T/{iodepth}Q"
@@ -159,7 +155,7 @@ def _sentence(label: str, steps: Sequence[SweptStep]) -> str:
     mixed = next((one for one in reversed(steps) if one.half("read") and one.half("write")), None)
     beside = mixed.half("read") if mixed else None
     if alone and beside and mixed and alone.mean_us and beside.mean_us and last.half("write") is None:
-        before, after = _time(alone.mean_us), _time(beside.mean_us)
+        before, after = in_words(alone.mean_us), in_words(beside.mean_us)
         writes = f"{100 - mixed.read_pct:g} % of writes"
         text += (
             f"; {writes} leave the mean read latency at {before}"
@@ -282,7 +278,7 @@ def _place(one: SweptStep | None, rates: Sequence[float]) -> Item:
         return NONE
     spread = log(max(rates) / min(rates))
     heat = log(one.iops / min(rates)) / spread if spread > 0 else 0.0
-    latency_text = "" if one.mean_us is None else _time(one.mean_us)
+    latency_text = "" if one.mean_us is None else in_words(one.mean_us)
     # Breaks between the two only: a unit does not stand alone.
     sub = " · ".join(part.replace(" ", "\u00a0") for part in (one.margin, latency_text) if part)
     return Item(compact(one.iops), sub, heat=round(heat, 3))

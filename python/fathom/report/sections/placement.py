@@ -17,6 +17,7 @@ from fathom.report.axes import Axis, time_axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
 from fathom.report.charts import Bars, Line, bar_chart, line_chart
 from fathom.report.comparison import Column, Comparison, margin_of
+from fathom.report.findings import Gate, gate
 from fathom.report.latencies import FEW, percentile, with_interval
 from fathom.report.sections.amplification import DAY_S, endurance
 from fathom.report.style import compact, grouped, plain, seconds
@@ -93,17 +94,33 @@ def build(comparison: Comparison) -> Section | None:
     legend = [Item(name, slot=place) for name, place in drawn.items()]
     figures = [Figure(charts, caption, _lines(found), legend, columns=2)] if charts else []
     blocks = [_totals(found), *figures, _by_stream(found)]
-    told = [text for column, load in found if (text := _sentence(column, load))]
-    key = _key_figure(found)
+    out = gate(comparison)
+    claimed = [(column, kept) for column, load in found if (kept := _claimed(column, load, out))]
+    told = [text for column, load in claimed if (text := _sentence(column, load))]
+    key = _key_figure(found, claimed)
     return Section("placement", "Data placement", blocks, short="Placement", answer=told, key_figure=key)
 
 
-def _key_figure(found: Sequence[tuple[Column, list[Variant]]]) -> KeyFigure | None:
-    """Returns pairs of bars: the WAF of each load with one handle and with a handle per stream."""
+def _claimed(column: Column, load: Sequence[Variant], out: Gate) -> list[Variant]:
+    """Returns the variants in which the target had settled."""
+    return [one for one in load if (column.short, one.step) not in out]
+
+
+def _named(column: Column, load: Sequence[Variant]) -> str:
+    return f"{column.short}: {load[0].label.partition(',')[0]}"
+
+
+def _key_figure(
+    found: Sequence[tuple[Column, list[Variant]]], claimed: Sequence[tuple[Column, list[Variant]]]
+) -> KeyFigure | None:
+    """Returns pairs of bars: the WAF of each load with one handle and with a handle per stream.
+
+    Its sentences are about what is `claimed` alone.
+    """
     known = [(column, load) for column, load in found if any(variant.waf for variant in load)]
     if not known:
         return None
-    labels = [f"{column.short}: {load[0].label.partition(',')[0]}" for column, load in known]
+    labels = [_named(column, load) for column, load in known]
     kinds = dict.fromkeys((variant.placed, variant.handles) for _, load in known for variant in load)
     bars = [
         Bars(
@@ -138,7 +155,9 @@ def _key_figure(found: Sequence[tuple[Column, list[Variant]]]) -> KeyFigure | No
     legend = [Item(one.name, slot=one.slot) for one in bars]
     caption = "Shorter is better: at one, the media write what the host writes and no more."
     figure = Figure([chart], caption, data, legend, columns=1)
-    told = [text for label, (_, load) in zip(labels, known, strict=True) if (text := _pair(label, load))]
+    told = [text for one in claimed if (text := _pair(_named(*one), one[1]))]
+    if not told:
+        return KeyFigure("No target had settled, so no write amplification is claimed.", figure)
     return KeyFigure(told[0], figure, told[1:])
 
 

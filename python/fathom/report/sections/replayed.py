@@ -2,16 +2,19 @@
 
 from collections.abc import Sequence
 
+from fathom.analysis.finding import joined
+from fathom.analysis.settled import Unsettled
 from fathom.columns.schema import Point
 from fathom.method.curve import SUSTAINED_LEAST
 from fathom.report.axes import Axis, rounded
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
 from fathom.report.charts import Bars, bar_chart
-from fathom.report.comparison import Cell, Comparison, Corner
-from fathom.report.latencies import latency, percentile
+from fathom.report.comparison import Cell, Column, Comparison, Corner
+from fathom.report.findings import Gate, gate
+from fathom.report.latencies import in_words, latency, percentile
 from fathom.report.legend import legend_of
 from fathom.report.recorded import recorded_blocks
-from fathom.report.style import compact, slot
+from fathom.report.style import plain, slot
 from fathom.statistics.percentiles import PREFIXES
 
 ORDER = 18
@@ -53,13 +56,16 @@ def build(comparison: Comparison) -> Section | None:
     since = "recorded time of issue" if kind == "response" else "issue"
     caption = f"From the {since} of an I/O to its completion. A percentile needs 100 I/Os beyond it."
     figure = Figure([chart], caption, _table(corners), legend_of(comparison.columns), columns=1)
-    key = KeyFigure(_sentence(corners), figure, _reasons(corners))
-    return Section("replay", "Replay", recorded_blocks(corners), short="Replay", key_figure=key)
+    out = gate(comparison)
+    key = KeyFigure(_sentence(corners, out), figure, _reasons(corners, out))
+    told = [_answer(column, corners, out) for column in _columns(corners)]
+    return Section("replay", "Replay", recorded_blocks(corners), short="Replay", answer=told, key_figure=key)
 
 
 def _is_replay(cell: Cell) -> bool:
+    """Returns whether the step issues a trace, or those of several devices as streams."""
     job = cell.column.run.jobs.get(cell.point.step)
-    return job is not None and job.pattern.kind == "replay"
+    return job is not None and all(one.pattern.kind == "replay" for one in job.streams.values() or [job])
 
 
 def _has_response(point: Point) -> bool:
@@ -79,30 +85,73 @@ def _op(corner: Corner) -> str:
     return {"read": "reads", "write": "writes", "flush": "flushes"}.get(corner.cells[0].point.op, "I/Os")
 
 
-def _sentence(corners: Sequence[Corner]) -> str:
-    """Returns the best target by p99 of the first operation, or by its mean where it has fewer I/Os."""
+def _sentence(corners: Sequence[Corner], out: Gate) -> str:
+    """Returns the best target by p99 of the first operation, or by its mean where it has fewer I/Os.
+
+    Those that support a claim come first. The sentence on another is only what it did.
+    """
     corner = corners[0]
     name = "p99_us" if any(_us(cell, "p99_us") for cell in corner.cells) else "mean_us"
-    best = min((cell for cell in corner.cells if _us(cell, name)), key=lambda cell: _us(cell, name) or 0.0)
-    us = compact(_us(best, name) or 0.0)
+    known = [cell for cell in corner.cells if _us(cell, name)]
+    claimed = [cell for cell in known if not _why_not(cell, out)]
+    best = min(claimed or known, key=lambda cell: _us(cell, name) or 0.0)
+    time = in_words(_us(best, name) or 0.0)
+    subject = f"{best.column.short} {'answers' if claimed else 'answered'}"
     if name == "mean_us":
-        return f"{best.column.short} answers the recorded {_op(corner)} in {us} us on average."
-    return f"{best.column.short} answers 99 % of the recorded {_op(corner)} within {us} us."
+        return f"{subject} the recorded {_op(corner)} in {time} on average."
+    return f"{subject} 99 % of the recorded {_op(corner)} within {time}."
 
 
-def _reasons(corners: Sequence[Corner]) -> list[str]:
-    """Returns which targets kept up with the recorded times."""
-    reasons = []
-    for column in {cell.column.index: cell.column for corner in corners for cell in corner.cells}.values():
-        points = [cell.point for corner in corners if (cell := corner.cell(column))]
-        # What arrived within the window is offered; a replay that is late has a longer one.
-        recorded = column.run.jobs[points[0].step].rate_iops
-        if not recorded:
-            continue
-        behind = sum(point.iops or 0.0 for point in points) < SUSTAINED_LEAST * recorded
-        verb = "fell behind" if behind else "kept up with"
-        reasons.append(f"{column.short} {verb} the recorded times.")
+def _why_not(cell: Cell, out: Gate) -> Unsettled | None:
+    """Returns why nothing is claimed of a target in its replay."""
+    return out.get((cell.column.short, cell.step.name))
+
+
+def _columns(corners: Sequence[Corner]) -> list[Column]:
+    return list({cell.column.index: cell.column for corner in corners for cell in corner.cells}.values())
+
+
+def _cells(column: Column, corners: Sequence[Corner]) -> list[Cell]:
+    return [cell for corner in corners if (cell := corner.cell(column))]
+
+
+def _keeps_up(cells: Sequence[Cell]) -> bool | None:
+    """Returns whether a target kept up with the recorded times; None where those were not kept."""
+    # What arrived within the window is offered; a replay that is late has a longer one.
+    recorded = cells[0].column.run.jobs[cells[0].point.step].rate_iops
+    if not recorded:
+        return None
+    return sum(cell.point.iops or 0.0 for cell in cells) >= SUSTAINED_LEAST * recorded
+
+
+def _reasons(corners: Sequence[Corner], out: Gate) -> list[str]:
+    """Returns which targets kept up with the recorded times, and why nothing more is claimed of some."""
+    each = [(column, _cells(column, corners)) for column in _columns(corners)]
+    kept = [(column, up) for column, cells in each if (up := _keeps_up(cells)) is not None]
+    reasons = [
+        f"{column.short} {'kept up with' if up else 'fell behind'} the recorded times." for column, up in kept
+    ]
+    for column, cells in each:
+        if why := _why_not(cells[0], out):
+            reasons.append(f"{column.short} {why.verb}: {why.value}.")
     return reasons
+
+
+def _answer(column: Column, corners: Sequence[Corner], out: Gate) -> str:
+    """Returns how long a target took for each operation, whether it kept up, and why no more is claimed."""
+    cells = _cells(column, corners)
+    parts = []
+    for corner in corners:
+        cell = corner.cell(column)
+        if mean_us := _us(cell, "mean_us"):
+            p99_us = _us(cell, "p99_us")
+            tail = f" (99 % within {in_words(p99_us)})" if p99_us else ""
+            parts.append(f"{_op(corner)} in {in_words(mean_us)}{tail}")
+    up = _keeps_up(cells)
+    times = "" if up is None else f"; it {'kept up with' if up else 'fell behind'} the recorded times"
+    why = _why_not(cells[0], out)
+    no_more = f" No more is claimed: it {why.verb} ({why.value})." if why else ""
+    return f"{plain(column.label)}: {joined(parts)} on average{times}.{no_more}"
 
 
 def _table(corners: Sequence[Corner]) -> Table:

@@ -1,0 +1,76 @@
+"""Sentences about a replay claim no more than its run allows, and open its report whatever the number of devices."""
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+import fathom
+from fathom.plan.replay import Replay
+from fathom.report.built import build
+from fathom.report.comparison import compare
+from fathom.report.data import load
+from fathom.report.latencies import in_words
+from fathom.report.opening import opened
+from fathom.report.sections import build_all, placement, replayed
+from fathom.runs.reader import Run
+
+TWIN = "twin:samsung-pm9a3-7.68tb"
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def replay(folder: Path, *targets: str) -> Run:
+    """Replays 400 I/Os of as many devices as there are targets."""
+    drawn, trace = Random(1), folder / "app.csv"
+    lines = [
+        f"{500 * number},{'RRW'[number % 3]},{4096 * drawn.randrange(4096)},4096,d{number % len(targets)}\n"
+        for number in range(400)
+    ]
+    trace.write_text("time_us,op,offset,size,device\n" + "".join(lines))
+    return fathom.run("replay", list(targets), replay=Replay(trace), out=folder / "runs")
+
+
+def test_a_replay_on_a_drive_that_was_not_filled_claims_no_more_than_what_it_did(tmp_path: Path) -> None:
+    section = replayed.build(compare([load(replay(tmp_path, TWIN).path)]))
+    assert section is not None
+    assert section.key_figure is not None
+    assert "PM9A3 answered the recorded reads in " in section.key_figure.sentence
+    assert section.key_figure.reasons[-1] == (
+        "Samsung PM9A3 had not settled: the run had not written all of its region."
+    )
+    [told] = section.answer
+    assert told.endswith(
+        "No more is claimed: it had not settled (the run had not written all of its region)."
+    )
+
+
+def test_a_replay_on_a_drive_that_begins_settled_claims_its_latency(tmp_path: Path) -> None:
+    section = replayed.build(compare([load(replay(tmp_path, f"{TWIN}?settled_share=1").path)]))
+    assert section is not None
+    assert section.key_figure is not None
+    assert " answers the recorded reads in " in section.key_figure.sentence
+    [told] = section.answer
+    assert told.endswith(" on average; it kept up with the recorded times.")
+
+
+def test_a_replay_of_several_devices_opens_with_its_latency_and_claims_no_write_amplification(
+    tmp_path: Path,
+) -> None:
+    comparison = build([replay(tmp_path, TWIN, TWIN).path]).comparison
+    opening, _ = opened(build_all(comparison))
+    assert opening is not None
+    assert "PM9A3 answered the recorded reads in " in opening.sentence
+    placed = placement.build(comparison)
+    assert placed is not None
+    assert placed.answer == []
+
+
+@pytest.mark.parametrize(
+    ("us", "text"), [(62.34, "62.3 us"), (999.6, "1 ms"), (1764.0, "1.76 ms"), (2_100_000.0, "2.1 s")]
+)
+def test_latencies_in_sentences_have_the_unit_that_fits(us: float, text: str) -> None:
+    assert in_words(us) == text
