@@ -33,14 +33,14 @@ NAME = "samsung-pm9a3-7.68tb"
 READS = """
 schema = "fathom-method/1"
 name = "reads"
-slice = "2GB"
+slice = "1GiB"
 precision = "1%"
 [[steps]]
 name = "one"
 label = "4 KiB read, 1 outstanding"
 fill = "1x"
 afresh = true
-settle = { time = "25min", round = "1min" }
+settle = { time = "5min", round = "1min" }
 [steps.job]
 mix = "read"
 block = "4KiB"
@@ -52,7 +52,7 @@ name = "offered"
 label = "4 KiB read, 10k a second offered"
 fill = "1x"
 afresh = true
-settle = { time = "25min", round = "1min" }
+settle = { time = "5min", round = "1min" }
 [steps.job]
 mix = "read"
 block = "4KiB"

@@ -72,6 +72,10 @@ until = { time = "1s" }
 """
 
 
+BRIEF = METHOD.replace('"3s"', '"1s"')
+"""For hosts that live through it, where no figure is looked at."""
+
+
 class InProcess:
     """A host in threads of this process. `die` makes every later call fail, as those to a dead host do; `answers` are
     given in place of the agent's own. Both go through the wire's checks."""
@@ -110,11 +114,9 @@ def fleet_of(remotes: list[InProcess]) -> Fleet:
     return Fleet([(remote.agent.name, remote) for remote in remotes])
 
 
-def run_shared(fleet: Fleet, shared: Path, out: Path, seed: int = 1) -> Run:
+def run_shared(fleet: Fleet, shared: Path, out: Path, text: str = BRIEF) -> Run:
     targets = fleet.resolve([f"dir:{shared}"], 16 << 20)
-    return start_run(
-        parse_method(METHOD, "shared.toml"), targets, Options(seed=seed, out=out, initiator=fleet)
-    )
+    return start_run(parse_method(text, "shared.toml"), targets, Options(out=out, initiator=fleet))
 
 
 def rows(run: Run, table: str, step: str) -> list[dict[str, Any]]:
@@ -133,7 +135,7 @@ def bins(run: Run, step: str, target: str) -> dict[tuple[int, int], int]:
 def test_the_total_is_the_sum_of_the_hosts_to_the_count(pool: ThreadPoolExecutor, tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     shared.mkdir()
-    run = run_shared(fleet_of(hosts(pool, 3)), shared, tmp_path / "runs")
+    run = run_shared(fleet_of(hosts(pool, 3)), shared, tmp_path / "runs", METHOD)
     total = f"dir:{shared}"
     parts = [target.name for target in run.targets if target.part_of == total]
     assert parts == [f"h1:{total}", f"h2:{total}", f"h3:{total}"]
@@ -159,7 +161,7 @@ def test_each_of_several_targets_gets_its_own_load(pool: ThreadPoolExecutor, tmp
     sizes = dict(zip(folders, (8 << 20, 16 << 20), strict=True))
     targets = [target for folder in folders for target in fleet.resolve([f"dir:{folder}"], sizes[folder])]
     run = start_run(
-        parse_method(METHOD, "shared.toml"), targets, Options(out=tmp_path / "runs", initiator=fleet)
+        parse_method(BRIEF, "shared.toml"), targets, Options(out=tmp_path / "runs", initiator=fleet)
     )
     filled = Counter[str]()
     for row in rows(run, "intervals", "fill"):
@@ -219,7 +221,7 @@ def test_a_host_that_dies_is_named_and_the_others_finish(pool: ThreadPoolExecuto
         lambda agent, *given: getattr(agent, method.__name__)(*given),
         *arguments,
     )
-    run = run_shared(fleet, shared, tmp_path / "runs")
+    run = run_shared(fleet, shared, tmp_path / "runs", METHOD)
     assert run.document.status == "partial"
     ended = [event for event in read_events(run.path) if event["event"] == "step-end"]
     assert [(event["step"], event["status"]) for event in ended] == [
@@ -254,7 +256,7 @@ def test_a_host_that_dies_when_it_is_asked_whether_its_target_is_its_own_is_lost
             raise ConnectionError("gone")
 
     remotes[1].answers[HostAgent.recheck] = recheck
-    method = METHOD.replace('written = "1x"', 'time = "2s"').replace('kind = "fill"', 'kind = "measure"')
+    method = BRIEF.replace('written = "1x"', 'time = "2s"').replace('kind = "fill"', 'kind = "measure"')
     targets = (fleet := fleet_of(remotes)).resolve([f"dir:{shared}"], 16 << 20)
     options = Options(out=tmp_path / "runs", initiator=fleet)
     run = start_run(parse_method(method, "shared.toml"), targets, options)
@@ -374,7 +376,7 @@ def test_no_host_left_ends_the_run_with_what_was_measured(pool: ThreadPoolExecut
     for remote in remotes:
         remote.die(after_s=4.5)
     with pytest.raises(FathomError, match="h1: ConnectionError: gone; h2: ConnectionError: gone"):
-        run_shared(fleet, shared, tmp_path / "runs")
+        run_shared(fleet, shared, tmp_path / "runs", METHOD)
 
 
 def test_a_run_of_a_fleet_resumes_with_a_fleet(pool: ThreadPoolExecutor, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import fathom
 from fathom.errors import UsageError
 from fathom.exports import export_method
 from fathom.imports import import_method
@@ -30,7 +31,7 @@ def job_file(directory: Path, lines: str) -> Path:
 def priorities(directory: Path, *command: str) -> set[str]:
     """The priorities that the threads of a command take, in strace's words."""
     calls = directory / "calls"
-    traced = ["strace", "-f", "-qq", "-e", "trace=ioprio_set", "-o", str(calls), *command]
+    traced = ["strace", "-f", "--seccomp-bpf", "-qq", "-e", "trace=ioprio_set", "-o", str(calls), *command]
     subprocess.run(traced, cwd=directory, check=True, capture_output=True, timeout=120)
     return set(_PRIORITY.findall(calls.read_text()))
 
@@ -57,7 +58,7 @@ def test_a_file_holds_the_bytes_that_fio_writes(tmp_path: Path, pattern: str) ->
     subprocess.run(["fio", str(file)], cwd=tmp_path, check=True, capture_output=True, timeout=120)
     theirs = (tmp_path / "x.bin").read_bytes()
     (tmp_path / "x.bin").unlink()
-    subprocess.run(run_of(tmp_path, file), cwd=tmp_path, check=True, capture_output=True, timeout=120)
+    fathom.run(import_method(file)[0], f"file:{tmp_path / 'x.bin'}", size_bytes=64 << 10, out=tmp_path)
     # Behind the data of the target is the label by which Fathom knows its own files.
     assert (tmp_path / "x.bin").read_bytes()[: 64 << 10] == theirs
     assert len(theirs) == 64 << 10

@@ -23,7 +23,7 @@ def opened_by_fathom(directory: Path, method: str) -> set[str]:
     (directory / "made.toml").write_text(method)
     command = [sys.executable, "-m", "fathom", "run", "./made.toml", "file:x.bin"]
     command += ["--size", "1MiB", "--out", "runs"]
-    traced = ["strace", "-f", "-qq", "-e", "trace=openat", "-o", "calls", *command]
+    traced = ["strace", "-f", "--seccomp-bpf", "-qq", "-e", "trace=openat", "-o", "calls", *command]
     subprocess.run(traced, cwd=directory, check=True, capture_output=True, timeout=120)
     opens = [
         line
