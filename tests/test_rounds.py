@@ -140,7 +140,7 @@ def test_blocks_that_a_target_does_not_have_are_left_out_and_said(run: Run) -> N
 
 def test_a_file_says_that_it_cannot_be_purged(tmp_path: Path) -> None:
     target = f"file:{tmp_path / 'scratch.bin'}"
-    shorter = METHOD.replace('"1s"', '"20ms"').replace('"2s"', '"20ms"')
+    shorter = METHOD.replace('"1s"', '"250ms"').replace('"2s"', '"20ms"')
     run = fathom.run(shorter, targets=[target], size_bytes=64 << 20, out=tmp_path)
     assert any("cannot be purged" in note.text for note in run.document.notes)
     assert run.document.status == "complete"
