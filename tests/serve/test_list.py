@@ -98,6 +98,10 @@ def test_each_run_has_the_sentence_that_its_report_opens_with(home: Path, tmp_pa
             b'<meta name="description" content="&lt;script&gt;alert(1)&lt;/script&gt;\x1b[2J">',
             "<script>alert(1)",
         ),
+        (
+            '<meta name="description" content="in 62.4\N{NO-BREAK SPACE}us on average">'.encode(),
+            "in 62.4 us on average",
+        ),
         (b" " * 5000 + b'<meta name="description" content="far">', ""),
     ],
 )

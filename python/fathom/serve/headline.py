@@ -21,7 +21,8 @@ def headline_of(run: Path) -> str:
         return ""
     found = _Description()
     found.feed(head.decode(errors="replace"))
-    return style.plain(found.text)
+    # What keeps a number on the line of its unit comes back with the list's own page.
+    return style.plain(found.text.replace("\N{NO-BREAK SPACE}", " "))
 
 
 class _Description(HTMLParser):
