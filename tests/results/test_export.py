@@ -129,9 +129,19 @@ def test_of_two_targets_only_the_twin_is_simulated_after_an_export(format: Expor
     (tmp_path / "exported").write_bytes(export_results(both, format))
     again = Run(import_results([tmp_path / "exported"]).runs[0])
     assert again.document.made == "measured and simulated"
-    kinds = {one.name: one.kind for one in again.targets}
-    assert kinds.pop("twin:samsung-pm9a3-7.68tb") == "twin"
-    assert "twin" not in kinds.values()
+    assert {one.name: one.kind for one in again.targets} == {
+        "twin:samsung-pm9a3-7.68tb": "twin",
+        "null:": "null",
+    }
+
+
+@pytest.mark.parametrize("about", ["[]", '{"targets": {"twin:x": "spaceship", "y": 1}, "measured by": 3}'])
+def test_marks_that_fathom_did_not_write_are_passed_over(about: str, fio: FioFiles, tmp_path: Path):
+    changed = fio.json.read_text().replace("{", f'{{"fathom": {about},', 1)
+    (tmp_path / "o.json").write_text(changed)
+    document = Run(import_results([tmp_path / "o.json"]).runs[0]).document
+    assert document.made == "measured"
+    assert [one.kind for one in document.targets] == ["file"]
 
 
 def test_what_fio_measured_stays_fios_after_an_export(theirs: Run, tmp_path: Path):

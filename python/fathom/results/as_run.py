@@ -26,6 +26,7 @@ from fathom.runs.whole import write
 from fathom.statistics.failed import failed_share
 from fathom.statistics.percentiles import QUANTILES, Histogram, bounds_of
 from fathom.statistics.uncertainty import mean_interval, percentile_allowed
+from fathom.targets.target import Kind
 
 Row = dict[str, object]
 
@@ -215,17 +216,17 @@ def _targets(loads: Sequence[Load]) -> list[TargetRecord]:
     return list(found.values())
 
 
-def _kind(load: Load) -> Literal["unknown", "twin", "device", "file"]:
-    if load.target is None:
-        return UNKNOWN
-    return "twin" if load.simulated else "device" if load.target.startswith("/dev/") else "file"
+def _kind(load: Load) -> Kind | Literal["unknown"]:
+    if load.kind or load.target is None:
+        return load.kind or UNKNOWN
+    return "device" if load.target.startswith("/dev/") else "file"
 
 
 def _target_name(load: Load) -> str:
-    """Returns the target as Fathom names it: a file as `file:PATH`, a device by its path, a twin by its name."""
+    """Returns the target as Fathom names it: a file as `file:PATH`, a device by its path, any of an export as it is."""
     if load.target is None:
         return UNKNOWN
-    return f"file:{load.target}" if _kind(load) == "file" else load.target
+    return f"file:{load.target}" if load.kind is None and _kind(load) == "file" else load.target
 
 
 def _notes(results: Results, origin: OriginRecord, made: Made) -> list[NoteRecord]:

@@ -130,7 +130,7 @@ def _load(
         threads=threads if known or len(jobs) > 1 else None,
         iodepth=_count(options, "iodepth") if known else None,
         readings=_readings(jobs),
-        simulated=marks is not None and target in marks.simulated,
+        kind=marks.targets.get(target) if marks and target else None,
     )
     return load, remarks
 

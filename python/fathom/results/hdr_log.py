@@ -60,10 +60,10 @@ def parse(text: str, file: str, unit: Unit) -> Results:
 
 def _marked(load: Load, marks: Marks | None) -> Load:
     """Returns the load with the target of an export: its only one, or the one that its tag begins with."""
-    targets = marks.targets if marks else ()
+    targets = marks.targets if marks else {}
     own = [one for one in targets if len(targets) == 1 or load.label.startswith(f"{tag_of(one)}/")]
     target = max(own, key=len, default=None)
-    return load if marks is None else replace(load, target=target, simulated=target in marks.simulated)
+    return replace(load, target=target, kind=targets[target]) if target else load
 
 
 def tag_of(name: str) -> str:

@@ -5,26 +5,27 @@ format pass it over. `fathom import-results` reads it back.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, get_args
 
 from pydantic import JsonValue
 
 from fathom.runs.document import Made, RunDocument
+from fathom.targets.target import Kind
 
 KEY = "fathom"
-_TARGETS, _SIMULATED = "targets", "simulated"
+KINDS: tuple[Kind, ...] = get_args(Kind)
+_TARGETS = "targets"
 
 
 @dataclass(frozen=True)
 class Marks:
-    """The program that made a run, all targets of the run, and those of them that are simulated."""
+    """The program that made a run, and the run's targets with their kinds."""
 
     program: str
     version: str | None
-    targets: Sequence[str]
-    simulated: frozenset[str]
+    targets: Mapping[str, Kind]
 
     @classmethod
     def read(cls, about: JsonValue) -> Self | None:
@@ -36,8 +37,7 @@ class Marks:
         return cls(
             program or version or KEY,
             version if program else None,
-            _names(about.get(_TARGETS)),
-            frozenset(_names(about.get(_SIMULATED))),
+            _kinds(about.get(_TARGETS)),
         )
 
     @classmethod
@@ -55,13 +55,14 @@ class Marks:
 def about(document: RunDocument) -> dict[str, object]:
     """Returns the marks of a run as JSON."""
     own = [target for target in document.targets if target.part_of is None]
+    # For people: the kinds say it too.
     simulated = [target.name for target in own if target.kind == "twin"]
     return {
         "run": document.id,
         "method": document.method.name,
         _by(document.made): document.program,
-        _TARGETS: [target.name for target in own],
-        **({_SIMULATED: simulated} if simulated else {}),
+        _TARGETS: {target.name: target.kind for target in own},
+        **({Made.SIMULATED: simulated} if simulated else {}),
     }
 
 
@@ -74,5 +75,7 @@ def _by(made: Made) -> str:
     return f"{made} by"
 
 
-def _names(value: JsonValue | None) -> list[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+def _kinds(value: JsonValue | None) -> Mapping[str, Kind]:
+    kinds: dict[str, Kind] = {kind: kind for kind in KINDS}
+    stated = value.items() if isinstance(value, dict) else ()
+    return {name: kinds[kind] for name, kind in stated if isinstance(kind, str) and kind in kinds}

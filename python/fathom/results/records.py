@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from fathom.targets.target import Kind
+
 
 class Bin(NamedTuple):
     """`n` I/Os that took at least `low_ns` and less than `high_ns`."""
@@ -69,7 +71,10 @@ class OpRecord:
 
 @dataclass(frozen=True)
 class Load:
-    """One measured workload. `target` is the path that the other program loaded, or the twin of an export."""
+    """One measured workload. `target` is the path that the other program loaded, or the target that an export names.
+
+    `kind` is that of the target of an export.
+    """
 
     name: str
     ops: Sequence[OpRecord]
@@ -80,8 +85,7 @@ class Load:
     iodepth: int | None = None
     offered_iops: float | None = None
     readings: Sequence[Reading] = ()
-    simulated: bool = False
-    """Whether the target is a twin."""
+    kind: Kind | None = None
 
 
 class Caveat(Enum):
