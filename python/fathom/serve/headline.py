@@ -21,8 +21,7 @@ def headline_of(run: Path) -> str:
         return ""
     found = _Description()
     found.feed(head.decode(errors="replace"))
-    # What keeps a number on the line of its unit comes back with the list's own page.
-    return style.plain(found.text.replace("\N{NO-BREAK SPACE}", " "))
+    return style.plain(found.text)
 
 
 class _Description(HTMLParser):
