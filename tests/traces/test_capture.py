@@ -150,12 +150,13 @@ def test_a_file_is_no_device_to_capture(tmp_path: Path):
     assert "no such device" in str(refusal(tmp_path, tmp_path / "none"))
 
 
-def test_without_debugfs_the_mount_is_named(disk: Path, tmp_path: Path):
+def test_without_either_file_system_of_the_kernel_both_mounts_are_named(disk: Path, tmp_path: Path):
     if os.geteuid() != 0:
         pytest.skip("needs root")
     error = refusal(tmp_path, disk)
     assert isinstance(error, UsageError)
     assert f"mount -t debugfs debugfs {tmp_path}/debug" in str(error)
+    assert f"mount -t tracefs tracefs {tmp_path}/tracing" in str(error)
 
 
 @pytest.fixture

@@ -85,14 +85,20 @@ def check(asked: Asked) -> list[Disk]:
             f"{asked.out}: exists", "remove it, or give the path of a file that does not exist"
         )
     if not (asked.has_block_trace or asked.has_tracepoints):
-        only_tracefs = asked.via == "tracepoints"
-        kind, mounted = ("tracefs", asked.tracefs) if only_tracefs else ("debugfs", asked.debugfs)
-        raise UsageError(
-            f"{mounted / ('instances' if only_tracefs else 'block')} is not there: the kernel hands its traces out by "
-            f"{kind}",
-            f"mount it by `mount -t {kind} {kind} {mounted}`; without the folder then, the kernel has no such trace",
-        )
+        raise _not_mounted(asked)
     return disks
+
+
+def _not_mounted(asked: Asked) -> UsageError:
+    """Returns the error that names the file systems of the kernel that are missing, and how to mount them."""
+    block = (asked.debugfs / "block", f"mount -t debugfs debugfs {asked.debugfs}")
+    points = (asked.tracefs / "instances", f"mount -t tracefs tracefs {asked.tracefs}")
+    missing = {"block-trace": [block], "tracepoints": [points], None: [block, points]}[asked.via]
+    folders, mounts = zip(*missing, strict=True)
+    return UsageError(
+        f"{' and '.join(map(str, folders))}: missing, though the kernel hands its traces out there",
+        f"run {' or '.join(f'`{mount}`' for mount in mounts)}; without the folder then, the kernel has no such trace",
+    )
 
 
 def require_rights() -> None:
