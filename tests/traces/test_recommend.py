@@ -281,3 +281,12 @@ def test_a_wrong_choice_is_one_line_here_too(arguments: list[str], message: str,
     assert done.returncode == 2
     [line] = done.stderr.decode().splitlines()
     assert message in line
+
+
+def test_a_missed_objective_with_nothing_saturated_is_not_blamed_on_the_offered_rate(
+    tmp_path: Path, workers: Workers
+) -> None:
+    judged = found(trace(tmp_path), workers, [FAST], "mean read < 65us")
+    sentence = reasons(judged)[0]
+    assert "beyond that an objective is missed with nothing saturated" in sentence
+    assert "offered rate" not in sentence

@@ -19,7 +19,7 @@ from fathom.plan.replay import RECORDED_DEPTH, Replay, measure_step
 from fathom.plan.zones import check_order
 from fathom.recommend.objective import Objective, keeps
 from fathom.recommend.portion import Portion, at_speed
-from fathom.statistics.limits import limit_of
+from fathom.statistics.limits import Limit, limit_of
 from fathom.traces.prepare import Prepared
 
 MOST_FACTOR = 64.0
@@ -57,8 +57,8 @@ class Judged:
     headroom: float
     below: bool
     beyond: bool
-    limited_by: str
-    """What limits at the first factor that is too much; at the largest one tried where none is."""
+    limit: Limit | None
+    """What limits at the first factor that is too much; at the largest one tried where none is. None: not known."""
     waf: float | None
     """None too where the trace writes too little to have a WAF of its own."""
     watts: float | None
@@ -74,7 +74,6 @@ def judge(
     headroom, below, beyond, first = _headroom(
         replays.run, lambda found, factor: keeps(found, whole.rate_iops * factor, objectives), own
     )
-    limit = limit_of(first)
     media = own.counters.get("media_write_bytes")
     written = sum(op.bytes for op in own.ops if op.op == "write")
     joules = own.counters.get("joules")
@@ -89,7 +88,7 @@ def judge(
         headroom=headroom,
         below=below,
         beyond=beyond,
-        limited_by=limit.words if limit else "not known",
+        limit=limit_of(first),
         waf=media / written if media and written >= replays.least_written_bytes else None,
         watts=joules / own.window_s if joules else None,
         runs=replays.runs,

@@ -1,7 +1,7 @@
 """A recommendation at a terminal, and as the document `fathom-recommend/1`."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from rich.console import Console
 from rich.table import Table
@@ -9,6 +9,7 @@ from rich.text import Text
 
 from fathom.output.table import Name, flush_table
 from fathom.prediction.interval import COVERAGE, Spread
+from fathom.recommend.judge import Judged
 from fathom.recommend.ranking import Candidate, Recommendation
 from fathom.recommend.words import (
     basis,
@@ -73,6 +74,14 @@ def _spread_json(spread: Spread | None) -> dict[str, object] | None:
     return {"coverage": COVERAGE, "factor": spread.factor, "rows": spread.rows, "devices": spread.devices}
 
 
+def _replay_json(judged: Judged) -> dict[str, object]:
+    """Returns what a twin made of the trace; what limits it is words."""
+    limited_by = judged.limit.words if judged.limit else "not known"
+    rest = asdict(replace(judged, limit=None))
+    del rest["limit"]
+    return {**rest, "limited_by": limited_by}
+
+
 def recommendation_json(found: Recommendation) -> dict[str, object]:
     """Returns the document: `recommended`, and each candidate with its figures; us, W, years, shares."""
     best = found.best
@@ -99,7 +108,7 @@ def recommendation_json(found: Recommendation) -> dict[str, object]:
                 "spread": _spread_json(one.spread),
                 "years": one.years,
                 "cost": one.cost,
-                "replay": asdict(one.judged) if one.judged else None,
+                "replay": _replay_json(one.judged) if one.judged else None,
             }
             for one in found.candidates
         ],

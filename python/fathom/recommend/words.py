@@ -5,8 +5,9 @@ from math import floor
 from fathom.output.text import iops_text, latency_text, percent
 from fathom.prediction.interval import COVERAGE
 from fathom.prediction.words import spread_words
-from fathom.recommend.judge import MOST_FACTOR, placed
+from fathom.recommend.judge import MOST_FACTOR, Judged, placed
 from fathom.recommend.ranking import Candidate, Recommendation
+from fathom.statistics.limits import LimitKind
 
 NONE = "–"
 _MOST_YEARS = 100
@@ -121,10 +122,19 @@ def _behind(one: Candidate) -> str:
     judged = one.judged
     assert judged is not None
     means = ", ".join(f"{op} {latency_text(mean)}" for op, mean in judged.means_us.items())
+    return f"headroom {headroom_text(one)}; {_limit_text(judged)}; mean latency {means or NONE}"
+
+
+def _limit_text(judged: Judged) -> str:
+    """Returns what limits where the headroom ends. A late drive with nothing saturated misses the objective alone."""
     at = "at that" if judged.beyond or judged.below else "beyond that"
-    return (
-        f"headroom {headroom_text(one)}; {at} the limit is {judged.limited_by}; mean latency {means or NONE}"
-    )
+    limit = judged.limit
+    if limit is None:
+        return f"{at} the limit is not known"
+    if limit.kind is LimitKind.OFFERED_RATE and not judged.beyond:
+        busiest = f" ({limit.other})" if limit.other else ""
+        return f"{at} an objective is missed with nothing saturated{busiest}"
+    return f"{at} the limit is {limit.words}"
 
 
 def basis(found: Recommendation) -> list[str]:
