@@ -54,6 +54,9 @@ COVERED_SHARE = 1 / 4
 """Least share once the workload's own writes have covered the region, and the part of its turnover that a round then
 writes. Many short rounds show a drift for less I/O than few long ones.
 """
+WRITES_ROUND_MOST = 1 / 8
+"""Most of its region that a round writes where a mix settles without its reads. Their rates vary less than a mix's, and
+drift shows for less I/O in many short rounds."""
 
 
 @dataclass(frozen=True)
@@ -207,7 +210,8 @@ def precision_of(step: Step, backend: Backend) -> _core.Precision | None:
         return _core.Precision(ROUND_WIDENING * step.precision, 0, round_bytes, round_bytes)
     if step.kind == "precondition" and step.turnover is not None:
         round_bytes = round(COVERED_SHARE * least_bytes)
-        return _core.Precision(COVERED_WIDENING * step.precision, 0, round_bytes, WITHOUT_LIMIT)
+        most_bytes = round(WRITES_ROUND_MOST * region_bytes) if step.without_reads else WITHOUT_LIMIT
+        return _core.Precision(COVERED_WIDENING * step.precision, 0, round_bytes, most_bytes)
     if step.kind == "precondition":
         return _core.Precision(ROUND_WIDENING * step.precision, 0, least_bytes, WITHOUT_LIMIT)
     if step.place:
