@@ -160,6 +160,7 @@ job = { mix = "read", block = "4KiB", pattern = "uniform", load = { iodepth = 4 
     ("target", "pattern", "alone"),
     [
         ("twin:samsung-pm9a3-7.68tb", "uniform", True),
+        ("twin:samsung-pm9a3-7.68tb*2", "uniform", True),
         ("twin:samsung-pm9a3-7.68tb", "sequential", False),
         ("null:", "uniform", False),
     ],

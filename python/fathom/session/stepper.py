@@ -55,8 +55,9 @@ COVERED_SHARE = 1 / 4
 writes. Many short rounds show a drift for less I/O than few long ones.
 """
 WRITES_ROUND_MOST = 1 / 8
-"""Most of its region that a round writes where a mix settles without its reads. Their rates vary less than a mix's, and
-drift shows for less I/O in many short rounds."""
+"""Most of its region that a round writes where a mix settles without its reads. Many short rounds show a drift for less
+I/O than few long ones.
+"""
 
 
 @dataclass(frozen=True)

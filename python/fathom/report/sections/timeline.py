@@ -244,7 +244,8 @@ def _settles_without_reads(column: Column) -> bool:
     """Returns whether the target is an SSD's twin that random mixes settle (`session.filled.settled_by_writes`)."""
     run = column.run
     settling = [name for name, step in run.steps.items() if step.kind == "precondition" and name in run.jobs]
-    is_twin = column.target.kind == "twin" and keeps_state(column.target)
+    drives = run.document.drives_of(column.target) or [column.target]
+    is_twin = column.target.kind == "twin" and any(map(keeps_state, drives))
     return is_twin and any(run.jobs[name].without_reads() for name in settling)
 
 
