@@ -13,8 +13,10 @@ from fathom.errors import FathomError, UsageError
 from fathom.method.curve import (
     Curve,
     Figures,
+    Objective,
     Place,
     Slo,
+    Worst,
     capacity,
     failing_rate,
     figures,
@@ -51,9 +53,13 @@ def server(rate_iops: float) -> Figures:
     spare = max(capacity_iops - rate_iops, 1e-9)
     p99_us = 4.605170 / spare * 1e6
     achieved = min(rate_iops, capacity_iops)
+    worst = {"response_p99_us": Worst(p99_us, p99_us)}
     return Figures(
-        f"m@{rate_iops}", rate_iops, achieved, 0.0, rate_iops - achieved, 64, None, None, 1e6 / spare, p99_us
+        f"m@{rate_iops}", rate_iops, achieved, 0.0, rate_iops - achieved, 64, None, 1e6 / spare, worst
     )
+
+
+WITHIN_200_US = Objective("response_p99_us", 200)
 
 
 def test_the_steps_of_a_curve_are_known_before_the_run() -> None:
@@ -93,16 +99,24 @@ def test_no_more_is_in_flight_at_a_point_than_at_the_maximum(run: Run) -> None:
 def test_the_search_of_a_run_ends_between_the_rates_it_started_from(run: Run) -> None:
     curve = load_method(str(CURVE)).steps[1].curve
     assert curve is not None
-    assert curve.slo is not None
+    within_500_us = Objective("response_p99_us", 500)
+    assert curve.objective == within_500_us
     found = steps(run)
-    best = capacity(list(found.values()), curve.slo.p99_us, curve.latency)
+    best = capacity(list(found.values()), within_500_us)
     assert best is not None
-    assert best.meets(500, "response")
+    assert best.meets(within_500_us)
     assert found["mixed@60"].iops <= best.iops < found["mixed@90"].iops
 
 
+def test_a_search_may_limit_any_percentile_of_either_latency() -> None:
+    text = CURVE.read_text().replace('p99 = "500us"', 'p95 = "400us"')
+    curve = parse_method(text.replace('latency = "response"', 'latency = "service"'), "m.toml").steps[1].curve
+    assert curve is not None
+    assert curve.objective == Objective("p95_us", 400)
+
+
 def test_bisection_finds_the_known_capacity_of_a_queue() -> None:
-    slo = Slo(p99_us=200, steps=8)
+    slo = Slo("p99", 200, steps=8)
     curve = Curve((0.5, 1.0, 1.2), 1, "exponential", "response", slo)
     maximum = replace(server(1), step="m", offered_iops=None, iops=100_000)
     measured = [maximum, *(server(share * 100_000) for share in curve.shares)]
@@ -110,19 +124,19 @@ def test_bisection_finds_the_known_capacity_of_a_queue() -> None:
         rate_iops = rate_of(Place("m", None), curve, measured)
         assert rate_iops is not None
         measured.append(server(rate_iops))
-    best = capacity(measured[1:], slo.p99_us, "response")
+    best = capacity(measured[1:], WITHIN_200_US)
     known_iops = 100_000 - 4.605170 / 200e-6
     assert best is not None
     assert known_iops * (1 - 0.5 / 2**8) - 400 <= best.iops <= known_iops
 
 
 def test_where_too_few_ios_tell_no_p99_the_search_goes_on_above_and_not_below() -> None:
-    few, within, beyond = replace(server(50_000), response_p99_us=None), server(76_000), server(120_000)
-    assert [one.meets(200, "response") for one in (few, within, beyond)] == [None, True, False]
-    assert next_rate([few, beyond], 200, "response") == pytest.approx(85_000)
-    assert next_rate([few, within, beyond], 200, "response") == pytest.approx(98_000)
-    assert next_rate([few], 200, "response") is None
-    assert failing_rate([few, within, beyond], 200, "response") == pytest.approx(120_000)
+    few, within, beyond = replace(server(50_000), percentiles={}), server(76_000), server(120_000)
+    assert [one.meets(WITHIN_200_US) for one in (few, within, beyond)] == [None, True, False]
+    assert next_rate([few, beyond], WITHIN_200_US) == pytest.approx(85_000)
+    assert next_rate([few, within, beyond], WITHIN_200_US) == pytest.approx(98_000)
+    assert next_rate([few], WITHIN_200_US) is None
+    assert failing_rate([few, within, beyond], WITHIN_200_US) == pytest.approx(120_000)
 
 
 def test_one_operation_beyond_the_objective_misses_it_though_the_others_have_too_few_ios() -> None:
@@ -133,17 +147,17 @@ def test_one_operation_beyond_the_objective_misses_it_though_the_others_have_too
         for iops, n, p99_us in ((14_000.0, 14_000, 300.0), (6_000.0, 6_000, None))
     )
     found = figures([read, write])
-    assert (found.p99("response"), found.p99("service")) == (None, None)
-    for latency in ("response", "service"):
-        assert [found.meets(limit_us, latency) for limit_us in (299, 301)] == [False, None]
+    for column in ("response_p99_us", "p99_us"):
+        assert found.percentiles[column] == Worst(None, 300)
+        assert [found.meets(Objective(column, limit_us)) for limit_us in (299, 301)] == [False, None]
 
 
 def test_what_is_not_sustained_misses_the_objective_whatever_its_p99() -> None:
-    assert replace(server(120_000), response_p99_us=None).meets(200, "response") is False
+    assert replace(server(120_000), percentiles={}).meets(WITHIN_200_US) is False
 
 
 def test_a_search_ends_where_every_point_meets_the_objective() -> None:
-    curve = Curve((0.5,), 1, "exponential", "response", Slo(1e9, 3))
+    curve = Curve((0.5,), 1, "exponential", "response", Slo("p99", 1e9, 3))
     maximum = replace(server(1), step="m", offered_iops=None, iops=100_000)
     assert rate_of(Place("m", None), curve, [maximum, server(50_000)]) is None
 

@@ -18,7 +18,8 @@ import synthetic
 from fathom.columns.column import Column, Rule, columns_of, combined
 from fathom.columns.schema import CSV_NAMES, POINTS, ROWS, TABLES, Point
 from fathom.report import runs_csv
-from fathom.statistics.percentiles import PREFIXES, QUANTILES, bounds_of
+from fathom.statistics.latency_columns import PREFIXES, QUANTILES
+from fathom.statistics.percentiles import bounds_of
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "python" / "fathom"

@@ -142,6 +142,21 @@ def test_an_objective_that_no_p99_was_known_for_is_not_said_to_be_missed(compari
     assert table.groups[0].rows[0].cells[0].text == "not known"
 
 
+def test_another_percentile_in_the_objective_is_named_and_has_columns(tmp_path: Path) -> None:
+    method = tmp_path / "curve.toml"
+    method.write_text(Path(CURVE).read_text().replace('p99 = "500us"', 'p999 = "2ms"'))
+    run = fathom.run(str(method), targets=[SN861], seed=5, out=tmp_path / "runs")
+    section = curves.build(compare([load(run.path)]))
+    assert section is not None
+    capacities, figure = section.blocks
+    assert isinstance(capacities, Table)
+    assert capacities.groups[0].rows[0].label.sub == "p99.9 of response latency ≤ 2,000 us, each operation"
+    assert isinstance(figure, Figure)
+    heads = [head.text for head in figure.data.head]
+    assert heads.count("Service p99.9") == heads.count("Response p99.9") == 1
+    assert {len(row.cells) for group in figure.data.groups for row in group.rows} == {len(heads)}
+
+
 def test_a_curve_is_one_figure_of_reads_and_writes_together_beside_the_published_one(
     comparison: Comparison,
 ) -> None:

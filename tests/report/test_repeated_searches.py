@@ -71,12 +71,12 @@ def scaled(values: list[float], share: float) -> list[float]:
 def search(best_iops: float | None, failing_iops: float | None) -> Search:
     best = None
     if best_iops:
-        best = Figures("m@1", best_iops, best_iops, 0.0, 0.0, 4, 1.0, 2.0, 1.0, 2.0)
+        best = Figures("m@1", best_iops, best_iops, 0.0, 0.0, 4, 1.0, 1.0)
     return Search(best, failing_iops, 1000.0, judged=True)
 
 
 def capacity(*searches: Search) -> Capacity:
-    return Capacity(Curve((0.5,), 1, "exponential", "response", Slo(200, 5)), searches)
+    return Capacity(Curve((0.5,), 1, "exponential", "response", Slo("p99", 200, 5)), searches)
 
 
 def test_a_mean_over_repeats_is_students_over_their_window_means() -> None:
@@ -171,7 +171,7 @@ def test_json_has_rounds_and_capacities_over_repeats_and_no_point_that_repeats_d
     each = cast("list[float]", mean["each"])
     assert mean["mean"] == pytest.approx(np.mean(each))
     assert cast("float", mean["mean_low"]) <= min(each)
-    assert (best["repeats"], best["met"], best["p99_us"]) == (3, 3, 500)
+    assert (best["repeats"], best["met"], best["percentile"], best["limit_us"]) == (3, 3, "p99", 500)
     rates = cast("list[float]", best["each"])
     assert len(set(rates)) == 3
     assert best["iops"] == pytest.approx(np.mean(rates))

@@ -35,8 +35,8 @@ pub use job::{
     Pattern, RatePhase, Region, RegionPart, Until, Verify, ZoneReset,
 };
 pub use method::{
-    Curve, FileSystem, KeyFigure, Latency, Method, Metric, Offered, Quick, Round, Slo, Steady,
-    Step, StepKind, Stillness, UntilSteady,
+    Curve, FileSystem, KeyFigure, Latency, LatencyLimit, Method, Metric, Offered, Quick, Round,
+    Slo, Steady, Step, StepKind, Stillness, UntilSteady,
 };
 pub use position::{OperationPositions, Position, ThreadPositions};
 pub use priority::{Priority, PriorityClass, PriorityDraw, PriorityShare};

@@ -295,12 +295,54 @@ pub enum Latency {
 
 /// A service-level objective. The highest sustained rate that meets it is found by bisection.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Slo {
-    /// Most that [`Curve::latency`]'s p99 may be, of each operation, ns.
-    pub p99_ns: u64,
+    /// Most that [`Curve::latency`] may be, of each operation.
+    #[serde(flatten)]
+    pub limit: LatencyLimit,
     /// Points after the listed ones, each in the middle of what is left.
     pub steps: u32,
+}
+
+/// The most that a percentile of a latency may be, ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LatencyLimit {
+    /// Of half of all I/Os.
+    #[serde(rename = "p50_ns")]
+    P50(u64),
+    /// Of 95 %.
+    #[serde(rename = "p95_ns")]
+    P95(u64),
+    /// Of 99 %.
+    #[serde(rename = "p99_ns")]
+    P99(u64),
+    /// Of 99.9 %.
+    #[serde(rename = "p999_ns")]
+    P999(u64),
+    /// Of 99.99 %.
+    #[serde(rename = "p9999_ns")]
+    P9999(u64),
+}
+
+impl LatencyLimit {
+    /// Returns its key in a method.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::P50(_) => "p50",
+            Self::P95(_) => "p95",
+            Self::P99(_) => "p99",
+            Self::P999(_) => "p999",
+            Self::P9999(_) => "p9999",
+        }
+    }
+
+    /// Returns the limit, ns.
+    #[must_use]
+    pub const fn ns(self) -> u64 {
+        match self {
+            Self::P50(ns) | Self::P95(ns) | Self::P99(ns) | Self::P999(ns) | Self::P9999(ns) => ns,
+        }
+    }
 }
 
 /// A step's place in rounds that are repeated until the tracked ones are steady. Steady means that their figures over

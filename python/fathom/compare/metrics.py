@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from fathom.errors import UsageError
 from fathom.report.rows import Point
-from fathom.statistics.percentiles import QUANTILES, bounds_of
+from fathom.statistics.latency_columns import QUANTILES, percentile_name
+from fathom.statistics.percentiles import bounds_of
 from fathom.statistics.uncertainty import Bounds
 
 BIN_WIDTH = 2.0**-7
@@ -61,7 +62,7 @@ def _ios_per_joule_bounds(point: Point) -> Bounds | None:
     return point.n / bounds[1], point.n / bounds[0]
 
 
-_PERCENTILES = {f"p{100 * q:g}": column for column, q in QUANTILES.items()}
+_PERCENTILES = {percentile_name(column): column for column in QUANTILES}
 
 
 def _latencies() -> Sequence[Metric]:

@@ -4,16 +4,20 @@ The steps of a curve are known before the run. Their rates follow from what the 
 run offers the same rates. Nothing here issues I/O or reads a file.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypedDict, cast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NotRequired, TypedDict, cast, get_args
 
 from fathom._core import Job
 from fathom.errors import FathomError
 from fathom.method.job import NS_PER_S
+from fathom.statistics.latency_columns import PREFIXES, percentile_name
 from fathom.statistics.means import mean_by_count
 
 Latency = Literal["service", "response"]
+Percentile = Literal["p50", "p95", "p99", "p999", "p9999"]
+"""What an objective may limit."""
+_LIMITED = [f"{prefix}{percentile}_us" for prefix in PREFIXES.values() for percentile in get_args(Percentile)]
 
 MARK = "@"
 """Separates a curve's name from a point's. Steps of a method file may not have it in their names."""
@@ -26,12 +30,26 @@ GROWTH_MOST = 0.001
 
 @dataclass(frozen=True)
 class Slo:
-    """The objective: a p99 of the curve's latency, which each operation must meet. The search takes at most `steps`
-    points.
+    """The objective: the most that a percentile of the curve's latency may be, which each operation must meet. The
+    search takes at most `steps` points.
     """
 
-    p99_us: float
+    percentile: Percentile
+    limit_us: float
     steps: int
+
+    @property
+    def name(self) -> str:
+        """Returns the percentile as people write it: `p99.9`."""
+        return percentile_name(f"{self.percentile}_us")
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The most that a column of `points` may hold, us."""
+
+    column: str
+    limit_us: float
 
 
 @dataclass(frozen=True)
@@ -44,11 +62,22 @@ class Curve:
     latency: Latency
     slo: Slo | None
 
+    @property
+    def objective(self) -> Objective | None:
+        """The column that the SLO limits, and its limit; None without one."""
+        if self.slo is None:
+            return None
+        return Objective(f"{PREFIXES[self.latency]}{self.slo.percentile}_us", self.slo.limit_us)
+
 
 class SloJson(TypedDict):
-    """Normal form of an SLO."""
+    """Normal form of an SLO: one percentile, and the points of the search."""
 
-    p99_ns: int
+    p50_ns: NotRequired[int]
+    p95_ns: NotRequired[int]
+    p99_ns: NotRequired[int]
+    p999_ns: NotRequired[int]
+    p9999_ns: NotRequired[int]
     steps: int
 
 
@@ -64,14 +93,28 @@ class CurveJson(TypedDict):
 
 def parse_curve(curve: CurveJson) -> Curve:
     """Returns the curve of a method in normal form."""
-    slo = curve["slo"]
     return Curve(
         shares=tuple(curve["points"]),
         time_s=curve["time_ns"] / NS_PER_S,
         arrival=curve["arrival"],
         latency=curve["latency"],
-        slo=Slo(slo["p99_ns"] / 1e3, slo["steps"]) if slo else None,
+        slo=_slo(curve["slo"]) if curve["slo"] else None,
     )
+
+
+def _slo(slo: SloJson) -> Slo:
+    for percentile, limit_ns in _limits_ns(slo):
+        if limit_ns is not None:
+            return Slo(percentile, limit_ns / 1e3, slo["steps"])
+    raise AssertionError("the parser lets no objective without a percentile through")
+
+
+def _limits_ns(slo: SloJson) -> Iterator[tuple[Percentile, int | None]]:
+    yield "p50", slo.get("p50_ns")
+    yield "p95", slo.get("p95_ns")
+    yield "p99", slo.get("p99_ns")
+    yield "p999", slo.get("p999_ns")
+    yield "p9999", slo.get("p9999_ns")
 
 
 @dataclass(frozen=True)
@@ -84,10 +127,9 @@ class Place:
 
 @dataclass(frozen=True)
 class Figures:
-    """One step of a curve on one target, all operations together. Rates are I/O per s; p99 is the worst operation's.
+    """One step of a curve on one target, all operations together. Rates are I/O per s.
 
-    A latency is None where it was not recorded: response latency under closed load, or a percentile where an operation
-    has too few I/Os. `p99_least_us` is then the worst of the other operations, a lower bound.
+    A mean is None where it was not recorded: response latency under closed load.
     """
 
     step: str
@@ -97,11 +139,9 @@ class Figures:
     backlog_growth_iops: float
     in_flight_most: int
     mean_us: float | None
-    p99_us: float | None
     response_mean_us: float | None
-    response_p99_us: float | None
-    p99_least_us: float = 0.0
-    response_p99_least_us: float = 0.0
+    percentiles: Mapping[str, "Worst"] = field(default_factory=dict)
+    """By column of `points`."""
 
     @property
     def sustained(self) -> bool:
@@ -119,17 +159,22 @@ class Figures:
         """Returns the mean service or response latency in us."""
         return self.mean_us if latency == "service" else self.response_mean_us
 
-    def p99(self, latency: Latency) -> float | None:
-        """Returns the p99 of service or response latency in us."""
-        return self.p99_us if latency == "service" else self.response_p99_us
-
-    def meets(self, p99_us: float, latency: Latency) -> bool | None:
-        """Returns whether the point is sustained and meets the objective; None where its p99 is unknown."""
-        least = self.p99_least_us if latency == "service" else self.response_p99_least_us
-        if not self.sustained or least > p99_us:
+    def meets(self, objective: Objective) -> bool | None:
+        """Returns whether the point is sustained and meets the objective; None where its percentile is unknown."""
+        worst = self.percentiles.get(objective.column, Worst())
+        if not self.sustained or worst.least_us > objective.limit_us:
             return False
-        p99 = self.p99(latency)
-        return None if p99 is None else p99 <= p99_us
+        return None if worst.us is None else worst.us <= objective.limit_us
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The worst operation's percentile, us. It is None where one of them has too few I/Os. The worst of the others,
+    `least_us`, is then a lower bound.
+    """
+
+    us: float | None = None
+    least_us: float = 0.0
 
 
 def is_point(step: str) -> bool:
@@ -180,47 +225,44 @@ def figures(rows: Sequence[Mapping[str, object]]) -> Figures:
         backlog_growth_iops=backlog / window_s if window_s and backlog > in_flight_most else 0.0,
         in_flight_most=in_flight_most,
         mean_us=_mean(table, "mean_us"),
-        p99_us=_worst(table, "p99_us"),
         response_mean_us=_mean(table, "response_mean_us"),
-        response_p99_us=_worst(table, "response_p99_us"),
-        p99_least_us=_worst_known(table, "p99_us"),
-        response_p99_least_us=_worst_known(table, "response_p99_us"),
+        percentiles={column: _worst(table, column) for column in _LIMITED},
     )
 
 
-def capacity(points: Sequence[Figures], p99_us: float, latency: Latency) -> Figures | None:
+def capacity(points: Sequence[Figures], objective: Objective) -> Figures | None:
     """Returns the sustained point of the highest rate that meets the objective, or None when none does."""
-    met = [point for point in points if point.meets(p99_us, latency)]
+    met = [point for point in points if point.meets(objective)]
     return max(met, key=lambda point: point.iops, default=None)
 
 
-def next_rate(points: Sequence[Figures], p99_us: float, latency: Latency) -> float | None:
+def next_rate(points: Sequence[Figures], objective: Objective) -> float | None:
     """Returns the rate halfway between the highest that does not miss the objective and the lowest above it that does.
-    A point with too few I/Os for a p99 neither meets nor misses it. A lower rate would give even fewer I/Os, so the
-    search goes on above. None when no point misses the objective, or none was measured.
+    A point with too few I/Os for the percentile neither meets nor misses it. A lower rate would give even fewer I/Os,
+    so the search goes on above. None when no point misses the objective, or none was measured.
     """
-    failing = failing_rate(points, p99_us, latency)
+    failing = failing_rate(points, objective)
     if failing is None:
         return None
-    unknown = _rates(points, p99_us, latency, None)
-    return (max([_highest_met(points, p99_us, latency), *(r for r in unknown if r < failing)]) + failing) / 2
+    unknown = _rates(points, objective, None)
+    return (max([_highest_met(points, objective), *(r for r in unknown if r < failing)]) + failing) / 2
 
 
-def failing_rate(points: Sequence[Figures], p99_us: float, latency: Latency) -> float | None:
+def failing_rate(points: Sequence[Figures], objective: Objective) -> float | None:
     """Returns the lowest offered rate that misses the objective, above all that meet it; None if there is none. The
     capacity is below it.
     """
-    low = _highest_met(points, p99_us, latency)
-    return min((rate for rate in _rates(points, p99_us, latency, False) if rate > low), default=None)
+    low = _highest_met(points, objective)
+    return min((rate for rate in _rates(points, objective, False) if rate > low), default=None)
 
 
-def _highest_met(points: Sequence[Figures], p99_us: float, latency: Latency) -> float:
-    return max(_rates(points, p99_us, latency, True), default=0.0)
+def _highest_met(points: Sequence[Figures], objective: Objective) -> float:
+    return max(_rates(points, objective, True), default=0.0)
 
 
-def _rates(points: Sequence[Figures], p99_us: float, latency: Latency, verdict: bool | None) -> list[float]:
+def _rates(points: Sequence[Figures], objective: Objective, verdict: bool | None) -> list[float]:
     """Returns the offered rates of the points with that verdict."""
-    return [point.offered_iops or 0.0 for point in points if point.meets(p99_us, latency) is verdict]
+    return [point.offered_iops or 0.0 for point in points if point.meets(objective) is verdict]
 
 
 def rate_of(place: Place, curve: Curve, measured: Sequence[Figures]) -> float | None:
@@ -236,9 +278,9 @@ def rate_of(place: Place, curve: Curve, measured: Sequence[Figures]) -> float | 
         )
     if place.share is not None:
         return place.share * maximum.iops
-    assert curve.slo is not None
+    assert curve.objective is not None
     points = [one for one in measured if one.offered_iops is not None]
-    return next_rate(points, curve.slo.p99_us, curve.latency)
+    return next_rate(points, curve.objective)
 
 
 def open_job(job: Job, curve: Curve, rate_iops: float) -> Job:
@@ -252,11 +294,8 @@ def _mean(rows: Sequence[Mapping[str, float | None]], column: str) -> float | No
     return mean_by_count((row["n"], row[column]) for row in rows)
 
 
-def _worst(rows: Sequence[Mapping[str, float | None]], column: str) -> float | None:
+def _worst(rows: Sequence[Mapping[str, float | None]], column: str) -> Worst:
     """Returns the largest value; None if one is unknown, because that one could be the largest."""
-    known = [row[column] is not None for row in rows if row["n"]]
-    return _worst_known(rows, column) if known and all(known) else None
-
-
-def _worst_known(rows: Sequence[Mapping[str, float | None]], column: str) -> float:
-    return max((value for row in rows if row["n"] and (value := row[column]) is not None), default=0.0)
+    values = [row.get(column) for row in rows if row["n"]]
+    least_us = max((value for value in values if value is not None), default=0.0)
+    return Worst(least_us if values and None not in values else None, least_us)

@@ -18,7 +18,7 @@ class Search:
     """What the search of one run found: the point of the highest rate that meets the objective, None where none does.
 
     `failing_iops` is the lowest rate above it that was tried and fails, None where none did. `judged`: whether every
-    sustained point has the p99 of each operation; else one of the others might meet the objective.
+    sustained point has the percentile of each operation; else one of the others might meet the objective.
     """
 
     best: Figures | None
@@ -87,14 +87,14 @@ def _search(run: RunData, target: str, step: str, curve: Curve) -> Search | None
     for point in run.points:
         if point.target == target and curve_of(point.step) == step:
             steps.setdefault(point.step, []).append(point)
-    if step not in steps or curve.slo is None:
+    objective = curve.objective
+    if step not in steps or objective is None:
         return None
     found = {name: figures([vars(half) for half in halves]) for name, halves in steps.items()}
     points = [one for name, one in found.items() if is_point(name)]
-    limit = (curve.slo.p99_us, curve.latency)
     return Search(
-        capacity(points, *limit),
-        failing_rate(points, *limit),
+        capacity(points, objective),
+        failing_rate(points, objective),
         found[step].iops,
-        all(point.meets(*limit) is not None for point in points),
+        all(point.meets(objective) is not None for point in points),
     )

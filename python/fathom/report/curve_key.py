@@ -166,10 +166,11 @@ def _rounded(dot: "Dot", latency: Latency) -> list[float | None]:
 
 
 def objective(workload: "Workload", latency: Latency) -> Limit | None:
-    """Returns the objective, for the panel of its latency. It limits p99, so means lie well below it."""
+    """Returns the objective, for the panel of its latency. It limits a percentile, so means lie well below it."""
     for one in workload.drawn:
-        if one.curve.slo and one.curve.latency == latency:
-            return Limit(one.curve.slo.p99_us, f"SLO: p99 {grouped(one.curve.slo.p99_us)} us")
+        slo = one.curve.slo
+        if slo and one.curve.latency == latency:
+            return Limit(slo.limit_us, f"SLO: {slo.name} {grouped(slo.limit_us)} us")
     return None
 
 

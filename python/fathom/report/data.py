@@ -27,7 +27,8 @@ from fathom.report.together import together_us
 from fathom.runs.document import RunDocument
 from fathom.runs.reader import Run
 from fathom.statistics.failed import failed_share, is_withheld
-from fathom.statistics.percentiles import PREFIXES, Histogram, Parts, intervals_us
+from fathom.statistics.latency_columns import PREFIXES
+from fathom.statistics.percentiles import Histogram, Parts, intervals_us
 from fathom.statistics.series import Floats
 
 T = TypeVar("T")

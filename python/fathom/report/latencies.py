@@ -4,7 +4,7 @@ from fathom.columns.schema import Point
 from fathom.report.blocks import Item
 from fathom.report.comparison import margin_of
 from fathom.report.style import compact, grouped
-from fathom.statistics.percentiles import PREFIXES, QUANTILES
+from fathom.statistics.latency_columns import PREFIXES, QUANTILES
 from fathom.statistics.uncertainty import count_for
 
 FEW = "no interval: too few seconds, seconds that drift, or too few independent I/Os in them"

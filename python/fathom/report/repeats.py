@@ -15,7 +15,8 @@ from fathom.method.curve import is_search
 from fathom.report.data import RunData
 from fathom.report.rows import as_shown
 from fathom.runs.document import TargetRecord
-from fathom.statistics.percentiles import PREFIXES, QUANTILES, Histogram, bounds_of, repeats_interval_us
+from fathom.statistics.latency_columns import PREFIXES, QUANTILES
+from fathom.statistics.percentiles import Histogram, bounds_of, repeats_interval_us
 from fathom.statistics.uncertainty import Interval, means_interval, repeats_interval
 
 Key = tuple[str, ...]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pyarrow as pa
 
-from fathom.statistics.percentiles import OVERFLOW_NS, PREFIXES, QUANTILES, Histogram
+from fathom.statistics.latency_columns import PREFIXES, QUANTILES
+from fathom.statistics.percentiles import OVERFLOW_NS, Histogram
 from fathom.statistics.uncertainty import LEAST_SAMPLES, latency_interval
 
 if TYPE_CHECKING:

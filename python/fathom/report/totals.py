@@ -13,8 +13,9 @@ from fathom.columns.schema import Point
 from fathom.report.data import RunData
 from fathom.report.repeats import is_pooled, latencies_over, percentiles_us
 from fathom.report.rows import as_shown
+from fathom.statistics.latency_columns import PREFIXES
 from fathom.statistics.means import mean_by_count
-from fathom.statistics.percentiles import PREFIXES, Histogram, bounds_of
+from fathom.statistics.percentiles import Histogram, bounds_of
 from fathom.statistics.series import Floats
 from fathom.statistics.uncertainty import repeats_interval
 

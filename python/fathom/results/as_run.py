@@ -24,7 +24,8 @@ from fathom.runs.document import (
 )
 from fathom.runs.whole import write
 from fathom.statistics.failed import failed_share
-from fathom.statistics.percentiles import QUANTILES, Histogram, bounds_of
+from fathom.statistics.latency_columns import QUANTILES
+from fathom.statistics.percentiles import Histogram, bounds_of
 from fathom.statistics.uncertainty import mean_interval, percentile_allowed
 from fathom.targets.target import Kind
 

@@ -18,8 +18,8 @@ from fathom.results.fio_bins import edges_of
 from fathom.results.marks import KEY, Marks
 from fathom.results.reading import Names, number, scaled, size_bytes, time_of, whole
 from fathom.results.records import Bin, Caveat, Latency, Load, OpRecord, Reading, Remark, Results
+from fathom.statistics.latency_columns import QUANTILES
 from fathom.statistics.means import mean_by_count
-from fathom.statistics.percentiles import QUANTILES
 
 Object = Mapping[str, JsonValue]
 Number = TypeVar("Number", int, float)

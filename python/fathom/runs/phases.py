@@ -13,7 +13,8 @@ from pathlib import Path
 from fathom._core import Job, OpResult
 from fathom.runs.bins import bins_of
 from fathom.runs.spool import Row
-from fathom.statistics.percentiles import PREFIXES, Histogram
+from fathom.statistics.latency_columns import PREFIXES
+from fathom.statistics.percentiles import Histogram
 from fathom.traces.answers import QUANTILES, Answer, Answers, Phase, answers_beside
 
 _SERVICE = next(iter(PREFIXES))

@@ -16,8 +16,8 @@ from fathom.runs.seconds import VALUE_COLUMNS, interval_rows, readings
 from fathom.runs.spool import Row, Spool
 from fathom.runs.window import Window, around, waf_bounds
 from fathom.statistics.failed import failed_share, is_withheld
+from fathom.statistics.latency_columns import PREFIXES, QUANTILES
 from fathom.statistics.limits import Limit, limit_in, limit_of, with_client, with_think_time
-from fathom.statistics.percentiles import PREFIXES, QUANTILES
 
 
 @dataclass

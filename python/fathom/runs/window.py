@@ -13,7 +13,8 @@ from fathom.runs.bins import add_censored, add_latency, censored_bins_of, column
 from fathom.runs.seconds import absent
 from fathom.runs.spool import Row, Spool
 from fathom.statistics.censored import edge_of, is_lower_bound
-from fathom.statistics.percentiles import PREFIXES, Histogram, OpLatency, Parts, bounds_of, intervals_us
+from fathom.statistics.latency_columns import PREFIXES
+from fathom.statistics.percentiles import Histogram, OpLatency, Parts, bounds_of, intervals_us
 from fathom.statistics.uncertainty import (
     LEAST_SAMPLES,
     Interval,

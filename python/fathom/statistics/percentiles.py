@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
+from fathom.statistics.latency_columns import QUANTILES
 from fathom.statistics.uncertainty import (
     LEAST_SAMPLES,
     effective_count,
@@ -22,19 +23,6 @@ from fathom.statistics.uncertainty import (
     percentile_allowed,
     quantile_interval_us,
 )
-
-QUANTILES = {
-    "p50_us": 0.50,
-    "p95_us": 0.95,
-    "p99_us": 0.99,
-    "p999_us": 0.999,
-    "p9999_us": 0.9999,
-    "p99999_us": 0.99999,
-}
-"""Column of the points table -> quantile."""
-
-PREFIXES = {"service": "", "response": "response_"}
-"""Latency -> what the columns of its mean and percentiles begin with in the points table."""
 
 BUCKET_EDGES_MS = (1, 2, 5, 10, 20, 50)
 """Edges of the latency buckets of the enterprise steady-state method: <1, 1-2, ... 20-50, >50 ms."""

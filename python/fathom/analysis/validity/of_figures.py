@@ -12,8 +12,8 @@ from fathom.method.curve import SUSTAINED_LEAST
 from fathom.output.text import duration, in_others, percent
 from fathom.runs.remarks import WRONG_DATA_ERRNO, FailedIo, LostIo, ShortWindow, in_words
 from fathom.statistics.failed import WITHHELD_SHARE, is_marked, is_withheld
+from fathom.statistics.latency_columns import QUANTILES
 from fathom.statistics.levels import change_points
-from fathom.statistics.percentiles import QUANTILES
 from fathom.statistics.uncertainty import count_for, percentile_allowed
 
 DEPTH_LEAST = 0.95

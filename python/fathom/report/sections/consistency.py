@@ -21,13 +21,8 @@ from fathom.report.findings import gate
 from fathom.report.latencies import with_interval
 from fathom.report.rows import Seconds
 from fathom.report.style import MIN_TAIL, compact, grouped, plain, seconds, slot
-from fathom.statistics.percentiles import (
-    BUCKET_EDGES_MS,
-    BUCKET_LABELS,
-    QUANTILES,
-    Histogram,
-    repeats_interval_us,
-)
+from fathom.statistics.latency_columns import QUANTILES, percentile_name
+from fathom.statistics.percentiles import BUCKET_EDGES_MS, BUCKET_LABELS, Histogram, repeats_interval_us
 from fathom.statistics.series import Floats
 from fathom.statistics.uncertainty import count_for
 
@@ -278,7 +273,7 @@ def _percentiles(longs: Sequence[LongStep]) -> list[Row]:
     if not any(long.latency for long in longs):
         return []
     return [
-        Row(Item(f"p{100 * q:g}", "us"), [_percentile(long, name, q) for long in longs])
+        Row(Item(percentile_name(name), "us"), [_percentile(long, name, q) for long in longs])
         for name, q in QUANTILES.items()
     ]
 

@@ -19,7 +19,7 @@ from fathom.report.published import caveat, error_item
 from fathom.report.reference import reason
 from fathom.report.style import MIN_TAIL, compact, grouped, plain, seconds, slot
 from fathom.report.waf import NOTE, waf_item
-from fathom.statistics.percentiles import QUANTILES
+from fathom.statistics.latency_columns import QUANTILES
 
 ORDER = 19
 SHOWN = 12

@@ -20,12 +20,13 @@ from fathom.report.predicted import ACROSS, PREDICTED, range_text, rate_axis, se
 from fathom.report.style import compact, grouped, plain, seconds, slot
 from fathom.report.totals import total
 from fathom.statistics.knee import knee
-from fathom.statistics.percentiles import PREFIXES
+from fathom.statistics.latency_columns import PREFIXES, QUANTILES, percentile_name
 
 ORDER = 25
 MAX_WORKLOADS = 16
 LATENCIES: tuple[Latency, ...] = ("service", "response")
 TAILS = ("p95_us", "p99_us")
+"""Percentiles in every table of points. Those that an objective limits come with them."""
 MEANING = {"service": "issue to completion", "response": "intended start to completion"}
 NONE = Item("–", tone="quiet")
 GROWING = "no interval: response latency of an unsustained point grows with the length of the run"
@@ -249,7 +250,13 @@ def _caption(workloads: Sequence[Workload]) -> str:
     return " ".join(parts)
 
 
+def _tails(workloads: Sequence[Workload]) -> list[str]:
+    limited = {f"{slo.percentile}_us" for one in workloads for drawn in one.drawn if (slo := drawn.curve.slo)}
+    return [name for name in QUANTILES if name in limited.union(TAILS)]
+
+
 def _table(workloads: Sequence[Workload]) -> Table:
+    tails = _tails(workloads)
     heads = [
         Item("Offered", "IOPS"),
         Item("Achieved", "IOPS"),
@@ -257,7 +264,7 @@ def _table(workloads: Sequence[Workload]) -> Table:
         *(
             Item(f"{latency.capitalize()} {what}", "us")
             for latency in LATENCIES
-            for what in ("mean", "p95", "p99")
+            for what in ("mean", *map(percentile_name, tails))
         ),
         Item("Window"),
         Item("Sustained"),
@@ -265,7 +272,7 @@ def _table(workloads: Sequence[Workload]) -> Table:
     groups = [
         Group(
             f"{workload.label}: {one.column.label}",
-            [_maximum_row(one), *(_row(dot, one.knee) for dot in one.dots)],
+            [_maximum_row(one, tails), *(_row(dot, one.knee, tails) for dot in one.dots)],
         )
         for workload in workloads
         for one in workload.drawn
@@ -284,18 +291,19 @@ def _table(workloads: Sequence[Workload]) -> Table:
     return Table("Point", heads, groups, notes)
 
 
-def _maximum_row(one: TargetCurve) -> Row:
+def _maximum_row(one: TargetCurve, names: Sequence[str]) -> Row:
     best, row = one.maximum, one.top.row
     published = (
         f"published {grouped(one.published[0])} at {grouped(one.published[1])} us" if one.published else ""
     )
     expected = f"{PREDICTED.lower()}: {range_text(one.spread, best.iops)}" if one.spread else ""
     beneath = " · ".join(part for part in (_margin(one.top), expected, published) if part)
-    tails = [percentile(row, name) for name in TAILS]
+    tails = [percentile(row, name) for name in names]
+    no_response = [NONE] * (1 + len(names))
     rate = [Item("closed loop", tone="quiet"), Item(grouped(best.iops), beneath, tone="strong"), NONE]
     return Row(
         Item("maximum"),
-        [*rate, latency(row, "mean_us") or NONE, *tails, *[NONE] * 3, _window(row), NONE],
+        [*rate, latency(row, "mean_us") or NONE, *tails, *no_response, _window(row), NONE],
     )
 
 
@@ -303,9 +311,9 @@ def _window(row: Point) -> Item:
     return Item(seconds(row.window_s)) if row.window_s else NONE
 
 
-def _row(dot: Dot, bend: Dot | None) -> Row:
+def _row(dot: Dot, bend: Dot | None, tails: Sequence[str]) -> Row:
     one = dot.figures
-    latencies = [item for kind in LATENCIES for item in _latencies(dot, kind)]
+    latencies = [item for kind in LATENCIES for item in _latencies(dot, kind, tails)]
     sustained = Item("yes") if one.sustained else Item("no", tone="bad")
     place = one.step.removeprefix(f"{curve_of(one.step)}@")
     rates = [Item(grouped(one.offered_iops or 0.0)), Item(grouped(one.iops), _margin(dot))]
@@ -316,12 +324,12 @@ def _row(dot: Dot, bend: Dot | None) -> Row:
     )
 
 
-def _latencies(dot: Dot, kind: Latency) -> list[Item]:
+def _latencies(dot: Dot, kind: Latency, names: Sequence[str]) -> list[Item]:
     """Returns the mean and percentiles with their intervals. A response latency that grows without end has none."""
     growing = kind == "response" and not dot.figures.sustained
     prefix, why = PREFIXES[kind], GROWING if growing else FEW
     mean = latency(dot.row, f"{prefix}mean_us", why) or NONE
-    tails = [NONE if mean is NONE else percentile(dot.row, f"{prefix}{name}", why) for name in TAILS]
+    tails = [NONE if mean is NONE else percentile(dot.row, f"{prefix}{name}", why) for name in names]
     cells = [mean, *tails]
     return [replace(cell, sub="", title=why) for cell in cells] if growing else cells
 
@@ -331,9 +339,8 @@ def _capacities(comparison: Comparison, workloads: Sequence[Workload]) -> Table:
     rows = []
     for workload in workloads:
         of = {one.column.index: one for one in workload.drawn}
-        slo = next(one.curve for one in workload.drawn if one.curve.slo)
-        assert slo.slo is not None
-        sub = f"p99 of {slo.latency} latency ≤ {grouped(slo.slo.p99_us)} us, each operation"
+        latency, slo = next((one.curve.latency, slo) for one in workload.drawn if (slo := one.curve.slo))
+        sub = f"{slo.name} of {latency} latency ≤ {grouped(slo.limit_us)} us, each operation"
         rows.append(
             Row(Item(workload.label, sub), [_capacity(of.get(column.index)) for column in comparison.columns])
         )
@@ -359,7 +366,8 @@ def _capacity(one: TargetCurve | None) -> Item:
     if not met:
         if all(search.judged for search in searches):
             return Item("none", "no point meets it", tone="quiet")
-        why = "sustained points have too few I/Os for a p99 of each operation: give them more time"
+        name = found.curve.slo.name if found.curve.slo else "percentile"
+        why = f"sustained points have too few I/Os for a {name} of each operation: give them more time"
         return Item("not known", why, tone="quiet")
     if found.iops is None:
         ends = " to ".join(dict.fromkeys((grouped(min(met)), grouped(max(met)))))

@@ -11,7 +11,8 @@ from fathom.report.comparison import Cell, Comparison, Corner
 from fathom.report.latencies import percentile
 from fathom.report.legend import legend_of, window_of
 from fathom.report.style import MIN_TAIL, slot
-from fathom.statistics.percentiles import BUCKET_EDGES_MS, BUCKET_LABELS, OVERFLOW_NS, QUANTILES, Histogram
+from fathom.statistics.latency_columns import QUANTILES, percentile_name
+from fathom.statistics.percentiles import BUCKET_EDGES_MS, BUCKET_LABELS, OVERFLOW_NS, Histogram
 from fathom.statistics.series import Floats
 
 ORDER = 40
@@ -90,7 +91,7 @@ def _curve_table(corners: Sequence[Corner]) -> Table:
             items = [percentile(cell.point, name) for name in QUANTILES]
             rows.append(Row(Item(cell.column.label), [Item(f"{histogram.n:,}"), *items]))
         groups.append(Group(corner.label, rows))
-    heads = [Item("n"), *(Item(f"p{100 * q:g}", "us") for q in QUANTILES.values())]
+    heads = [Item("n"), *(Item(percentile_name(column), "us") for column in QUANTILES)]
     return Table("Target", heads, groups, ["Beneath a percentile is its 95 % interval."])
 
 

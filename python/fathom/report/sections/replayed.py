@@ -15,7 +15,7 @@ from fathom.report.latencies import in_words, latency, percentile
 from fathom.report.legend import legend_of
 from fathom.report.recorded import recorded_blocks
 from fathom.report.style import plain, slot
-from fathom.statistics.percentiles import PREFIXES
+from fathom.statistics.latency_columns import PREFIXES
 
 ORDER = 18
 SHOWN = {"mean_us": "mean", "p99_us": "p99", "p999_us": "p99.9"}

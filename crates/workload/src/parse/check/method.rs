@@ -304,7 +304,10 @@ fn check_curve(curve: &Curve) -> Checked {
     }
     ensure(curve.time_ns > 0, "time", || "time is 0".to_owned())?;
     let Some(slo) = curve.slo else { return Ok(()) };
-    ensure(slo.p99_ns > 0, "slo.p99", || "p99 is 0".to_owned())?;
+    let key = slo.limit.key();
+    ensure(slo.limit.ns() > 0, &format!("slo.{key}"), || {
+        format!("{key} is 0")
+    })?;
     ensure(
         (1..=BISECTIONS_MAX).contains(&slo.steps),
         "slo.steps",

@@ -10,8 +10,8 @@ use crate::units::{
     parse_duration_ns, parse_multiple, parse_percent, parse_share, parse_size_bytes,
 };
 use crate::{
-    Arrival, Curve, FileSystem, KeyFigure, Latency, Method, Metric, Offered, Quick, Round, Slo,
-    Steady, Step, StepKind, Stillness, UntilSteady,
+    Arrival, Curve, FileSystem, KeyFigure, Latency, LatencyLimit, Method, Metric, Offered, Quick,
+    Round, Slo, Steady, Step, StepKind, Stillness, UntilSteady,
 };
 
 const METHOD_KEYS: [&str; 12] = [
@@ -344,10 +344,39 @@ fn curve(node: &Node) -> Result<Curve> {
     })
 }
 
+/// Makes a limit of a percentile, from ns.
+type Limited = fn(u64) -> LatencyLimit;
+
+/// The percentiles that an objective may limit.
+const LIMITS: [(&str, Limited); 5] = [
+    ("p50", LatencyLimit::P50),
+    ("p95", LatencyLimit::P95),
+    ("p99", LatencyLimit::P99),
+    ("p999", LatencyLimit::P999),
+    ("p9999", LatencyLimit::P9999),
+];
+
 fn slo(node: &Node) -> Result<Slo> {
-    let fields = Fields::new(node, "slo", &["p99", "steps"])?;
+    let keys: Vec<&str> = LIMITS
+        .iter()
+        .map(|(key, _)| *key)
+        .chain(["steps"])
+        .collect();
+    let fields = Fields::new(node, "slo", &keys)?;
+    let mut limits = Vec::new();
+    for (key, limit) in LIMITS {
+        if let Some(given) = fields.get(key) {
+            limits.push(limit(given.parsed(key, parse_duration_ns)?));
+        }
+    }
+    let [limit] = limits[..] else {
+        return Err(node.fault(
+            "slo needs one of `p50`, `p95`, `p99`, `p999` and `p9999`, such as p99 = \"500us\""
+                .to_owned(),
+        ));
+    };
     Ok(Slo {
-        p99_ns: fields.need("p99")?.parsed("p99", parse_duration_ns)?,
+        limit,
         steps: fields.integer_or("steps", 5)?,
     })
 }

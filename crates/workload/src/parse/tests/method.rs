@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
-    Arrival, Curve, FileSystem, Geometry, KeyFigure, Latency, Metric, Slo, StepKind, Stillness,
-    UntilSteady,
+    Arrival, Curve, FileSystem, Geometry, KeyFigure, Latency, LatencyLimit, Metric, Slo, StepKind,
+    Stillness, UntilSteady,
 };
 
 /// Each case: what is replaced in the method, by what, and the line and part of the message of the refusal.
@@ -235,7 +235,7 @@ fn a_curve_is_read_shortened_and_survives_its_normal_form() {
         arrival: Arrival::Exponential,
         latency: Latency::Service,
         slo: Some(Slo {
-            p99_ns: 1_000_000,
+            limit: LatencyLimit::P99(1_000_000),
             steps: 5,
         }),
     };
@@ -314,6 +314,24 @@ fn vdbenchs_latency_is_asked_for_by_either_name() {
 }
 
 #[test]
+fn an_objective_limits_any_percentile_that_is_recorded_and_keeps_its_name_in_the_normal_form() {
+    for (key, limit) in [
+        ("p50", LatencyLimit::P50(1_000_000)),
+        ("p95", LatencyLimit::P95(1_000_000)),
+        ("p99", LatencyLimit::P99(1_000_000)),
+        ("p999", LatencyLimit::P999(1_000_000)),
+        ("p9999", LatencyLimit::P9999(1_000_000)),
+    ] {
+        let text = CURVE.replace("p99 =", &format!("{key} ="));
+        let method = Method::from_toml(&text, "m.toml").unwrap_or_else(|error| panic!("{error}"));
+        let slo = method.steps[0].curve.as_ref().and_then(|curve| curve.slo);
+        assert_eq!(slo, Some(Slo { limit, steps: 5 }));
+        let normal = serde_json::to_string(&slo).unwrap_or_default();
+        assert_eq!(normal, format!("{{\"{key}_ns\":1000000,\"steps\":5}}"));
+    }
+}
+
+#[test]
 fn a_curve_that_lists_nothing_runs_from_10_to_120_percent_by_response() {
     let text = CURVE
         .replace("points = [\"10%\", \"85%\", \"120%\"]\n", "")
@@ -357,6 +375,13 @@ fn a_curve_that_makes_no_sense_is_refused_at_the_line_to_mend() {
             "\"1ms\", steps = 0",
             14,
             "steps is 0, expected 1 to 20",
+        ),
+        ("p99 = \"1ms\"", "steps = 2", 14, "needs one of `p50`"),
+        (
+            "\"1ms\"",
+            "\"1ms\", p999 = \"2ms\"",
+            14,
+            "needs one of `p50`",
         ),
     ];
     refuses_each(CURVE, &cases);
