@@ -161,6 +161,7 @@ job = { mix = "read", block = "4KiB", pattern = "uniform", load = { iodepth = 4 
     [
         ("twin:samsung-pm9a3-7.68tb", "uniform", True),
         ("twin:samsung-pm9a3-7.68tb*2", "uniform", True),
+        ("array:twin:samsung-pm9a3-7.68tb,twin:toshiba-mg10-20tb", "uniform", False),
         ("twin:samsung-pm9a3-7.68tb", "sequential", False),
         ("null:", "uniform", False),
     ],

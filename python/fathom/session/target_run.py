@@ -118,6 +118,11 @@ class TargetRun:
         """Whether twins of single SSDs are in the target, whose figures depend on earlier writes."""
         return any(map(_keeps_state, self.target.members or (self.target,)))
 
+    @property
+    def _only_keeps_state(self) -> bool:
+        """Whether the target is one such twin, or made of nothing else."""
+        return all(map(_keeps_state, self.target.members or (self.target,)))
+
     def _needed(self, keys: Sequence[StepKey]) -> list[StepKey]:
         """Returns the steps to run: without preparation where a twin starts in the state that they need."""
         twins = self.target.members or (self.target,)
@@ -126,7 +131,7 @@ class TargetRun:
         if all(device.starts_settled for device in devices):
             as_begun = not any(device.starts_overwritten for device in devices)
             needless = PREPARING if as_begun or self.schedule.ends_overwritten(keys) else ()
-        elif all(_keeps_state(one) and _device(one).settled_share == 1.0 for one in twins):
+        elif self._only_keeps_state and all(device.settled_share == 1.0 for device in devices):
             needless = ("fill",) if self.schedule.ends_overwritten(keys) else ()
         passed = [key for key in keys if self.schedule.step(key).kind in needless]
         for key in passed:
@@ -266,7 +271,9 @@ class TargetRun:
         if step is None:
             self._pass_over(key)
         elif not backend.real_time and self._keeps_state:
-            return replace(step, job=FILL) if step.afresh else settled_by_writes(step)
+            if step.afresh:
+                return replace(step, job=FILL)
+            return settled_by_writes(step) if self._only_keeps_state else step
         return step
 
     def _leave_out(self, key: StepKey, step: Step, reason: str) -> None:

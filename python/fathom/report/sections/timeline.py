@@ -241,11 +241,11 @@ def _caption(lines: Sequence[tuple[Column, Sequence[Stretch]]], width: int) -> s
 
 
 def _settles_without_reads(column: Column) -> bool:
-    """Returns whether the target is an SSD's twin that random mixes settle (`session.filled.settled_by_writes`)."""
+    """Returns whether the target is of SSDs' twins that random mixes settle (`session.filled.settled_by_writes`)."""
     run = column.run
     settling = [name for name, step in run.steps.items() if step.kind == "precondition" and name in run.jobs]
     drives = run.document.drives_of(column.target) or [column.target]
-    is_twin = column.target.kind == "twin" and any(map(keeps_state, drives))
+    is_twin = column.target.kind == "twin" and all(map(keeps_state, drives))
     return is_twin and any(run.jobs[name].without_reads() for name in settling)
 
 
