@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -12,6 +13,7 @@ from fathom.cli import app
 from fathom.errors import UsageError
 from fathom.load.resolve import resolve_targets
 from fathom.method.method import load_method
+from fathom.prediction.words import range_words
 from fathom.runs.reader import Run
 from fathom.session import Options, start_run
 from fathom.sizing.choose import choose, systems_to_compare
@@ -20,7 +22,7 @@ from fathom.sizing.files import Needs, read_prices
 from fathom.sizing.measured import measured_drive
 from fathom.sizing.needs import Need, parse_need
 from fathom.sizing.size import size
-from fathom.sizing.terminal import each_text, headline, sentences
+from fathom.sizing.terminal import basis_text, each_text, headline, sentences
 
 SN861 = "wd-ultrastar-dc-sn861"
 
@@ -94,8 +96,44 @@ def test_pcie_5_x16_carries_63_gb_per_second_raw() -> None:
     label, raw = link_of("5x16")
     assert (label, round(raw / 1e9, 2)) == ("PCIe 5.0 x16", 63.02)
     assert sentences(size(rated_drive(SN861), [parse_need("64 GB/s read")]))[-1] == (
-        "64 GB/s read over one PCIe 5.0 x16: 63.0 GB/s raw; one link cannot carry it: spread it over two links."
+        "64 GB/s read over one PCIe 5.0 x16: 63.0 GB/s raw; one link cannot carry it: spread it over 2 links."
     )
+
+
+def test_a_need_of_many_links_is_spread_over_as_many_as_carry_it() -> None:
+    sizing = size(rated_drive(SN861), [parse_need("200 GB/s read")])
+    assert sentences(sizing)[-1].endswith("one link cannot carry it: spread it over 4 links.")
+
+
+def test_a_random_rating_of_other_blocks_is_no_figure_of_4_kib(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FATHOM_CATALOG", str(tmp_path))
+    (tmp_path / "published").mkdir()
+    identity = 'vendor = "Acme"\nmodel = "Q"\nkind = "ssd"\nsource = "s"'
+    row = "capacity_gb = 30720, rand_read_iops = 900000, rand_write_iops = 40000, rand_write_block_kib = 16"
+    (tmp_path / "published/acme-q.toml").write_text(
+        f'schema = "fathom-published/1"\nname = "acme-q"\n[identity]\n{identity}\n'
+        f'[[spec]]\nsource = "s"\nrows = [{{ {row} }}]\n'
+    )
+    figures = rated_drive("acme-q").figures
+    assert figures["iops", "read"].value == 900_000
+    assert ("iops", "write") not in figures
+
+
+def test_a_disks_rated_bandwidth_is_that_of_its_outer_tracks() -> None:
+    assert rated_drive("seagate-exos-x24-24tb").figures["bandwidth", "read"].basis == "rated, outer tracks"
+    assert rated_drive(SN861).figures["bandwidth", "read"].basis == "rated"
+
+
+def test_no_run_is_asked_for_what_no_run_measures() -> None:
+    sizing = size(rated_drive("solidigm-d5-p5336-122.88tb"), [parse_need("20 TB/day for 5 years")])
+    assert headline(sizing).endswith("its data sheet in the catalogue does not rate it")
+
+
+def test_a_system_is_not_sized_as_a_drive_and_the_command_that_does_is_named() -> None:
+    with pytest.raises(UsageError, match=r"fathom choose NEEDS\.toml weka-cluster-mainstream-7450-pro"):
+        rated_drive("weka-cluster-mainstream-7450-pro")
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +154,32 @@ def test_a_run_of_ones_own_drive_sizes_by_what_it_measured(own_run: Run) -> None
     sizing = size(measured_drive(own_run.path), [parse_need("64 GB/s read")])
     assert sizing.answers[0].each == pytest.approx(best * 1e6)
     assert sizing.drives == -(-64e9 // (best * 1e6))
+
+
+def test_rates_of_a_twin_are_called_simulated_with_their_range_and_the_count_at_its_low_end(
+    own_run: Run,
+) -> None:
+    sizing = size(measured_drive(own_run.path), [parse_need("64 GB/s read")])
+    (answer,) = sizing.answers
+    assert answer.figure
+    assert answer.figure.spread
+    assert basis_text(answer) == f"simulated, {range_words(answer.figure.spread)}"
+    low, _ = answer.figure.spread.around(answer.figure.value)
+    assert sizing.drives_at_low_end == -(-64e9 // low)
+    assert sentences(sizing)[:3] == [
+        "Simulated: a twin's rate, with the range that 80 % of measurements lie in.",
+        "The run is shortened, and not for quoting.",
+        f"At the low end of the 80 % ranges {sizing.drives_at_low_end} drives are needed.",
+    ]
+
+
+def test_a_data_sheet_beside_a_run_adds_what_no_run_measures(own_run: Run) -> None:
+    life, rate = parse_need("20 TB/day for 5 years"), parse_need("64 GB/s read")
+    alone = measured_drive(own_run.path)
+    assert "--device NAME adds" in headline(size(alone, [life]))
+    both = alone.with_ratings(rated_drive("samsung-pm9a3"))
+    assert size(both, [life]).drives == 3
+    assert size(both, [rate]).answers == size(alone, [rate]).answers
 
 
 def test_only_points_that_keep_a_latency_need_count(own_run: Run) -> None:

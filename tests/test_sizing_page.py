@@ -21,7 +21,7 @@ def sized(*needs: str) -> Sizing:
 def test_the_page_opens_with_the_count_and_what_binds() -> None:
     text = render(sized("64 GB/s read", "150 TB"))
     assert "20 x Western Digital Ultrastar DC SN861 7.68 TB: 150 TB binds." in text
-    assert "cannot carry it: spread it over two links" in text
+    assert "cannot carry it: spread it over 2 links" in text
     assert text.index("150 TB binds") < text.index("What each need takes")
 
 

@@ -13,7 +13,7 @@ from fathom.catalog import entries, load_device, load_published
 from fathom.catalog.load import is_about
 from fathom.catalog.models import Device, SpecRow
 from fathom.catalog.models.device import SLICE_ROWS
-from fathom.catalog.sheet import DATA_SHEET, checked_text
+from fathom.catalog.sheet import checked_text
 from fathom.new_device.files import CHECKED, device_toml
 from fathom.new_device.fit import MET_PCT
 from fathom.prediction.misses import shipped_misses
@@ -22,7 +22,7 @@ from fathom.validation.ratings import PRECISION, rated_cases
 from fathom.validation.trial import run_trial
 
 SHIPPED = [entry.name for entry in entries("devices") if entry.shipped]
-DRIVES = [name for name in SHIPPED if (twin := load_device(name).twin) and twin.bench == DATA_SHEET]
+DRIVES = [name for name in SHIPPED if load_device(name).is_of_data_sheet]
 TEXTS = {entry.name: entry.text() for entry in entries("devices")}
 
 

@@ -12,7 +12,6 @@ from catalog_samples import BENCH, DEVICE, PUBLISHED, Write
 
 from fathom import catalog
 from fathom.catalog.models import MODELS
-from fathom.catalog.sheet import DATA_SHEET
 from fathom.catalog.store import KINDS
 
 LOADERS = {
@@ -43,7 +42,7 @@ def test_every_twin_has_its_bench_and_published_results() -> None:
         assert device.published is not None
         published = catalog.load_published(device.published)
         if any(parameter.basis == "calibrated" for parameter in device.twin.parameters.values()):
-            rated = published.ratings if device.twin.bench == DATA_SHEET else ()
+            rated = published.ratings if device.is_of_data_sheet else ()
             assert rated or {row.role for row in published.rows} >= {"calibration"}, (
                 f"{name} has parameters with the basis calibrated, but published/{device.published}.toml has no "
                 "calibration rows; a value taken from another drive is assumed, and its source names that drive"

@@ -116,6 +116,12 @@ def test_text_that_is_no_json_is_refused_with_its_line(tmp_path: Path) -> None:
         ({"capacity_gb": 540, "tbw_tb": None}, "capacity_gb", "no whole number of dies gives 0.5401 TB"),
         ({"capacity_gb": 60, "tbw_tb": None, "seq_write_mbps": 90, "rand_write_iops": 4000,
           "rand_read_iops": 900_000}, "rand_read_iops", "pages that 1 dies of 512 Gb can sense"),
+        ({"seq_read_mbps": 3.5}, "rand_read_iops", "300,000 of 4 KiB are 1,229 MB/s, above the sequential 4 MB/s"),
+        ({"read_latency_us": 8}, "read_latency_us", "8 us is less than the 40 us in which TLC senses a page"),
+        ({"read_latency_us": 80_000}, "read_latency_us", "of 80,000 us each need 24,000 in flight"),
+        ({"rand_read_iops": 300}, "rand_read_iops", "300 reads a second are fewer than the 12,500 of one read of 80"),
+        ({"mixed_iops": 200_000}, "mixed_iops", "60,000 writes of the mix are above the 40,000 of writes alone"),
+        ({"power_active_w": 1.5}, "power_idle_w", "2 W idle is above the 1.5 W at work"),
     ],
 )  # fmt: skip
 def test_a_rating_that_no_such_drive_can_have_is_named(
@@ -143,6 +149,20 @@ def test_problems_are_found_before_anything_is_simulated_and_nothing_is_written(
     with pytest.raises(CatalogError, match="seq_read_mbps"):
         check(changed(tmp_path, seq_read_mbps=9000), None, force=False)
     assert not home.exists()
+
+
+@pytest.mark.parametrize("name", ["samsung-pm9a3-7.68tb", "samsung-pm9a3"])
+def test_a_sheet_does_not_hide_what_the_catalogue_comes_with(tmp_path: Path, name: str) -> None:
+    with pytest.raises(RefusedError, match=rf"{name}: (is a device|are published results) of the catalogue"):
+        check(changed(tmp_path, name=name), None, force=False)
+    check(changed(tmp_path, name=name), None, force=True)
+
+
+def test_dies_are_small_enough_to_sense_the_rated_random_reads(tmp_path: Path) -> None:
+    sheet = changed(tmp_path, capacity_gb=1920, tbw_tb=None, pcie_generation=5, rand_read_iops=2_000_000,
+                    seq_read_mbps=13_000)  # fmt: skip
+    assert (flash_of(sheet).dies, flash_of(sheet).nand.die_gbit) == (32, 512)
+    assert problems(sheet) == []
 
 
 @pytest.mark.parametrize(
@@ -264,6 +284,25 @@ def test_answers_at_a_terminal_make_the_sheet_and_its_text(tmp_path: Path) -> No
     sheet, text = ask_for_sheet(lambda question: str(document.get(words.get(question, ""), "")))
     assert sheet == sheet_of(DISK, tmp_path)
     assert tomllib.loads(text) == document
+
+
+def test_a_wrong_answer_is_asked_for_again_with_the_reason_and_upper_case_does_not_matter() -> None:
+    given = ["Acme", "One", "SSD", "480 GB", "480", "pcie", "", "4", "4", "tlc", *[""] * 5]
+    rates = ["M.2", "3,500", "900", "300k", "300_000", *[""] * 4, "sheet"]
+    asked: list[str] = []
+    answers = iter([*given, *rates])
+
+    def answer(question: str) -> str:
+        asked.append(question)
+        return next(answers)
+
+    sheet, _ = ask_for_sheet(answer)
+    assert (sheet.kind, sheet.interface, sheet.nand, sheet.rand_read_iops) == ("ssd", "PCIe", "TLC", 300_000)
+    assert [one for one in asked if "\n" in one] == [
+        'capacity_gb: expected a number, found "480 GB"\ncapacity in GB',
+        "a sheet needs this\nPCIe generation",
+        'rand_read_iops: expected a number, found "300k"\nrandom reads a second',
+    ]
 
 
 def test_without_a_sheet_and_a_terminal_the_command_says_what_to_give(

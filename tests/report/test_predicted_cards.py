@@ -8,6 +8,7 @@ from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.sections import summary
 
+SHEET = "twin:samsung-pm9d3a-7.68tb"
 PM9A3, SN861 = "twin:samsung-pm9a3-7.68tb", "twin:wd-ultrastar-dc-sn861-7.68tb"
 
 
@@ -28,6 +29,20 @@ def test_a_card_of_two_twins_has_their_ranges_and_the_chance_of_their_order(tmp_
             assert bar.expected is not None
             low, high = bar.expected
             assert low < bar.share < high <= 1
+
+
+def test_a_lead_of_a_twin_of_a_data_sheet_is_said_to_be_that_of_its_ratings(tmp_path: Path):
+    run = fathom.run("four-corners", targets=[SHEET, PM9A3], out=tmp_path, quick=True)
+    section = summary.build(compare([load(run.path)]))
+    assert section is not None
+    key = section.key_figure
+    assert key is not None
+    assert (
+        "Samsung PM9D3a leads by the ratings of its data sheet: no measurement has checked its twin."
+        in key.reasons
+    )
+    assert isinstance(key.block, Cards)
+    assert {bar.tag for bar in key.block.cards[0].bars} == {"twin of a data sheet", "twin"}
 
 
 def test_two_twins_of_one_device_have_no_chance_of_their_order(tmp_path: Path):

@@ -136,6 +136,13 @@ def test_twins_have_the_range_that_measurements_are_expected_in_and_measured_tar
     assert "Expect 80 %" not in " ".join(printed([nothing.path], 200))
 
 
+def test_a_twin_without_a_range_is_named_beside_the_range_of_the_others(settled: Run, tmp_path: Path) -> None:
+    other = fathom.run("four-corners", targets=["twin:samsung-pm9d3a-7.68tb"], out=tmp_path)
+    text = " ".join(" ".join(printed([settled.path, other.path], 200)).split())
+    assert "No range is known for Samsung PM9D3a · B." in text
+    assert "No range is known" not in " ".join(printed([settled.path], 200))
+
+
 def number(text: str) -> float:
     """Reads `5,750`, `953k` or `1.2M`."""
     scale = {"k": 1e3, "M": 1e6}.get(text[-1], 1)

@@ -79,6 +79,16 @@ def parse_document(
         raise CatalogError(*_problems(error.errors(), model, lines, location)) from error
 
 
+def value_problem(model: type[BaseModel], key: str, value: object) -> str | None:
+    """Returns what is wrong with one key's value, whatever the other keys are; None where nothing is."""
+    try:
+        model.model_validate({key: value})
+    except ValidationError as error:
+        own = (one for one in error.errors() if one["loc"] == (key,))
+        return next((_explain(one, (), model) for one in own), None)
+    return None
+
+
 def laid_over(base: Mapping[str, object], own: Mapping[str, object]) -> dict[str, object]:
     """Returns the base with the keys of `own`: tables of both are merged key by key, but a parameter is whole."""
     merged = dict(base)

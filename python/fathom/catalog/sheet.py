@@ -107,8 +107,6 @@ def stated_facts(identity: ProductIdentity, rows: Sequence[SpecRow]) -> dict[str
 
 CHECKED = "checked"
 """The head of what has checked a twin."""
-DATA_SHEET = "data-sheet"
-"""The bench of drives that were calibrated on ratings alone."""
 WHOLE = ("fabric", "cluster")
 """Kinds of systems whose results are about all of it."""
 
@@ -138,8 +136,8 @@ def checked_fact(device: Device, published: Published | None) -> str:
     count = checked_by(device, published)
     if count:
         return f"against {count} measured result{'s' * (count > 1)}: `fathom validate {device.name}`"
-    alone = device.twin is not None and device.twin.bench == DATA_SHEET
-    return "by no outside measurement" + ("; calibrated on its data sheet alone" if alone else "")
+    alone = "; calibrated on its data sheet alone" if device.is_of_data_sheet else ""
+    return "by no outside measurement" + alone
 
 
 def parameter_source(parameter: Parameter) -> str:

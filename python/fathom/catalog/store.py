@@ -87,6 +87,13 @@ def entries(kind: Kind) -> list[Entry]:
     return [found[name] for name in sorted(found)]
 
 
+def is_shipped(kind: Kind, name: str) -> bool:
+    """Returns whether Fathom comes with an entry of that kind and name, whether or not a user's file hides it."""
+    from importlib.resources import files
+
+    return files("fathom.catalog").joinpath(kind, name + SUFFIX).is_file()
+
+
 def find(kind: Kind, name: str) -> Entry:
     """Returns the entry of that kind and name.
 

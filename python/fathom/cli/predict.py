@@ -167,9 +167,15 @@ def size(
             metavar="NEED",
         ),
     ],
-    device: Annotated[str | None, typer.Option(help="a data sheet of the catalogue", metavar="NAME")] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            help="a data sheet of the catalogue; with --run, for endurance and power", metavar="NAME"
+        ),
+    ] = None,
     run: Annotated[
-        str | None, typer.Option(help="use what this run of one drive measured", metavar="RUN")
+        str | None,
+        typer.Option(help="use the rates of this run of one drive, measured or a twin's", metavar="RUN"),
     ] = None,
     derate: Annotated[float, typer.Option(help="share of a drive's rate to count on", metavar="SHARE")] = 1.0,
     link: Annotated[str, typer.Option(help="the host's or GPU's PCIe link", metavar="GENxLANES")] = "5x16",
@@ -194,6 +200,8 @@ def size(
     parsed = [parse_need(text) for text in needs]
     if run is not None:
         drive = measured_drive(find_run(run), parsed)
+        if device is not None:
+            drive = drive.with_ratings(rated_drive(device))
     elif device is not None:
         drive = rated_drive(device)
     else:

@@ -1,12 +1,13 @@
-"""Asks for a data sheet at a terminal, key by key. Empty answers leave a key out."""
+"""Asks for a data sheet at a terminal, key by key. An empty answer leaves a key out; a wrong one is asked for again."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import get_args
 
-from fathom.catalog.check import parse_as
+from fathom.catalog.check import parse_as, value_problem
 from fathom.new_device.files import sheet_toml
-from fathom.new_device.sheet import DataSheet
+from fathom.new_device.sheet import DataSheet, Interface, Kind, Nand
 
 Ask = Callable[[str], str]
 """Shows a question and returns the answer, empty for none."""
@@ -23,6 +24,7 @@ SSD = (
     ("nand", "NAND: TLC or QLC"),
     ("rand_write_block_kib", "block of rated random writes in KiB, empty for 4"),
     ("write_latency_us", "write latency in us"),
+    ("mixed_iops", "random reads and writes a second of a 70/30 mix"),
     ("endurance_dwpd", "drive writes a day"),
     ("tbw_tb", "total writes in TB"),
 )
@@ -38,13 +40,16 @@ RATED = (
     ("power_idle_w", "idle power in W"),
 )
 LAST = (("source", "source: document and revision"),)
-TEXTS = ("vendor", "model", "kind", "interface", "nand", "form_factor", "source")
+NEEDED = ("vendor", "model", "kind", "capacity_gb", "interface", "pcie_generation", "nand", "source")
+CHOICES = {"kind": get_args(Kind), "interface": get_args(Interface), "nand": get_args(Nand)}
+"""What a key may be; upper and lower case are the same in an answer."""
+TEXTS = ("vendor", "model", "form_factor", "source")
 
 
 def ask_for_sheet(ask: Ask) -> tuple[DataSheet, str]:
     """Returns the data sheet that was answered, and its text to keep.
 
-    Raises CatalogError for answers that make none: one line each.
+    Raises CatalogError for answers that make none together: one line each.
     """
     answers: dict[str, object] = {}
     _ask(FIRST, ask, answers)
@@ -59,12 +64,28 @@ def ask_for_sheet(ask: Ask) -> tuple[DataSheet, str]:
 def _ask(questions: tuple[tuple[str, str], ...], ask: Ask, answers: dict[str, object]) -> None:
     for key, question in questions:
         answer = ask(question).strip()
+        while problem := _problem(key, answer):
+            answer = ask(f"{problem}\n{question}").strip()
         if answer:
-            answers[key] = answer if key in TEXTS else _number(answer)
+            answers[key] = _value(key, answer)
+
+
+def _problem(key: str, answer: str) -> str | None:
+    """Returns what is wrong with an answer; None where it will do."""
+    if not answer:
+        return "a sheet needs this" if key in NEEDED else None
+    return value_problem(DataSheet, key, _value(key, answer))
+
+
+def _value(key: str, answer: str) -> object:
+    """Returns an answer as its key's value. What it cannot be stays as it is: the sheet's rules say so."""
+    if key in CHOICES:
+        return next((one for one in CHOICES[key] if one.lower() == answer.lower()), answer)
+    return answer if key in TEXTS else _number(answer)
 
 
 def _number(answer: str) -> int | float | str:
-    """Returns the answer as a number, or as it is where it is none: the sheet's rules say so."""
+    """Returns the answer as a number, or as it is where it is none."""
     plain = answer.replace(",", "").replace("_", "")
     for kind in (int, float):
         try:

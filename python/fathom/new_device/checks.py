@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fathom.new_device.flash import Flash, flash_of
 from fathom.new_device.link import link_mbps
 from fathom.new_device.sheet import DataSheet
+from fathom.prediction.priors import shipped_priors
 
 YEARS = 5.0
 """Warranty of a drive whose sheet gives none."""
@@ -17,6 +18,10 @@ AGREE = 0.06
 TURNS_S = 60.0
 IO_PER_TURN = 8
 """Random I/Os in a turn of a disk that no order of queued commands reaches."""
+MOST_IN_FLIGHT = 512
+"""I/Os in flight that a rating is simulated with; see `fathom.validation.ratings`."""
+MIXED_READ_PCT = 70.0
+"""Share of reads of a rated mix whose sheet gives none."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +38,13 @@ class Problem:
 
 def problems(sheet: DataSheet) -> list[Problem]:
     """Returns what is wrong with the sheet's ratings; an empty list where a drive can have them all."""
-    found = [*_link(sheet), *_endurance(sheet)]
+    found = [*_link(sheet), *_endurance(sheet), *_power(sheet)]
     if sheet.kind == "disk":
         return [*found, *_turns(sheet)]
     flash = flash_of(sheet)
     if not flash.possible:
         return [*found, _spare(flash)]
-    return [*found, *_rates(sheet, flash)]
+    return [*found, *_rates(sheet, flash), *_sense(sheet, flash), *_in_flight(sheet), *_mix(sheet)]
 
 
 def _link(sheet: DataSheet) -> Iterator[Problem]:
@@ -71,6 +76,12 @@ def _endurance(sheet: DataSheet) -> Iterator[Problem]:
         )
 
 
+def _power(sheet: DataSheet) -> Iterator[Problem]:
+    active = [one for one in (sheet.power_active_w, sheet.power_read_w, sheet.power_write_w) if one]
+    if sheet.power_idle_w and active and sheet.power_idle_w > max(active):
+        yield Problem("power_idle_w", f"{sheet.power_idle_w:g} W idle is above the {max(active):g} W at work")
+
+
 def _spare(flash: Flash) -> Problem:
     tb = flash.capacity_bytes / 1e12
     return Problem(
@@ -93,15 +104,68 @@ def _rates(sheet: DataSheet, flash: Flash) -> Iterator[Problem]:
             f"{sheet.rand_read_iops:,.0f} reads a second exceed the {flash.senses_per_s:,.0f} pages that "
             f"{flash.words} can sense",
         )
-    if sheet.rand_write_iops and sheet.seq_write_mbps:
-        block_kib = sheet.rand_write_block_kib or 4
-        mbps = sheet.rand_write_iops * block_kib * 1024 / 1e6
-        if mbps > sheet.seq_write_mbps:
+    for op in ("read", "write"):
+        yield from _random_above_sequential(sheet, op)
+
+
+def _random_above_sequential(sheet: DataSheet, op: str) -> Iterator[Problem]:
+    """Yields where random I/O carries more than sequential I/O: one of them is in another unit, such as GB/s."""
+    iops, seq_mbps = getattr(sheet, f"rand_{op}_iops"), getattr(sheet, f"seq_{op}_mbps")
+    if not iops or not seq_mbps:
+        return
+    block_kib = getattr(sheet, f"rand_{op}_block_kib") or 4
+    mbps = iops * block_kib * 1024 / 1e6
+    if mbps > seq_mbps:
+        text = f"{iops:,.0f} of {block_kib:g} KiB are {mbps:,.0f} MB/s, above the sequential {seq_mbps:,.0f} MB/s"
+        yield Problem(f"rand_{op}_iops", text)
+
+
+def _sense(sheet: DataSheet, flash: Flash) -> Iterator[Problem]:
+    """Yields where a read is quicker than its flash: sheets quote reads in order too, which a buffer answers."""
+    least_us = (
+        float(flash.nand.parameters["read_sense_us"]) / shipped_priors().parameters["read_sense_us"].factor
+    )
+    if sheet.read_latency_us and sheet.read_latency_us < least_us:
+        yield Problem(
+            "read_latency_us",
+            f"{sheet.read_latency_us:g} us is less than the {least_us:g} us in which {sheet.nand} senses a page; "
+            "give the latency of random reads",
+        )
+
+
+def _in_flight(sheet: DataSheet) -> Iterator[Problem]:
+    """Yields where rate and latency contradict each other, by Little's law: in flight = rate x latency."""
+    for op in ("read", "write"):
+        iops, latency_us = getattr(sheet, f"rand_{op}_iops"), getattr(sheet, f"{op}_latency_us")
+        if not iops or not latency_us:
+            continue
+        in_flight = iops * latency_us / 1e6
+        if in_flight > MOST_IN_FLIGHT:
             yield Problem(
-                "rand_write_iops",
-                f"{sheet.rand_write_iops:,.0f} of {block_kib:g} KiB are {mbps:,.0f} MB/s, above the sequential "
-                f"{sheet.seq_write_mbps:,.0f} MB/s",
+                f"{op}_latency_us",
+                f"{iops:,.0f} {op}s a second of {latency_us:,.0f} us each need {in_flight:,.0f} in flight; a rating is "
+                f"simulated with {MOST_IN_FLIGHT}",
             )
+        if op == "read" and in_flight < 1:
+            yield Problem(
+                "rand_read_iops",
+                f"{iops:,.0f} reads a second are fewer than the {1e6 / latency_us:,.0f} of one read of "
+                f"{latency_us:g} us after the other",
+            )
+
+
+def _mix(sheet: DataSheet) -> Iterator[Problem]:
+    """Yields where the reads or the writes of a mix alone are more than the drive is rated for."""
+    if not sheet.mixed_iops:
+        return
+    read_share = (sheet.mixed_read_pct or MIXED_READ_PCT) / 100
+    for op, share in (("read", read_share), ("write", 1 - read_share)):
+        rated = getattr(sheet, f"rand_{op}_iops")
+        if rated and sheet.mixed_iops * share > rated * (1 + AGREE):
+            text = (
+                f"{sheet.mixed_iops * share:,.0f} {op}s of the mix are above the {rated:,.0f} of {op}s alone"
+            )
+            yield Problem("mixed_iops", text)
 
 
 def _turns(sheet: DataSheet) -> Iterator[Problem]:

@@ -8,11 +8,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fathom.catalog.models import Device, Parameter, Published
-from fathom.catalog.store import SUFFIX, user_folders
+from fathom.catalog.store import SUFFIX, Kind, is_shipped, user_folders
 from fathom.errors import FathomError, RefusedError
 
 CHECKED = "calibrated on its data sheet alone; no outside measurement has checked it"
 """What the head of such a file says of its worth."""
+KINDS: tuple[Kind, Kind] = ("devices", "published")
+HIDDEN = {"devices": "is a device", "published": "are published results"}
+"""What a name that a new drive would hide is in the catalogue."""
 
 
 def folder_of(out: Path | None) -> Path:
@@ -28,8 +31,13 @@ def paths_in(folder: Path, name: str) -> tuple[Path, Path]:
 
 
 def check_free(paths: tuple[Path, ...], *, force: bool) -> None:
-    """Passes where nothing would be overwritten. Raises RefusedError."""
-    for path in paths:
+    """Passes where nothing would be overwritten, and no entry that comes with Fathom hidden. Raises RefusedError."""
+    for kind, path in zip(KINDS, paths, strict=True):
+        if is_shipped(kind, path.name.removesuffix(SUFFIX)) and not force:
+            raise RefusedError(
+                f"{path.name.removesuffix(SUFFIX)}: {HIDDEN[kind]} of the catalogue already",
+                'give the sheet another "name", or --force to hide the catalogue\'s own',
+            )
         if path.exists() and not force:
             raise RefusedError(f"{path}: exists", "give --force to overwrite it, or the sheet another name")
 

@@ -75,13 +75,15 @@ class Flash:
 
 
 def flash_of(sheet: DataSheet) -> Flash:
-    """Returns the dies of the sheet's drive: as given, else a power of two of the largest dies that program the rated
-    writes.
+    """Returns the dies of the sheet's drive: as given, else a power of two.
+
+    They are the largest dies that program the rated writes and sense the rated random reads.
     """
     channels = class_of(sheet).channels or 1
     candidates = [_built(sheet, nand, channels) for nand in dies_of(sheet)]
-    wanted = sheet.seq_write_mbps or 0.0
-    fast = [one for one in candidates if one.possible and one.most_program_mbps >= wanted]
+    mbps, reads_per_s = sheet.seq_write_mbps or 0.0, sheet.rand_read_iops or 0.0
+    able = [one for one in candidates if one.possible and one.most_program_mbps >= mbps]
+    fast = [one for one in able if one.senses_per_s >= reads_per_s] or able
     return (fast or [one for one in candidates if one.possible] or candidates)[0 if fast else -1]
 
 

@@ -17,7 +17,6 @@ from math import exp, log
 from statistics import median
 from typing import TYPE_CHECKING, Literal
 
-from fathom.catalog.sheet import DATA_SHEET
 from fathom.prediction.misses import DeviceMisses, Family, Miss, family_of, shipped_misses
 from fathom.statistics.conformal import bound
 
@@ -99,7 +98,7 @@ def spread_of(
         CatalogError: the file of misses is wrong.
     """
     family = family_of(device)
-    if family is None or (device.twin and device.twin.bench == DATA_SHEET):
+    if family is None or device.is_of_data_sheet:
         return None
     if known is None:
         return _shipped_spread(device.name, family, blocks_of(block_bytes))

@@ -77,6 +77,13 @@ class Column:
         """Whether its figures are simulated."""
         return self.target.kind == "twin"
 
+    @property
+    def tag(self) -> str:
+        """What its figures are of, in a word or few, to stand beside its name."""
+        if self.twin_device and self.twin_device.is_of_data_sheet:
+            return "twin of a data sheet"
+        return "twin" if self.is_twin else self.target.kind
+
     @cached_property
     def twin_device(self) -> Device | None:
         """The catalogue's device of a twin; None of what was measured, or where this version does not know it."""

@@ -9,7 +9,7 @@ from fathom.report.style import compact, seconds, slot
 
 def legend_of(columns: Sequence[Column]) -> list[Item]:
     """Returns one entry per target."""
-    return [Item(c.short, "twin" if c.is_twin else c.target.kind, slot=slot(c.index)) for c in columns]
+    return [Item(c.short, c.tag, slot=slot(c.index)) for c in columns]
 
 
 def window_of(cells: Sequence[Cell]) -> str:

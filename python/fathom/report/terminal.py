@@ -118,7 +118,7 @@ def _print_beneath(console: Console, comparison: Comparison) -> None:
 def _print_spreads(console: Console, comparison: Comparison) -> None:
     """Prints how far measurements may lie from settled rates of twins: the widest range of each class of blocks."""
     out = gate(comparison)
-    cells = (cell for corner in comparison.corners for cell in corner.cells)
+    cells = [cell for corner in comparison.corners for cell in corner.cells]
     widest: dict[Blocks, Spread] = {}
     for spread in (cell.spread for cell in cells if (cell.column.short, cell.step.name) not in out):
         if spread and (spread.blocks not in widest or spread.factor > widest[spread.blocks].factor):
@@ -128,6 +128,12 @@ def _print_spreads(console: Console, comparison: Comparison) -> None:
         text = f"{range_words(first)} of a twin's rate for {about_words(first)}"
         text += "".join(f", {range_words(one)} for {about_words(one)}" for one in others)
         console.print(Text(f"Expect {100 * COVERAGE:.0f} % of measurements within {text}.", style="dim"))
+        without = dict.fromkeys(
+            cell.column.short for cell in cells if cell.column.is_twin and not cell.spread
+        )
+        bare = [name for name in without if not any(c.spread for c in cells if c.column.short == name)]
+        if bare:
+            console.print(Text(f"No range is known for {joined(bare)}.", style="dim"))
         _print_records(console, comparison.columns)
 
 
@@ -299,7 +305,7 @@ def _target(column: Column) -> Text:
 
 def _kind(column: Column) -> Text:
     repeats = f", {column.repeats} repeats" if column.repeats > 1 else ""
-    return Text(("twin" if column.is_twin else "measured") + repeats, style="dim not bold")
+    return Text((column.tag if column.is_twin else "measured") + repeats, style="dim not bold")
 
 
 def _workload(corner: Corner) -> Text:

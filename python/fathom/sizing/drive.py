@@ -2,16 +2,21 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fathom.catalog import load_device, load_published
 from fathom.catalog.models import SpecRow
 from fathom.catalog.store import entries, nearest
 from fathom.errors import UsageError
-from fathom.sizing.needs import OPS, Kind, Need, Op
+from fathom.prediction.interval import Spread
+from fathom.sizing.needs import OPS, SMALL_BYTES, Kind, Need, Op
 
 DAYS = 365
 LIFE: tuple[Kind, Op | None] = ("endurance", None)
+RATED_ONLY: tuple[Kind, ...] = ("endurance", "power")
+"""What no run measures of a drive."""
+SMALL_KIB = SMALL_BYTES / 1024
+SYSTEM_KINDS = ("cluster", "nvme-of-array", "hdd-server")
 _CAPACITY = re.compile(r"-(?P<number>\d+(?:\.\d+)?)(?P<unit>tb|gb)$")
 
 
@@ -24,6 +29,8 @@ class Figure:
     source: str
     is_bound: bool = False
     """Whether the true value is only known to be no higher."""
+    spread: Spread | None = None
+    """How far measurements may lie from it, where it is a twin's rate that has a range."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +41,25 @@ class Drive:
     label: str
     figures: dict[tuple[Kind, Op | None], Figure]
     noun: str = "drive"
-    absent: str = "no figure for this drive: give a run of it with --run"
+    absent: str = "no figure for this drive: give a run of it or of its twin with --run"
     """The message for a need without a figure."""
+    unrated: str = "its data sheet in the catalogue does not rate it"
+    """The message for one that no run measures."""
+    notes: tuple[str, ...] = ()
+    """What its figures are worth, a sentence each."""
 
     def figure(self, need: Need) -> Figure | None:
         """Returns the figure to compare a need with; None where there is none."""
         return self.figures.get((need.kind, need.op))
+
+    def reason(self, need: Need) -> str:
+        """Returns why a need has no figure."""
+        return self.unrated if need.kind in RATED_ONLY else self.absent
+
+    def with_ratings(self, rated: "Drive") -> "Drive":
+        """Returns the drive with the other's endurance and power, where its own are not known."""
+        more = {key: figure for key, figure in rated.figures.items() if key[0] in RATED_ONLY}
+        return replace(self, figures={**more, **self.figures}, unrated=rated.unrated)
 
 
 def rated_drive(name: str) -> Drive:
@@ -63,14 +83,20 @@ def rated_drive(name: str) -> Drive:
             "--kind published` lists them"
         )
     published = load_published(product)
+    if published.identity.kind in SYSTEM_KINDS:
+        raise UsageError(
+            f"--device {name}: is no drive but a system",
+            f"`fathom choose NEEDS.toml {product}` sizes systems",
+        )
     of_size = _of_size(name, published.ratings, capacity_gb)
     fitting = _of_form(name, of_size)
     row = max([one for one in fitting if not one.uncertain] or fitting, key=lambda one: one.capacity_gb or 0)
     size = f" {row.capacity_gb / 1000:g} TB" if row.capacity_gb else ""
     label = f"{published.identity.vendor} {published.identity.model}{size}"
     years = published.identity.warranty_years
-    figures = _figures(row, years)
-    same = [_figures(one, years) for one in of_size if one.capacity_gb == row.capacity_gb]
+    is_disk = published.identity.kind == "hdd"
+    figures = _figures(row, years, is_disk=is_disk)
+    same = [_figures(one, years, is_disk=is_disk) for one in of_size if one.capacity_gb == row.capacity_gb]
     lives = [one[LIFE] for one in same if LIFE in one]
     if lives:
         figures[LIFE] = min(lives, key=lambda life: life.value)
@@ -98,7 +124,10 @@ def _of_form(name: str, ratings: Sequence[SpecRow]) -> list[SpecRow]:
     return [row for row in ratings if not row.form_factor or own in row.form_factor] or list(ratings)
 
 
-def _figures(row: SpecRow, warranty_years: float | None) -> dict[tuple[Kind, Op | None], Figure]:
+def _figures(
+    row: SpecRow, warranty_years: float | None, *, is_disk: bool
+) -> dict[tuple[Kind, Op | None], Figure]:
+    """Returns a row's ratings as figures. Random rates of other blocks than 4 KiB are none: IOPS are of 4 KiB."""
     written_tb = row.tbw_tb
     endurance = "rated TBW"
     if row.endurance_dwpd and row.capacity_gb and warranty_years:
@@ -107,18 +136,20 @@ def _figures(row: SpecRow, warranty_years: float | None) -> dict[tuple[Kind, Op 
         if written_tb is None or (row.uncertain and daily_tb < written_tb):
             written_tb = daily_tb
             endurance = f"{row.endurance_dwpd:g} drive writes a day for {warranty_years:g} years"
+    small = {op: getattr(row, f"rand_{op}_block_kib") in (None, SMALL_KIB) for op in ("read", "write")}
+    in_order = "rated, outer tracks" if is_disk else "rated"
     stated: list[tuple[Kind, Op | None, float | None, float, str]] = [
-        ("bandwidth", "read", row.seq_read_mbps, 1e6, "rated"),
-        ("bandwidth", "write", row.seq_write_mbps, 1e6, "rated"),
-        ("iops", "read", row.rand_read_iops, 1.0, "rated"),
-        ("iops", "write", row.rand_write_iops, 1.0, "rated"),
+        ("bandwidth", "read", row.seq_read_mbps, 1e6, in_order),
+        ("bandwidth", "write", row.seq_write_mbps, 1e6, in_order),
+        ("iops", "read", row.rand_read_iops if small["read"] else None, 1.0, "rated"),
+        ("iops", "write", row.rand_write_iops if small["write"] else None, 1.0, "rated"),
         ("capacity", None, row.capacity_gb, 1e9, "rated"),
         ("endurance", None, written_tb, 1e12, endurance),
         ("latency", "read", row.read_latency_us, 1.0, "rated, one I/O outstanding"),
         ("latency", "write", row.write_latency_us, 1.0, "rated, one I/O outstanding"),
         ("power", None, row.power_active_w or row.power_write_w or row.power_read_w, 1.0, "rated, active"),
     ]
-    if row.mixed_block_kib == 4 and row.mixed_read_pct and (mix := OPS.get(row.mixed_read_pct)):
+    if row.mixed_block_kib == SMALL_KIB and row.mixed_read_pct and (mix := OPS.get(row.mixed_read_pct)):
         stated.append(("iops", mix, row.mixed_iops, 1.0, "rated"))
     return {
         (kind, op): Figure(value * scale, basis, row.source)

@@ -12,6 +12,7 @@ from pathlib import Path
 from fathom._core import LARGE_BLOCK_BYTES
 from fathom.catalog import load_device
 from fathom.errors import FathomError, UsageError
+from fathom.prediction.interval import COVERAGE, Spread, known_device, spread_of
 from fathom.runs.document import TargetRecord
 from fathom.runs.reader import Run
 from fathom.sizing.drive import Drive, Figure
@@ -20,6 +21,7 @@ from fathom.statistics.failed import failed_share, in_words, is_marked
 
 _Figures = dict[tuple[Kind, Op | None], Figure]
 _ABSENT = "no workload of the run counts for it: IOPS are of 4 KiB, bandwidth of 64 KiB or more"
+_UNRATED = "no run measures it; --device NAME adds what a data sheet rates"
 _WITHIN = ", within the latency needed"
 
 
@@ -30,6 +32,8 @@ class _Point:
     op: Op
     source: str
     block_bytes: int
+    basis: str
+    spread: Spread | None
     iops: float
     bytes_per_s: float
     mean_us: Mapping[str, float]
@@ -57,12 +61,27 @@ def measured_drive(path: Path, needs: Sequence[Need] = (), product: str | None =
         need.op: need.amount for need in needs if need.kind == "latency" and need.op
     }
     figures: _Figures = {("capacity", None): Figure(target.known_bytes, "size", f"run {run.id}")}
-    points = list(_points(run, target.name))
+    points = list(_points(run, target))
     for op in OPS.values():
         of_op = [point for point in points if point.op == op]
         figures |= _bandwidth([point for point in of_op if point.block_bytes >= LARGE_BLOCK_BYTES])
         figures |= _iops([point for point in of_op if point.block_bytes == SMALL_BYTES], limits_us)
-    return Drive(target.name, target.label, figures, absent=_ABSENT + _WITHIN * bool(limits_us))
+    absent = _ABSENT + _WITHIN * bool(limits_us)
+    return Drive(target.name, target.label, figures, "drive", absent, _UNRATED, tuple(_notes(run, target)))
+
+
+def _notes(run: Run, target: TargetRecord) -> Iterator[str]:
+    """Yields what the rates of a run are worth: of a twin, with or without a range, or of a shortened run."""
+    if target.kind == "twin":
+        device = known_device(target.catalog)
+        if device is not None and spread_of(device, SMALL_BYTES):
+            yield f"Simulated: a twin's rate, with the range that {100 * COVERAGE:.0f} % of measurements lie in."
+        elif device is not None and device.is_of_data_sheet:
+            yield "Simulated: the rate of a twin of a data sheet. No measurement has checked it, so it has no range."
+        else:
+            yield "Simulated: a twin's rate. Too few of its kind are measured for a range."
+    if run.document.quick:
+        yield "The run is shortened, and not for quoting."
 
 
 def _check_errors(run: Run, target: str) -> None:
@@ -78,7 +97,9 @@ def _check_errors(run: Run, target: str) -> None:
 
 def _bandwidth(points: Sequence[_Point]) -> _Figures:
     best = max(points, key=lambda point: point.bytes_per_s, default=None)
-    return {("bandwidth", best.op): Figure(best.bytes_per_s, "measured", best.source)} if best else {}
+    if best is None:
+        return {}
+    return {("bandwidth", best.op): Figure(best.bytes_per_s, best.basis, best.source, spread=best.spread)}
 
 
 def _iops(points: Sequence[_Point], limits_us: Mapping[str, float]) -> _Figures:
@@ -87,11 +108,11 @@ def _iops(points: Sequence[_Point], limits_us: Mapping[str, float]) -> _Figures:
     """
     figures: _Figures = {}
     if best := max((p for p in points if p.keeps(limits_us)), key=lambda point: point.iops, default=None):
-        figures["iops", best.op] = Figure(best.iops, "measured", best.source)
+        figures["iops", best.op] = Figure(best.iops, best.basis, best.source, spread=best.spread)
     else:
         best = min(points, key=lambda point: max(point.mean_us.values()), default=None)
     if best and best.op in best.mean_us:
-        basis = f"the measured mean at {best.iops:,.0f} IOPS"
+        basis = f"the {best.basis} mean at {best.iops:,.0f} IOPS"
         figures["latency", best.op] = Figure(best.mean_us[best.op], basis, best.source, is_bound=True)
     return figures
 
@@ -111,18 +132,23 @@ def _product(device: str) -> str | None:
     return load_device(device).published
 
 
-def _points(run: Run, target: str) -> Iterator[_Point]:
-    rows = [row for row in run.points.to_pylist() if row["target"] == target and row["block_bytes"]]
+def _points(run: Run, target: TargetRecord) -> Iterator[_Point]:
+    rows = [row for row in run.points.to_pylist() if row["target"] == target.name and row["block_bytes"]]
+    is_twin = target.kind == "twin"
+    device = known_device(target.catalog) if is_twin else None
     for (step, read_pct), group in groupby(rows, key=lambda row: (row["step"], row["read_pct"])):
         halves = [row for row in group if row["op"] in ("read", "write") and row["mean_us"] is not None]
         op = OPS.get(read_pct)
         sizes = {row["block_bytes"] for row in halves}
         if op is None or len(sizes) != 1:
             continue
+        (block_bytes,) = sizes
         yield _Point(
             op,
             f"run {run.id}, step {step}",
-            sizes.pop(),
+            block_bytes,
+            "simulated" if is_twin else "measured",
+            spread_of(device, block_bytes) if device else None,
             sum(row["iops"] for row in halves),
             sum(row["mbps"] for row in halves) * 1e6,
             {row["op"]: row["mean_us"] for row in halves},

@@ -29,7 +29,8 @@ def headline(choice: Choice) -> str:
 def reasons(choice: Choice) -> list[str]:
     """Returns a sentence for every system, the recommended one first, those that do not answer last.
 
-    Behind the first is what the figures of all leave out: a reserve that the needs ask for.
+    Behind the first is what the figures of all leave out: a reserve that the needs ask for. Behind all is what rates
+    of runs are worth.
     """
     out = [f"{_counted(choice.best)}: {_binding(choice.best, choice)}."] if choice.best else []
     if choice.needs.derate < 1:
@@ -39,7 +40,9 @@ def reasons(choice: Choice) -> list[str]:
     out += [said] if choice.best and (said := _worn(choice.best, choice)) else []
     out += [f"{_counted(offer)}: {_behind(offer, choice)}." for offer in choice.ranked[1:]]
     others = [offer for offer in choice.offers if offer not in choice.ranked]
-    return out + [f"{_counted(offer)}: {_out(offer, choice)}." for offer in others]
+    out += [f"{_counted(offer)}: {_out(offer, choice)}." for offer in others]
+    systems = [offer.system for offer in choice.offers]
+    return out + [f"{system.label}: {note}" for system in systems for note in system.drive.notes]
 
 
 def _worn(best: Offer, choice: Choice) -> str:

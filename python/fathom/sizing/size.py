@@ -24,6 +24,14 @@ class Answer:
     why: str = ""
 
     @property
+    def drives_at_low_end(self) -> int:
+        """The drives it takes where the drive's rate is as low as its range reaches; those it takes without a range."""
+        spread = self.figure.spread if self.figure else None
+        if spread is None or not self.each:
+            return self.drives or 1
+        return _whole(self.need.amount * spread.factor / self.each)
+
+    @property
     def is_ceiling(self) -> bool:
         """Whether it is an upper limit of the count."""
         return self.need.kind == "power"
@@ -39,9 +47,14 @@ class Link:
     need: str
 
     @property
+    def count(self) -> int:
+        """How many such links carry it, headers and flow control not counted."""
+        return math.ceil(self.asked_bytes_per_s / self.raw_bytes_per_s)
+
+    @property
     def carries(self) -> bool:
-        """Whether one link is enough, headers and flow control not counted."""
-        return self.asked_bytes_per_s <= self.raw_bytes_per_s
+        """Whether one link is enough."""
+        return self.count == 1
 
 
 @dataclass(frozen=True)
@@ -76,6 +89,13 @@ class Sizing:
             return None
         return self.floors[0].drives if self.floors else 1
 
+    @property
+    def drives_at_low_end(self) -> int | None:
+        """The drives that all needs take where rates are as low as their ranges reach; None without ranges."""
+        if self.drives is None or not any(one.figure and one.figure.spread for one in self.floors):
+            return None
+        return max(one.drives_at_low_end for one in self.floors)
+
 
 def size(drive: Drive, needs: Sequence[Need], derate: float = 1.0, link: str = "5x16") -> Sizing:
     """Returns the sizing for the needs. `derate` (0..1] multiplies one drive's bandwidth and IOPS. Raises UsageError
@@ -93,7 +113,7 @@ def size(drive: Drive, needs: Sequence[Need], derate: float = 1.0, link: str = "
 def _answer(drive: Drive, need: Need, derate: float) -> Answer:
     figure = drive.figure(need)
     if figure is None:
-        return Answer(need, None, None, None, drive.absent)
+        return Answer(need, None, None, None, drive.reason(need))
     if need.kind == "latency":
         met = figure.value <= need.amount
         why = f"more {drive.noun}s do not make one I/O faster"
@@ -104,7 +124,12 @@ def _answer(drive: Drive, need: Need, derate: float) -> Answer:
     each = figure.value * (derate if need.kind in ("bandwidth", "iops") else 1.0)
     if need.kind == "power":
         return Answer(need, figure, each, math.floor(need.amount / each))
-    return Answer(need, figure, each, math.ceil(need.amount / each - 1e-9))
+    return Answer(need, figure, each, _whole(need.amount / each))
+
+
+def _whole(drives: float) -> int:
+    """Returns the next whole number: rounding of a quotient takes no drive too many."""
+    return math.ceil(drives - 1e-9)
 
 
 def _exact(answer: Answer) -> float:

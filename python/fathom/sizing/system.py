@@ -12,12 +12,11 @@ from fathom.catalog import load_published
 from fathom.catalog.models import Part, PartGroup, Published, PublishedRow
 from fathom.errors import UsageError
 from fathom.output.text import iops_text
-from fathom.sizing.drive import Drive, Figure
+from fathom.sizing.drive import SYSTEM_KINDS, Drive, Figure
 from fathom.sizing.files import Prices
 from fathom.sizing.needs import OPS, SMALL_BYTES, Kind, Op
 
 GROUPS: tuple[PartGroup, ...] = get_args(PartGroup)
-SYSTEM_KINDS = ("cluster", "nvme-of-array", "hdd-server")
 _Figures = dict[tuple[Kind, Op | None], Figure]
 
 
@@ -86,10 +85,10 @@ def rated_system(name: str, prices: Prices, measured: Drive | None = None) -> St
         figures["power", None] = Figure(watts, "sum of its pieces in the price list", "the price list")
     model, _, _ = identity.model.partition(", ")  # The rest says what it is made of.
     label = model if " / " in identity.vendor else f"{identity.vendor} {model}"
-    absent = measured.absent if measured else "no figure for this system is published"
-    return StorageSystem(
-        Drive(name, label, figures, "system", absent), raw, usable_bytes, published.parts, bill
-    )
+    none = "no figure for this system is published"
+    absent, notes = (measured.absent, measured.notes) if measured else (none, ())
+    drive = Drive(name, label, figures, "system", absent, none, notes)
+    return StorageSystem(drive, raw, usable_bytes, published.parts, bill)
 
 
 def _published(rows: Sequence[PublishedRow]) -> _Figures:

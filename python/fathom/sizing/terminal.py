@@ -6,6 +6,8 @@ from rich.text import Text
 from fathom.analysis.finding import cited
 from fathom.output.table import flush_table
 from fathom.output.text import capacity, iops_text, latency_text
+from fathom.prediction.interval import COVERAGE
+from fathom.prediction.words import range_words
 from fathom.sizing.needs import Kind
 from fathom.sizing.size import Answer, Sizing
 
@@ -45,14 +47,21 @@ def headline(sizing: Sizing) -> str:
 
 def sentences(sizing: Sizing) -> list[str]:
     """Returns sentences on the reserve, the next limit and the link."""
-    out = []
+    out = list(sizing.drive.notes)
+    if (most := sizing.drives_at_low_end) is not None and most != sizing.drives:
+        low = f"{most:,} {sizing.drive.noun}s"
+        out.append(f"At the low end of the {100 * COVERAGE:.0f} % ranges {low} are needed.")
     if sizing.derate < 1:
         out.append(f"Bandwidth and IOPS of a drive count at {sizing.derate:g} of what it does (derate).")
     if sizing.drives is not None and len(sizing.floors) > 1:
         following = sizing.floors[1]
         out.append(f"Next limit: {following.need.text}; {following.drives:,} would do.")
     for link in sizing.links:
-        verdict = "carries it before headers" if link.carries else "cannot carry it: spread it over two links"
+        verdict = (
+            "carries it before headers"
+            if link.carries
+            else f"cannot carry it: spread it over {link.count:,} links"
+        )
         out.append(
             f"{link.need} over one {link.label}: {link.raw_bytes_per_s / 1000000000.0:.1f} GB/s raw; one link "
             f"{verdict}."
@@ -93,6 +102,9 @@ def sizing_json(sizing: Sizing) -> dict[str, object]:
                 "each": answer.each,
                 "drives": answer.drives,
                 "basis": answer.figure.basis if answer.figure else None,
+                "range": list(answer.figure.spread.around(answer.figure.value))
+                if answer.figure and answer.figure.spread
+                else None,
                 "source": answer.figure.source if answer.figure else None,
                 "unmet": unmet_text(answer, sizing) if answer in sizing.unmet else None,
             }
@@ -138,8 +150,11 @@ def drives_text(answer: Answer) -> str:
 
 
 def basis_text(answer: Answer) -> str:
-    """Returns where the drive's figure is from; the reason where there is none."""
-    return answer.figure.basis if answer.figure else answer.why
+    """Returns where the drive's figure is from, with its range; the reason where there is none."""
+    if not answer.figure:
+        return answer.why
+    spread = answer.figure.spread
+    return answer.figure.basis + (f", {range_words(spread)}" if spread else "")
 
 
 def amount(kind: Kind, value: float) -> str:

@@ -14,7 +14,7 @@ from typing import Literal
 from fathom.catalog import load_published
 from fathom.catalog.load import is_about
 from fathom.catalog.models import Device, PublishedRow, SpecRow
-from fathom.catalog.sheet import DATA_SHEET as BENCH
+from fathom.catalog.models.device import DATA_SHEET as BENCH
 from fathom.validation.cases import Case, stated_case
 
 RATED_MARGIN = 0.05

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 from fathom.analysis.run_view import RunView
 from fathom.analysis.validity.note import Note
-from fathom.catalog.sheet import DATA_SHEET
 from fathom.output.text import percent
 from fathom.prediction.interval import known_device
 
@@ -33,7 +32,7 @@ def data_sheet_alone(view: RunView) -> Iterable[Note]:
     for target in view.document.targets:
         own = target.kind == "twin" and (target.part_of is None or target.part_of in arrays)
         device = known_device(target.catalog) if own else None
-        if device and device.twin and device.twin.bench == DATA_SHEET:
+        if device and device.is_of_data_sheet:
             yield Note(
                 "data-sheet-alone",
                 "warning",

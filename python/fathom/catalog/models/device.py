@@ -16,6 +16,8 @@ SYSTEM_KINDS = ("fabric", "cluster")
 SYSTEM_DRIVE_BYTES = 2 << 30
 """Most that a system's twin simulates of one of its drives, as of an SSD's twin by `slice_bytes`."""
 SYSTEM_BLOCK_BYTES = 512
+DATA_SHEET = "data-sheet"
+"""The bench of drives whose twins were fitted to ratings alone."""
 SLICE_ROWS = 64
 """Superblocks of a slice, at least: with fewer, cleaning has too few to choose from."""
 _ROW = ("planes_per_die", "nand_page_bytes", "pages_per_program", "channels", "dies_per_channel")
@@ -66,6 +68,11 @@ class Device(Strict):
     machines: Many[Machine] = ()
     """Simulated systems only: its machines, besides the drives."""
     twin: TwinModel | None = None
+
+    @property
+    def is_of_data_sheet(self) -> bool:
+        """Whether its twin was fitted to the ratings of a data sheet alone."""
+        return self.twin is not None and self.twin.bench == DATA_SHEET
 
     @property
     def starts_settled(self) -> bool:

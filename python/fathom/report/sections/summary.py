@@ -7,7 +7,7 @@ from fathom.analysis.finding import Finding, joined
 from fathom.output.text import size
 from fathom.prediction.words import order_words
 from fathom.report.blocks import Bar, Block, Card, Cards, Item, KeyFigure, NoBar, Points, Prose, Section
-from fathom.report.comparison import Cell, Comparison, Corner
+from fathom.report.comparison import Cell, Column, Comparison, Corner
 from fathom.report.findings import FindingTexts, Gate, finding_texts, gate, ranked_of
 from fathom.report.published import NEAR_PCT, error_item, fitted_words
 from fathom.report.rounds import rounds_of, verdicts
@@ -113,8 +113,19 @@ def _reasons(texts: FindingTexts, ranked: Sequence[Corner]) -> list[str]:
         reasons.append(f"Too few seconds to separate the best in {joined(unknown)}.")
     if limits:
         reasons.append(f"The best figures are limited by {joined([plain(name) for name in limits])}.")
+    leading = (one.ranking[0].column for one in ranked if len(one.ranking) > 1 and not one.level_with_best)
+    reasons += dict.fromkeys(map(_of_ratings, filter(_is_of_data_sheet, leading)))
     reasons += beside_published(cells)
     return reasons
+
+
+def _is_of_data_sheet(column: Column) -> bool:
+    return column.twin_device is not None and column.twin_device.is_of_data_sheet
+
+
+def _of_ratings(column: Column) -> str:
+    """Returns what a lead is worth that comes from a twin of a data sheet."""
+    return f"{column.short} leads by the ratings of its data sheet: no measurement has checked its twin."
 
 
 def beside_published(cells: Sequence[Cell]) -> list[str]:
@@ -215,7 +226,7 @@ def _bar(cell: Cell, scale: float) -> Bar:
     expected = _expected(cell)
     return Bar(
         label=cell.column.short,
-        tag="twin" if cell.column.is_twin else cell.column.target.kind,
+        tag=cell.column.tag,
         value=grouped(cell.value or 0),
         slot=cell.column.index,
         share=(cell.value or 0) / scale,
