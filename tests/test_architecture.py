@@ -1,6 +1,7 @@
 """The layers of the package, which docs/ARCHITECTURE.md draws: who may import whom."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from pathlib import Path
 
 import pytest
 
@@ -110,6 +111,12 @@ def test_analysis_and_reports_load_nothing_that_can_touch_a_device(found: list[I
         if any(other == one or other.startswith(f"{one}.") for one in TOUCHING)
     }
     assert touched == set()
+
+
+def test_no_two_modules_of_tests_share_a_name():
+    """The folders of tests are no packages: two modules with one name end `pytest -m long` before its first test."""
+    names = Counter(path.name for path in Path(__file__).parent.rglob("*.py") if path.name != "conftest.py")
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def reached(after: dict[str, set[str]], name: str) -> set[str]:

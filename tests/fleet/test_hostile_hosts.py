@@ -167,6 +167,18 @@ def test_of_a_host_that_garbles_what_it_sends_the_other_hosts_figures_stay(
     attack(tmp_path, pool, recorded, range(10), monkeypatch)
 
 
+def test_a_host_with_more_in_flight_than_can_be_is_lost_and_the_run_goes_on(
+    tmp_path: Path, pool: ThreadPoolExecutor, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(load, "AHEAD_S", load.AHEAD_S + AGE_S)
+    sent = [json.dumps(json.loads(one) | {"mean_outstanding": 1e308}).encode() for one in recorded.seconds]
+    remotes = [Player("h1", pool, recorded, None), Player("h2", pool, replace(recorded, seconds=sent), None)]
+    rows, why = figures(tmp_path, remotes)
+    assert rows["h1:null:"]["n"] > 0
+    assert why is not None
+    assert "too large" in why
+
+
 @pytest.mark.long
 def test_of_a_thousand_hosts_that_garble_what_they_send_the_others_figures_stay(
     tmp_path: Path, pool: ThreadPoolExecutor, recorded: Recorded, monkeypatch: pytest.MonkeyPatch

@@ -35,6 +35,7 @@ NOT_ON_FILES = {
     "sprandom.fio": "writes all flash: test_sprandom_beside_fio.py",
     "uring-cmd-fdp.fio": "needs placement handles",
     "zbd-seq-read.fio": "needs zones",
+    "uring-cmd-zoned.fio": "needs zones",
     "libzbc-seq-read.fio": "needs zones",
     "libzbc-rand-write.fio": "needs zones",
     "xnvme-fdp.fio": "needs placement handles",
@@ -146,7 +147,9 @@ def test_an_example_asks_for_the_same_io(tmp_path: Path, name: str) -> None:
     anew = any("drawn anew each time, as with norandommap" in note for note in import_method(job_file)[1])
     for path, jobs in theirs.items():
         together = [one for job in jobs for one in job]
-        own = [one for job in ours[path] for one in job]
+        # How far fio gets in a time depends on the machine.
+        most = max(map(len, jobs)) if timed else MOST
+        own = [one for job in ours[path] for one in job[:most]]
         if not timed and not anew:
             # fio reads back what a job wrote within that job; here that is a step of its own.
             assert len(ours[path]) == len(jobs) or "verify" in text

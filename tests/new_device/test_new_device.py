@@ -269,7 +269,7 @@ def test_the_drive_of_the_page_meets_its_ratings_and_each_has_set_one_parameter(
         "read_unit_ns",
         "command_ns",
         "program_us",
-        "over_provisioning",
+        "gc_page_ns",
     ]
 
 

@@ -4,12 +4,17 @@ use std::collections::BTreeMap;
 
 use workload::Op;
 
-use crate::{Batch, Interval, OpStats, Recording, Streams};
+use crate::{
+    Batch, CensoredOps, Counters, HalfWidths, Interval, OpStats, Recording, Residence, Share,
+    Streams, Utilisation,
+};
 
 /// Most of anything in one interval: no machine moves that many bytes, or waits that many ns, in a second or a minute.
 const MOST_OF_INTERVAL: u64 = 1 << 48;
 /// Most of anything in a step: the sum over a thousand hosts is within 64 bits.
 const MOST_OF_STEP: u64 = 1 << 54;
+/// Most equal servers of a host: the sum over a thousand hosts is within 32 bits.
+const MOST_SERVERS: u32 = 1 << 20;
 
 impl Interval {
     /// Returns whether somebody can have counted this.
@@ -19,10 +24,18 @@ impl Interval {
             && (1..=most).contains(&self.length_ns)
             && ops_are_sound(&self.ops, most)
             && streams_are_sound(&self.streams, most)
-            && [self.offered, self.backlog]
-                .into_iter()
-                .flatten()
-                .all(|n| n <= most)
+            && gauges_are_sound([self.mean_outstanding], most)
+            && counters_are_sound(&self.counters, most)
+            && self
+                .utilisation
+                .iter()
+                .all(|one| servers_are_sound(one, most))
+            && self
+                .residence
+                .iter()
+                .all(|one| residence_is_sound(one, most))
+            && self.shares.iter().all(|one| share_is_sound(one, most))
+            && counts_are_sound([self.offered, self.backlog], most)
     }
 }
 
@@ -38,11 +51,28 @@ impl Recording {
                 .gpu
                 .iter()
                 .all(|gpu| gpu.copy_bytes_per_s > 0.0 && gpu.copy_bytes_per_s.is_finite())
-            && [self.offered, self.backlog]
-                .into_iter()
-                .flatten()
-                .chain(self.errno.values().copied())
-                .all(|n| n <= most)
+            && gauges_are_sound([self.mean_outstanding], most)
+            && counters_are_sound(&self.counters, most)
+            && self
+                .utilisation
+                .iter()
+                .all(|one| servers_are_sound(one, most))
+            && self
+                .residence
+                .iter()
+                .all(|one| residence_is_sound(one, most))
+            && counts_are_sound([self.offered, self.backlog], most)
+            && counts_are_sound(self.errno.values().copied().map(Some), most)
+            && censored_are_sound(&self.censored, most)
+            && self
+                .censored_streams
+                .values()
+                .all(|ops| censored_are_sound(ops, most))
+            && self
+                .half_widths
+                .iter()
+                .all(|known| half_widths_are_sound(known, most))
+            && counts_are_sound(self.faults.iter().map(|fault| Some(fault.n)), most)
     }
 }
 
@@ -71,17 +101,106 @@ fn batch_is_sound(batch: &Batch, most: u64) -> bool {
         .all(|op| op.service.is_sound(most) && op.response.is_sound(most))
 }
 
+fn censored_are_sound(ops: &CensoredOps, most: u64) -> bool {
+    ops.values().all(|one| {
+        one.service.is_sound(most)
+            && one
+                .response
+                .as_ref()
+                .is_none_or(|response| response.is_sound(most))
+    })
+}
+
+fn half_widths_are_sound(known: &HalfWidths, most: u64) -> bool {
+    let of_streams = known.streams.values().flat_map(BTreeMap::values);
+    gauges_are_sound([known.waf, known.joules], most)
+        && known.ops.values().chain(of_streams).all(|op| {
+            let (rate, latency) = (Some(op.rate), Some(op.mean_latency));
+            gauges_are_sound([rate, latency, op.mean_response], most)
+        })
+}
+
+fn counts_are_sound(counts: impl IntoIterator<Item = Option<u64>>, most: u64) -> bool {
+    counts.into_iter().flatten().all(|n| n <= most)
+}
+
+/// Also false of what is not a number.
+fn gauges_are_sound(gauges: impl IntoIterator<Item = Option<f64>>, most: u64) -> bool {
+    gauges.into_iter().flatten().all(|x| x.abs() <= most as f64)
+}
+
+fn counters_are_sound(counters: &Counters, most: u64) -> bool {
+    let counts = [
+        counters.media_read_bytes,
+        counters.media_write_bytes,
+        counters.media_erase_bytes,
+        counters.throttled_ns,
+        counters.unmapped_reads,
+        counters.cpu_user_ns,
+        counters.cpu_sys_ns,
+    ];
+    let gauges = [counters.joules, counters.temperature_c, counters.wear_pct];
+    counts_are_sound(counts, most) && gauges_are_sound(gauges, most)
+}
+
+fn servers_are_sound(group: &Utilisation, most: u64) -> bool {
+    group.servers <= MOST_SERVERS
+        && gauges_are_sound([group.mean, group.max, group.waiting].map(Some), most)
+}
+
+fn residence_is_sound(part: &Residence, most: u64) -> bool {
+    part.total_ns <= most && part.n <= most
+}
+
+fn share_is_sound(member: &Share, most: u64) -> bool {
+    let counts = [
+        member.n,
+        member.total_ns,
+        member.host_write_bytes,
+        member.media_write_bytes,
+    ];
+    counts_are_sound(counts.map(Some), most)
+}
+
 #[cfg(test)]
 mod tests {
     use workload::Op;
 
-    use crate::{Interval, Recorder, Recording};
+    use crate::{Counters, Interval, Recorder, Recording, Residence, Share, Utilisation};
 
     fn interval() -> Interval {
         let mut recorder = Recorder::new(0);
         recorder.record(Op::Read, 1_000, 4_096);
         recorder.record(Op::Read, 90_000, 4_096);
-        recorder.cut(1_000_000_000, 0)
+        Interval {
+            mean_outstanding: Some(1.5),
+            counters: Counters {
+                joules: Some(4.5),
+                cpu_user_ns: Some(250),
+                ..Counters::default()
+            },
+            utilisation: vec![Utilisation {
+                resource: "host CPU".to_owned(),
+                servers: 7,
+                mean: 0.5,
+                max: 0.75,
+                waiting: 0.0,
+            }],
+            residence: vec![Residence {
+                part: "link".to_owned(),
+                total_ns: 350,
+                n: 2,
+            }],
+            shares: vec![Share {
+                group: "host".to_owned(),
+                member: 1,
+                n: 2,
+                total_ns: 450,
+                host_write_bytes: 0,
+                media_write_bytes: 0,
+            }],
+            ..recorder.cut(1_000_000_000, 0)
+        }
     }
 
     /// The interval with one part of its JSON replaced.
@@ -109,6 +228,16 @@ mod tests {
             ("\"length_ns\":1000000000", "\"length_ns\":0"),
             ("\"start_ns\":0", "\"start_ns\":18446744073709551615"),
             ("\"bins\":[[", "\"bins\":[[65535,1],["),
+            ("\"mean_outstanding\":1.5", "\"mean_outstanding\":1e308"),
+            ("\"joules\":4.5", "\"joules\":-1e308"),
+            (
+                "\"cpu_user_ns\":250",
+                "\"cpu_user_ns\":18446744073709551615",
+            ),
+            ("\"servers\":7", "\"servers\":4294967295"),
+            ("\"max\":0.75", "\"max\":1e308"),
+            ("\"total_ns\":350", "\"total_ns\":18446744073709551615"),
+            ("\"total_ns\":450", "\"total_ns\":18446744073709551615"),
         ] {
             assert!(!altered(part, by).is_sound(), "{part} -> {by}");
         }
