@@ -1,4 +1,4 @@
-"""Whiskers along bars: the range that most measurements of a twin's device lie in."""
+"""What bars have beside them: the range that most measurements of a twin's device lie in, and figures of short ones."""
 
 import json
 
@@ -29,3 +29,18 @@ def test_bars_without_ranges_leave_the_axis_to_the_chart(ranges: tuple[None, ...
     option = bar_chart(Axis("", "count", low=0), ["x", "y"], [Bars("A", 0, [1.0, 2.0], ranges)])
     assert "markLine" not in json.dumps(option)
     assert "max" not in json.loads(json.dumps(option))["xAxis"]
+
+
+def test_a_bar_that_is_too_short_to_see_has_its_figure_beside_it() -> None:
+    bars = [Bars("A", 0, [66_000.0, 15.0, None]), Bars("B", 1, [65_000.0, 4_000.0, None])]
+    long, seen = json.loads(json.dumps(bar_chart(Axis("", "count", low=0), ["x", "y", "z"], bars)))["series"]
+    assert long["data"] == [66_000.0, {"value": 15.0, "label": {"show": True}}, None]
+    assert long["label"]["formatter"] == "@pointer-count"
+    assert seen["data"] == [65_000.0, 4_000.0, None]
+    assert "label" not in seen
+
+
+def test_bars_on_each_other_have_no_figures_beside_them() -> None:
+    bars = [Bars("A", 0, [100.0]), Bars("B", 1, [1.0])]
+    option = json.loads(json.dumps(bar_chart(Axis("", "count", low=0), ["x"], bars, stacked=True)))
+    assert [one["data"] for one in option["series"]] == [[100.0], [1.0]]

@@ -263,6 +263,10 @@ def scatter_chart(
     return option
 
 
+SHORTEST_SEEN = 1 / 40
+"""A bar shorter than this part of the longest is a line or nothing."""
+
+
 class Bars(NamedTuple):
     """A series of bars, one value per category, with the range around each where it is known."""
 
@@ -293,20 +297,23 @@ def bar_chart(
     width_px: int = 9,
 ) -> Option:
     """Returns horizontal bars, grouped by category, in order or `stacked`. `published` are figures of the same names:
-    a hollow bar under each solid one.
+    a hollow bar under each solid one. A bar that is too short to see has its figure beside it.
     """
     beneath = {one.name: one.values for one in published}
+    longest = max((one.longest for one in [*bars, *published]), default=0.0)
+    seen = 0.0 if stacked else SHORTEST_SEEN * longest
     series: list[JsonValue] = []
     for one in bars:
         name, slot = one.name, one.slot
         look: Option = {"color": f"$c{slot}", "borderRadius": 0 if stacked else [0, 2, 2, 0]}
         marks: Option = {"markLine": _whiskers([], one.whiskers, "$ink")} if one.whiskers else {}
-        series.append(_bar(name, one.values, look, width_px) | ({"stack": "all"} if stacked else {}) | marks)
+        solid = _bar(name, one.values, look, width_px) | _figures_beside(one.values, seen, x.format)
+        series.append(solid | ({"stack": "all"} if stacked else {}) | marks)
         if any(value is not None for value in beneath.get(name, ())):
             hollow: Option = {"color": "transparent", "borderColor": f"$c{slot}", "borderWidth": 1.25}
             series.append(_bar(f"{name}, published", beneath[name], hollow, width_px - 2))
     if any(one.whiskers for one in bars):
-        x = replace(from_zero(max(one.longest for one in [*bars, *published]), x.format), name=x.name)
+        x = replace(from_zero(longest, x.format), name=x.name)
     return _frame(8, x, right=28) | {
         "xAxis": x.option(vertical=False) | {"splitLine": {"show": True, "lineStyle": {"color": "$rule"}}},
         "yAxis": _names(categories),
@@ -386,6 +393,18 @@ def _bar(name: str, values: Sequence[float | None], look: Option, width_px: int)
         "itemStyle": look,
         "emphasis": {"disabled": True},
     }
+
+
+def _figures_beside(values: Sequence[float | None], seen: float, format: Format) -> Option:
+    """Returns the parts of a series that write the figure of each bar shorter than `seen` beside it; none without."""
+    if not any(value is not None and value < seen for value in values):
+        return {}
+    shown: Option = {"show": True}
+    data: list[JsonValue] = [
+        {"value": value, "label": shown} if value is not None and value < seen else value for value in values
+    ]
+    label = {"show": False, "position": "right", "color": "$muted", "formatter": f"@pointer-{format}"}
+    return {"data": data, "label": label}
 
 
 def apart(

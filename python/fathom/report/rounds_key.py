@@ -301,8 +301,8 @@ def _demand_plot(members: Sequence[TargetRounds], out: Gate) -> KeyFigure:
     data = Table("In flight", [Item("Rate", "IOPS"), Item("Mean", "us")], groups)
     ring = f" Ring: the least that gives {100 * ENOUGH:.0f} % of the greatest rate."
     caption = (
-        "A point is a number of I/Os in flight, from 1 up; of equal numbers, the one with the greatest rate."
-        + ring * any(_enough(known) for known in of.values())
+        "Each point is a number of I/Os in flight, from 1 up. Where several loads have the same number, the fastest "
+        "counts." + ring * any(_enough(known) for known in of.values())
     )
     figure = Figure([chart], caption, data, legend_of([one.column for one in members]), columns=1)
     best = max(members, key=lambda one: max(at.iops for at in of[one.column.index]))

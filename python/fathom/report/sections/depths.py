@@ -158,8 +158,8 @@ def _key_sentence(label: str, kept: Sequence[Scaling]) -> str:
     if rising:
         names, last = joined([one.column.short for one in rising]), rising[0].steps[-1]
         if len(rising) > 1:
-            return f"{names} still gain in {label} at depth {last.depth}."
-        return f"{names} still gains in {label} at depth {last.depth}: {compact(last.iops)} IOPS."
+            return f"{names} still gain at depth {last.depth} in {label}."
+        return f"{names} still gains at depth {last.depth}: {compact(last.iops)} IOPS in {label}."
     depths = sorted({one.enough.depth for one in kept})
     first = IN_WORDS.get(depths[0], str(depths[0])).capitalize()
     per_host = " per host" if any(one.hosts > 1 for one in kept) else ""

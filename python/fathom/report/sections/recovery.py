@@ -120,10 +120,10 @@ def _doubt(one: Recovery, out: Gate) -> Unsettled | None:
 def _sentence(one: Recovery, doubt: Unsettled | None) -> str:
     name, rate = one.column.short, f"its {grouped(one.parts[0].settled_mbps)} MB/s"
     if one.after_s is None:
-        back = f"{'did' if doubt else 'does'} not come back to {rate} within the last step"
+        back = f"{'did' if doubt else 'does'} not regain {rate} within the last step"
     else:
-        when = f"{seconds(one.after_s)} after" if one.after_s else "at once, after"
-        back = f"{'came back to' if doubt else 'is back at'} {rate} {when} {one.parts[-2].label}"
+        when = f"in {seconds(one.after_s)}" if one.after_s else "at once"
+        back = f"{'regained' if doubt else 'regains'} {rate} {when} after {one.parts[-2].label}"
     return f"{name} {doubt.verb}: it {back}." if doubt else f"{name} {back}."
 
 
