@@ -1,18 +1,22 @@
 """Sentences about a replay claim no more than its run allows, and open its report whatever the number of devices."""
 
+from io import StringIO
 from pathlib import Path
 from random import Random
 
 import pytest
+from rich.console import Console
 
 import fathom
 from fathom.plan.replay import Replay
 from fathom.report.built import build
 from fathom.report.comparison import compare
 from fathom.report.data import load
+from fathom.report.findings import finding_texts
 from fathom.report.latencies import in_words
 from fathom.report.opening import opened
 from fathom.report.sections import build_all, placement, replayed
+from fathom.report.terminal import print_table
 from fathom.runs.reader import Run
 
 TWIN = "twin:samsung-pm9a3-7.68tb"
@@ -74,3 +78,18 @@ def test_a_replay_of_several_devices_opens_with_its_latency_and_claims_no_write_
 )
 def test_latencies_in_sentences_have_the_unit_that_fits(us: float, text: str) -> None:
     assert in_words(us) == text
+
+
+def test_a_rate_that_was_only_offered_has_no_range_of_measurements(tmp_path: Path) -> None:
+    run = replay(tmp_path, f"{TWIN}?settled_share=1")
+    cells = [cell for corner in compare([load(run.path)]).corners for cell in corner.cells]
+    assert [cell.point.limit.name for cell in cells if cell.point.limit] == ["offered rate"] * len(cells)
+    assert [cell.spread for cell in cells] == [None] * len(cells)
+    printed = StringIO()
+    print_table(Console(file=printed, width=80), [run.path])
+    assert "of measurements within" not in printed.getvalue()
+
+
+@pytest.mark.parametrize("target", [TWIN, f"{TWIN}?settled_share=1"])
+def test_the_findings_of_a_replay_say_once_why_no_more_is_claimed(tmp_path: Path, target: str) -> None:
+    assert finding_texts(compare([load(replay(tmp_path, target).path)])).outcomes == []

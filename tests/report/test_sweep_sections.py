@@ -347,3 +347,12 @@ def test_steps_that_warm_up_have_no_row_of_results(tmp_path: Path) -> None:
     comparison = run_of(HEAD.format(name="warming") + "".join(steps), tmp_path)
     assert {point.workload for point in comparison.runs[0].points} == {"warm-up", "reads"}
     assert [corner.label for corner in comparison.corners] == ["reads"]
+
+
+def test_drives_for_a_gpu_have_the_range_that_the_rate_of_a_twin_has(tmp_path: Path) -> None:
+    reads = READS.format(name="1m-seq-read", pattern="sequential")
+    section = gpu_feed.build(run_of(HEAD.format(name="gpu-feed") + reads, tmp_path))
+    assert section is not None
+    assert section.key_figure is not None
+    assert "80 % of measurements need 9 to 12." in section.answer[0]
+    assert "Over the range of measurements, Samsung PM9A3 needs 9 to 12." in section.key_figure.reasons

@@ -161,6 +161,40 @@ def test_formats_without_an_import_say_what_is_simulated(run: Run):
     assert about["simulated by"] == run.document.program
 
 
+def test_every_export_with_room_for_them_has_the_validity_notes_of_the_run(run: Run):
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed")
+    texts = [note.text for note in run.document.notes]
+    assert len(texts) > 1
+    fio = json.loads(export_results(run, ExportFormat.FIO_JSON))
+    assert [note["text"] for note in fio["fathom"]["notes"]] == texts
+    book = openpyxl.load_workbook(BytesIO(export_results(run, ExportFormat.XLSX)))
+    assert [row[3] for row in book["notes"].iter_rows(min_row=2, values_only=True)] == texts
+    metrics = export_results(run, ExportFormat.OPENMETRICS).decode()
+    assert metrics.count("\nfathom_note{") == len(texts)
+    log = export_results(run, ExportFormat.HDRHISTOGRAM).decode()
+    assert all(json.dumps(text)[1:-1] in log for text in texts)
+
+
+@pytest.mark.parametrize("format", [ExportFormat.FIO_JSON_PLUS, ExportFormat.HDRHISTOGRAM])
+def test_an_export_of_two_targets_comes_back_with_its_steps_workloads_and_notes(
+    format: ExportFormat, tmp_path: Path
+):
+    import fathom
+
+    method = METHOD.replace('name = "mixed"', 'name = "mixed"\nworkload = "oltp"').replace("3s", "1s")
+    (tmp_path / "pair.toml").write_text(method)
+    targets = ["twin:samsung-pm9a3-7.68tb", "twin:wd-ultrastar-dc-sn861-7.68tb"]
+    run = fathom.run(str(tmp_path / "pair.toml"), targets, out=tmp_path / "own")
+    exported = tmp_path / "result"
+    exported.write_bytes(export_results(run, format))
+    back = Run(import_results([exported], out=tmp_path / "theirs").runs[0])
+    key = ("target", "step", "workload", "op")
+    assert {tuple(row[name] for name in key) for row in back.points.to_pylist()} == {
+        tuple(row[name] for name in key) for row in run.points.to_pylist()
+    }
+    assert [note.text for note in run.document.notes] == [note.text for note in back.document.notes[1:]]
+
+
 def test_plain_fio_json_has_percentiles_and_no_bins(run: Run):
     for job in jobs_of(export_results(run, ExportFormat.FIO_JSON)).values():
         assert "bins" not in job["read"]["clat_ns"]
@@ -215,9 +249,9 @@ def test_hdrhistograms_library_reads_the_log_with_the_same_counts_and_percentile
 def test_a_log_of_a_run_that_is_imported_has_its_counts(run: Run, tmp_path: Path):
     (tmp_path / "run.hlog").write_bytes(export_results(run, ExportFormat.HDRHISTOGRAM))
     again = Run(import_results([tmp_path / "run.hlog"]).runs[0])
-    counts = {row["step"]: row["n"] for row in again.points.to_pylist()}
+    counts = {(row["step"], row["op"]): row["n"] for row in again.points.to_pylist()}
     assert counts == {
-        f"{one.point.step}-{one.point.op}": sum(n for _, _, n in one.bins) for one in measured_of(run)
+        (one.point.step, one.point.op): sum(n for _, _, n in one.bins) for one in measured_of(run)
     }
 
 
@@ -245,7 +279,7 @@ def test_openmetrics_has_rates_and_cumulative_buckets(run: Run):
 def test_a_workbook_has_points_seconds_and_where_they_come_from(run: Run):
     openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed")
     book = openpyxl.load_workbook(BytesIO(export_results(run, ExportFormat.XLSX)))
-    assert book.sheetnames == ["points", "seconds", "about"]
+    assert book.sheetnames == ["points", "seconds", "about", "notes"]
     heading, *rows = book["points"].iter_rows(values_only=True)
     assert [row[heading.index("iops")] for row in rows] == run.points["iops"].to_pylist()
     assert book["seconds"].max_row == run.intervals.num_rows + 1

@@ -93,6 +93,20 @@ def test_a_log_of_hdrhistogram_has_its_intervals_by_tag(tmp_path: Path):
     assert run.document.created.startswith("2015-09-09T15:24:39")
 
 
+def test_a_tag_of_hdrhistogram_names_a_load_and_its_operation(tmp_path: Path):
+    bins = encode([Bin(100_000, 100_001, 990)])
+    tags = ("orders/read", "orders/write", "a/b", "flush")
+    lines = ["#[Histogram log format version 1.3]", *(f"Tag={tag},0.0,1.000,5.0,{bins}" for tag in tags)]
+    file = tmp_path / "app.hlog"
+    file.write_text("\n".join(lines) + "\n")
+    assert {(row["step"], row["op"]) for row in imported(file).points.to_pylist()} == {
+        ("orders", "read"),
+        ("orders", "write"),
+        ("a-b", "total"),
+        ("app", "flush"),
+    }
+
+
 @pytest.mark.parametrize(
     "name", ["flatfile.html", "summary.html", "totals.html", "elbencho.csv", "iometer.csv"]
 )

@@ -60,7 +60,7 @@ def test_the_document_has_every_figure_with_its_noise(poisson: Path, tmp_path: P
     document = json.loads(done.stdout)
     assert document["schema"] == "fathom-fit/1"
     figures = {row["name"]: row for row in document["figures"]}
-    assert set(figures) >= {"IOPS", "read mean", "read p50", "read p99", "write p99", "WAF"}
+    assert set(figures) >= {"IOPS", "read mean", "read p50", "read p99", "write p99"}
     assert figures["IOPS"]["trace"] == pytest.approx(10_000, rel=0.02)
     assert figures["IOPS"]["low"] < 1 < figures["IOPS"]["high"]
     assert document["missed"] == []
@@ -140,3 +140,12 @@ def test_a_trace_longer_than_the_proof_is_fitted_whole(tmp_path: Path, monkeypat
     )
     proof = prove(fit(choice(path), "a"), choice(path))
     assert (proof.ios, proof.whole) == (1000, False)
+
+
+def test_a_trace_that_writes_less_than_it_reaches_has_no_waf(poisson: Path, tmp_path: Path):
+    done = fathom("fit", str(poisson), "--out", "own.toml", "--json", cwd=tmp_path)
+    document = json.loads(done.stdout)
+    assert "WAF" not in [row["name"] for row in document["figures"]]
+    assert document["waf_needs_written_bytes"] > 0
+    shown = fathom("fit", str(poisson), "--out", "two.toml", cwd=tmp_path)
+    assert "No WAF: " in shown.stdout.decode()

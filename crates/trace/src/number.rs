@@ -6,6 +6,9 @@ pub enum NumberError {
     /// It has other characters than digits.
     #[error("not a number")]
     NotANumber,
+    /// It is below zero, as times are that count from an event within the trace.
+    #[error("below 0; no field of a trace may be negative: add the same to all of them")]
+    Negative,
     /// It does not fit 63 bits.
     #[error("too large")]
     TooLarge,
@@ -25,7 +28,7 @@ pub(crate) fn whole(text: &[u8]) -> Result<u64, NumberError> {
     for &byte in text {
         let digit = byte.wrapping_sub(b'0');
         if digit > 9 {
-            return Err(NumberError::NotANumber);
+            return Err(no_digits(text));
         }
         value = value
             .checked_mul(10)
@@ -36,6 +39,17 @@ pub(crate) fn whole(text: &[u8]) -> Result<u64, NumberError> {
         return Err(NumberError::TooLarge);
     }
     Ok(value)
+}
+
+/// Returns why a text with other characters than digits is no whole number.
+#[cold]
+fn no_digits(text: &[u8]) -> NumberError {
+    match text {
+        [b'-', digits @ ..] if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) => {
+            NumberError::Negative
+        }
+        _ => NumberError::NotANumber,
+    }
 }
 
 /// Returns a whole number that is multiplied by its unit.
@@ -89,9 +103,13 @@ mod tests {
 
     #[test]
     fn what_is_no_number_or_does_not_fit_is_refused() {
-        for text in ["", "-1", "1e3", "0x10", "1.2.3", ".", " 1"] {
+        for text in ["", "-", "--1", "1-", "1e3", "0x10", "1.2.3", ".", " 1"] {
             let found = time_ns(text.as_bytes(), 1_000);
             assert_eq!(found, Err(NumberError::NotANumber), "{text}");
+        }
+        for text in ["-1", "-0.5", "-12.25"] {
+            let found = time_ns(text.as_bytes(), 1_000);
+            assert_eq!(found, Err(NumberError::Negative), "{text}");
         }
         assert_eq!(whole(b"9223372036854775808"), Err(NumberError::TooLarge));
         assert_eq!(

@@ -59,7 +59,8 @@ def fit(
     for text in complaints(opened.name, opened.findings, ios):
         print(f"fathom: {text}", file=sys.stderr)
     fitted = fit_job(choice, opened.name)
-    method = method_toml(fitted, notes(fitted))
+    doubts = [f"Mind: {doubt}." for doubt in opened.findings.clock.doubts() if fitted.length_s]
+    method = method_toml(fitted, [*notes(fitted), *doubts])
     parse_method(method, out.name if out else "the fitted method")
     proof = None if on == "none" else prove(fitted, choice, on)
     if out is not None:

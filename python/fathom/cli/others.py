@@ -101,13 +101,18 @@ def export_results(
     from fathom.results.export import ExportFormat, export_format_named
     from fathom.results.export import export_results as export
     from fathom.runs.home import find_run
+    from fathom.runs.reader import Run
 
     chosen = export_format_named(format)
     if out is None and chosen is ExportFormat.XLSX:
         raise UsageError("a workbook is no text for a terminal", "give --out FILE.xlsx")
     if out:
         check_output(out)
-    data = export(find_run(run), chosen)
+    opened = Run.open(find_run(run))
+    data = export(opened, chosen)
+    if chosen is ExportFormat.CSV and (notes := len(opened.document.notes)):
+        left_out = f"{notes} validity {'note is' if notes == 1 else 'notes are'} not in the CSV"
+        print(f"fathom: {left_out}; see `fathom report {opened.id}`", file=sys.stderr)
     if out:
         write_output(out, data)
         print(out)

@@ -1,5 +1,6 @@
 """The command that ranks drives for a recorded load."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -40,6 +41,7 @@ def recommend(
     from fathom.recommend.portion import portion
     from fathom.recommend.terminal import print_recommendation, recommendation_json
     from fathom.sizing.files import read_prices
+    from fathom.traces.convert import complaints
     from fathom.traces.opening import open_trace
     from fathom.traces.prepare import prepare
     from fathom.validation.terminal import TrialProgress
@@ -48,8 +50,11 @@ def recommend(
         check_output(out)
     objectives = [parse_objective(text) for text in slo]
     devices, listed = ranking.devices_of(targets or []), read_prices(prices)
-    prepared = prepare(open_trace(trace, format, columns), trace_device)
+    opened = open_trace(trace, format, columns)
+    prepared = prepare(opened, trace_device)
     part = portion(prepared, ranking.MOST_IOS)
+    for text in complaints(opened.name, opened.findings, opened.findings.clock.ios):
+        print(f"fathom: {text}", file=sys.stderr)
     with local_workers() as workers, TrialProgress(stderr()) as watch:
         found = ranking.recommend(
             prepared, part, devices, objectives, listed, workers, seed=seed, watch=watch

@@ -12,6 +12,7 @@ from fathom.fitting.io_streams import Cumulative, cumulative
 from fathom.method.method import Method, load_method, method_file, parse_method
 from fathom.method.template import Workload, Workloads, filled_in, is_template, uses_replay
 from fathom.plan.replay import NAME, Replay, measure_step, replay_method
+from fathom.traces.convert import complaints
 from fathom.traces.opening import open_trace
 from fathom.traces.prepare import prepare
 
@@ -56,6 +57,7 @@ def _of_template(text: str, file: str, replay: Replay, *, quick: bool) -> tuple[
             f"leave out {'--fill' if replayed else '--timing, --speed, --offsets, --fill, --iodepth and --threads'}",
         )
     trace = open_trace(replay.trace)
+    ios = sum(len(batch) for batch in trace.batches())
     found = cumulative(
         Choice(lambda: open_trace(replay.trace), replay.device, replay.align_bytes), trace.name
     )
@@ -65,9 +67,8 @@ def _of_template(text: str, file: str, replay: Replay, *, quick: bool) -> tuple[
         [stream.workload for stream in found.streams],
         _replayed(trace.name, replay, _shortened_by(text) if quick else 1.0) if replayed else whole,
     )
-    return filled_method(text, file, workloads, _source(trace.name, found), quick=quick), _notes(
-        trace.name, found
-    )
+    notes = [*complaints(trace.name, trace.findings, ios), *_notes(trace.name, found)]
+    return filled_method(text, file, workloads, _source(trace.name, found), quick=quick), notes
 
 
 def filled_method(text: str, file: str, workloads: Workloads, source: str, *, quick: bool = False) -> Method:

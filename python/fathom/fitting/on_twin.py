@@ -9,6 +9,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from fathom import _core
 from fathom._core import Job
+from fathom.analysis.validity.of_waf import LEAST_X
 from fathom.catalog import load_device
 from fathom.catalog.models import Device
 from fathom.errors import FathomError, UsageError
@@ -23,6 +24,10 @@ _FILL = read_job(
 )
 MOST_SLICE_BYTES = 512 << 30
 """The largest part of a drive that is simulated for a trace: its map takes a gigabyte or two of memory."""
+LEAST_BUFFERS = 10
+"""Write buffers of the drive that a trace fills before its WAF is given. The fill leaves at most one to be programmed,
+which is then a tenth of the trace's writes at most.
+"""
 _COLUMNS: Mapping[str, DTypeLike] = {
     "issue_ns": np.uint64,
     "latency_ns": np.uint64,
@@ -97,6 +102,12 @@ def _denominator(device: Device, own: int, extent_bytes: int) -> int:
     while own > 1 and device.addressed_bytes // own < extent_bytes:
         own //= 2
     return own
+
+
+def least_written_bytes(parameters: str, extent_bytes: int, capacity_bytes: int) -> int:
+    """Returns how much a trace writes before its WAF is its own: what it reaches, and several write buffers."""
+    buffer_bytes: int = json.loads(parameters).get("write_buffer_bytes", 0)
+    return max(1, int(LEAST_X * min(extent_bytes, capacity_bytes)), LEAST_BUFFERS * buffer_bytes)
 
 
 def run_logged(job: Job, device: _core.TwinDevice, seed: int, name: str) -> Ran:

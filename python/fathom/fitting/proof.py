@@ -11,7 +11,7 @@ from fathom._core import TRACE_OPERATIONS, Job
 from fathom.fitting.chosen import OPS, Choice
 from fathom.fitting.fit import Fitted
 from fathom.fitting.missed import Miss, missed
-from fathom.fitting.on_twin import Ran, fresh_twin, run_logged, twin_holding, write_once
+from fathom.fitting.on_twin import Ran, fresh_twin, least_written_bytes, run_logged, twin_holding, write_once
 from fathom.fitting.to_method import fitted_job
 from fathom.method.job import job_of
 from fathom.plan.replay import Offsets, Replay, measure_step
@@ -25,6 +25,7 @@ MOST_IOS = 300_000
 """I/Os of the trace that are run; of a longer trace its first ones, and as much of the fitted job."""
 SEEDS = 5
 CONFIDENCE = 0.95
+WAF = "WAF"
 LEVEL = 0.005
 """Figures nearer than this are not told apart, however small their spread."""
 
@@ -67,6 +68,8 @@ class Proof:
     closed: bool
     rows: Sequence[Row]
     misses: Sequence[Miss]
+    least_written_bytes: int | None = None
+    """What the trace would have to write for a WAF of its own; None where it does, or where it writes nothing."""
 
 
 def prove(fitted: Fitted, choice: Choice, twin: str = DEFAULT_TWIN) -> Proof:
@@ -90,9 +93,14 @@ def prove(fitted: Fitted, choice: Choice, twin: str = DEFAULT_TWIN) -> Proof:
     for seed in range(1, SEEDS + 1):
         one = [_run(parameters, job, seed) for job in (replayed, own)]
         sides.append((one[0], one[1]))
-    rows = _rows([(_figures(one, closed), _figures(two, closed)) for one, two in sides])
+    capacity = fresh_twin(parameters, 1).capacity_bytes
+    least = least_written_bytes(parameters, prepared.extent_bytes, capacity)
+    written = min(_written_bytes(ran) for pair in sides for ran in pair)
+    figures = [(_figures(one, closed), _figures(two, closed)) for one, two in sides]
+    rows = [row for row in _rows(figures) if row.name != WAF or written >= least]
     whole = ios == prepared.ios
-    return Proof(name, ios, whole, closed, rows, missed(fitted, sides[0][0].trace, sides[0][1].trace))
+    misses = missed(fitted, sides[0][0].trace, sides[0][1].trace)
+    return Proof(name, ios, whole, closed, rows, misses, least if 0 < written < least else None)
 
 
 def _replay_job(prepared: Prepared, fitted: Fitted, ios: int) -> Job:
@@ -128,11 +136,16 @@ def _figures(ran: Ran, closed: bool) -> Mapping[tuple[str, str], float]:
             figures[f"{op} mean", "us"] = float(own.mean())
             figures[f"{op} p50", "us"] = float(np.percentile(own, 50))
             figures[f"{op} p99", "us"] = float(np.percentile(own, 99))
-    written = float(columns["size_bytes"][columns["operation"] == OPS["write"]].sum())
+    written = _written_bytes(ran)
     media = ran.recording.counters.get("media_write_bytes")
     if written and media:
-        figures["WAF", ""] = media / written
+        figures[WAF, ""] = media / written
     return figures
+
+
+def _written_bytes(ran: Ran) -> int:
+    columns = ran.trace.columns
+    return int(columns["size_bytes"][columns["operation"] == OPS["write"]].sum())
 
 
 def _rows(

@@ -97,6 +97,10 @@ def print_proof(console: Console, proof: Proof) -> None:
     for row in proof.rows:
         table.add_row(*(Text(cell) for cell in _cells(row)))
     console.print(table)
+    if proof.least_written_bytes is not None:
+        least = size(proof.least_written_bytes)
+        text = f"No WAF: what is run has to write {least}, what it reaches and ten write buffers at least"
+        console.print(Text(text), style="dim", highlight=False)
     if any(not row.within for row in proof.rows):
         least = percent(LEVEL, ".1f")
         note = f"* more apart than two runs of the job would be with 95 % confidence, and than {least}"
@@ -141,5 +145,6 @@ def fit_json(fitted: Fitted, method: str, proof: Proof | None) -> dict[str, obje
         "twin": proof.twin if proof else None,
         "ios_run": proof.ios if proof else None,
         "figures": [asdict(row) | {"within": row.within} for row in proof.rows] if proof else [],
+        "waf_needs_written_bytes": proof.least_written_bytes if proof else None,
         "missed": [asdict(miss) for miss in proof.misses] if proof else [],
     }

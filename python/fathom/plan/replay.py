@@ -12,6 +12,7 @@ from fathom.method.toml_text import rate_text
 from fathom.output.text import duration
 from fathom.plan.devices import together
 from fathom.traces.batch import Trace
+from fathom.traces.convert import complaints, faults
 from fathom.traces.opening import open_trace
 from fathom.traces.prepare import Prepared, first_chunk, most_frequent, prepare, prepare_devices
 
@@ -84,6 +85,11 @@ def replay_method(replay: Replay) -> tuple[Method, list[str]]:
     trace = open_trace(replay.trace)
     devices = _prepared(trace, replay)
     found = list(devices.values())
+    if replay.timing == "as-recorded" and not trace.findings.clock.has_times:
+        raise UsageError(
+            f"{trace.name}: its I/Os have no times to be replayed at",
+            "give --timing as-fast-as-possible, or a trace with times",
+        )
     fills = [_fill(one, replay) for one in found]
     if len(found) > 1 and any(fills):
         fills = [fill or _fill_of(first_chunk(one), replay) for fill, one in zip(fills, found, strict=True)]
@@ -94,15 +100,19 @@ def replay_method(replay: Replay) -> tuple[Method, list[str]]:
     omitted, ios = (sum(getattr(one, key) for one in found) for key in ("left_out", "ios"))
     left_out = f"{omitted:,} discards, or I/Os without data or beyond 64 MiB, left out"
     source = f"the trace {trace.name}: {ios:,} I/Os over {length}"
+    told = [*([left_out] if omitted else []), *faults(trace.findings, ios + omitted)]
     head = {
         "schema": "fathom-method/1",
         "name": NAME,
         "title": f"Replay of {trace.name}",
         "summary": f"How would the load of {trace.name} run on these targets, {replay.how}?",
-        "source": f"{source}; {left_out}" if omitted else source,
+        "source": "; ".join([source, *told]),
     }
     method = parse_method(json.dumps(head | {"steps": steps}), f"{NAME}.json")
-    notes = [f"{trace.name}: {left_out}"] if omitted else []
+    notes = [
+        *([f"{trace.name}: {left_out}"] if omitted else []),
+        *complaints(trace.name, trace.findings, ios + omitted),
+    ]
     if len(found) > 1:
         shown = ", ".join(f"{name} ({one.ios:,} I/Os)" for name, one in list(devices.items())[:8])
         notes.append(f"{trace.name}: {len(found)} devices: {shown}")

@@ -10,9 +10,8 @@ from math import ceil
 
 from fathom import _core
 from fathom._core import Job
-from fathom.analysis.validity.of_waf import LEAST_X
 from fathom.catalog import load_device
-from fathom.fitting.on_twin import fresh_twin, run_plain, twin_holding, write_once
+from fathom.fitting.on_twin import fresh_twin, least_written_bytes, run_plain, twin_holding, write_once
 from fathom.method.job import job_of
 from fathom.output.text import size
 from fathom.plan.replay import RECORDED_DEPTH, Replay, measure_step
@@ -30,10 +29,6 @@ LEAST_S = 1.0
 """Least virtual time of a replay: a shorter trace is repeated."""
 _PATIENCE = 1.1
 _PATIENCE_S = 0.05
-LEAST_BUFFERS = 10
-"""Write buffers of the drive that a trace fills before its WAF is given. The fill leaves at most one to be programmed,
-which is then a tenth of the trace's writes at most.
-"""
 MOST_SLICE_BYTES = 64 << 30
 """Trace that reaches beyond it is wrapped onto it: several twins are in memory at once."""
 
@@ -112,10 +107,7 @@ class _Replays:
         self._fills = parameters["kind"] == "ssd"
         capacity = fresh_twin(self._parameters, seed).capacity_bytes
         self.wrapped_bytes = capacity if capacity < whole.extent_bytes else None
-        reach_bytes = LEAST_X * min(whole.extent_bytes, capacity)
-        self.least_written_bytes = max(
-            1, reach_bytes, LEAST_BUFFERS * parameters.get("write_buffer_bytes", 0)
-        )
+        self.least_written_bytes = least_written_bytes(self._parameters, whole.extent_bytes, capacity)
         self._whole, self._prepared, self._seed = whole, prepared, seed
         self._laps = [ceil(one.least_ios / ios) for one in objectives if (ios := whole.ios_of.get(one.op))]
 

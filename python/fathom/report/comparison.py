@@ -33,6 +33,7 @@ from fathom.report.totals import TOTAL, merged, rates_of_repeats, total
 from fathom.runs.document import NoteRecord, QuickFactors, TargetRecord
 from fathom.sizing.files import Prices, read_prices
 from fathom.statistics import failed, uncertainty
+from fathom.statistics.limits import LimitKind
 from fathom.statistics.percentiles import Histogram
 from fathom.statistics.series import Floats
 
@@ -151,8 +152,13 @@ class Cell:
 
     @cached_property
     def spread(self) -> Spread | None:
-        """How far a measurement may lie from the headline rate of a twin; None of what was measured."""
-        return None if self.value is None else self.column.spread(self.point.block_bytes)
+        """How far a measurement may lie from the headline rate of a twin; None of what was measured.
+
+        None too of an offered rate that was kept up with: it says what was asked, not what a drive can do.
+        """
+        limit = self.point.limit
+        offered = limit is not None and limit.kind is LimitKind.OFFERED_RATE
+        return None if self.value is None or offered else self.column.spread(self.point.block_bytes)
 
     def order_chance(self, behind: "Cell") -> float | None:
         """Returns how likely measurements show this cell's headline ahead of a lower one's, 0..1.

@@ -73,7 +73,12 @@ def tables(results: Results, method: str) -> Mapping[str, Sequence[Row]]:
     for load in results.loads:
         target = _target_name(load)
         for op in load.ops:
-            common: Row = {"target": target, "step": load.name, "workload": load.name, "op": op.op}
+            common: Row = {
+                "target": target,
+                "step": load.name,
+                "workload": load.workload or load.name,
+                "op": op.op,
+            }
             rows["points"].append(common | _point(load, op, method))
             rows["intervals"] += [
                 common | _interval(index, second) for index, second in enumerate(op.seconds)
@@ -192,11 +197,17 @@ def _document(results: Results, source: Source) -> RunDocument:
 
 
 def _method(results: Results, made: Made) -> MethodRecord:
-    names = [load.name for load in results.loads]
+    by_name = {load.name: load for load in reversed(results.loads)}
+    names = list(reversed(by_name))
     name = name_of("-".join(names))[:MOST_NAME].strip("-")
     steps: list[JsonValue] = [
-        {"name": load.name, "kind": "measure", "workload": load.name, "label": load.label or load.name}
-        for load in results.loads
+        {
+            "name": name,
+            "kind": "measure",
+            "workload": by_name[name].workload or name,
+            "label": by_name[name].label or name,
+        }
+        for name in names
     ]
     version = f" {results.version}" if results.version else ""
     return MethodRecord(
@@ -235,11 +246,16 @@ def _notes(results: Results, origin: OriginRecord, made: Made) -> list[NoteRecor
     unknown = ["the state of the target before", "whether it was steady", "the machine"]
     unknown += [] if results.measured else ["when"]
     unknown += [] if any(load.target for load in results.loads) else ["the target"]
+    rules = (
+        "The notes of that run follow"
+        if results.notes
+        else "Fathom's own rules of validity could not be asked"
+    )
     about = NoteRecord(
         rule=RULE,
         level="warning",
         text=f"{origin.title} {made} this elsewhere; imported from {names}, which does not record "
-        f"{', '.join(unknown[:-1])} or {unknown[-1]}. Fathom's own rules of validity could not be asked",
+        f"{', '.join(unknown[:-1])} or {unknown[-1]}. {rules}",
         next_step=NEXT_STEP[made],
     )
     targets = {load.name: _target_name(load) for load in results.loads}
@@ -253,4 +269,4 @@ def _notes(results: Results, origin: OriginRecord, made: Made) -> list[NoteRecor
         )
         for one in results.remarks
     ]
-    return [about, *doubts]
+    return [about, *results.notes, *doubts]

@@ -6,7 +6,7 @@ histogram, each under the value that stands for it (`fio_bins`).
 """
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TypeVar, cast
@@ -46,7 +46,8 @@ def parse(text: str, file: str) -> Results:
     shared = _object(document.get("global options"))
     marks = Marks.read(document.get(KEY))
     remarks: list[Remark] = []
-    names = Names()
+    # Jobs of an export have the names of its steps, which each of its targets has.
+    names: defaultdict[str | None, Names] = defaultdict(Names)
     loads = []
     together: dict[object, list[str]] = {}
     for (group, _), clones in groupby(jobs, lambda job: (job.get("groupid"), job.get("jobname"))):
@@ -73,6 +74,7 @@ def parse(text: str, file: str) -> Results:
         options=_options(shared, jobs),
         environment=_environment(jobs),
         remarks=remarks,
+        notes=marks.notes if marks else (),
         error=f"fio's job {failed.get('jobname')} ended with error {whole(failed.get('error'))}"
         if failed
         else None,
@@ -103,14 +105,15 @@ def _is_job(job: Object) -> bool:
 
 
 def _load(
-    jobs: Sequence[Object], shared: Object, names: Names, marks: Marks | None
+    jobs: Sequence[Object], shared: Object, names: Mapping[str | None, Names], marks: Marks | None
 ) -> tuple[Load, list[Remark]]:
     """Returns the load of one or more jobs of one name that ran at once, as numjobs makes them."""
     first = jobs[0]
     own = _object(first.get("job options"))
     options = {**shared, **own}
     title = str(first["jobname"])
-    name = names.unique(title)
+    target = _target(options)
+    name = names[target if marks else None].unique(title)
     remarks = list(_remarks(jobs, name))
     # An export has no `direct`: it does not know it.
     if options and marks is None and str(options.get("direct", 0)) == "0":
@@ -120,7 +123,6 @@ def _load(
         ops.append(sync)
     threads = _count(options, "numjobs") if len(jobs) == 1 else len(jobs)
     known = bool(options)
-    target = _target(options)
     load = Load(
         name,
         ops,
@@ -131,6 +133,7 @@ def _load(
         iodepth=_count(options, "iodepth") if known else None,
         readings=_readings(jobs),
         kind=marks.targets.get(target) if marks and target else None,
+        workload=marks.workloads.get(title) if marks else None,
     )
     return load, remarks
 

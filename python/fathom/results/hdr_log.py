@@ -6,8 +6,9 @@ the values is not in the file.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from fathom.errors import UsageError
@@ -49,21 +50,37 @@ def parse(text: str, file: str, unit: Unit) -> Results:
         if length_s > 0 and start_s >= first_s and len(own) < MOST_SECONDS:
             latency = Latency(_mean_us(bins), bins=bins)
             own.append(Second(start_s - first_s, length_s, sum(one.n for one in bins), latency=latency))
-    loads = [_marked(load, marks) for load in _loads(by_tag, PurePath(file).stem)]
+    loads = _loads(by_tag, PurePath(file).stem, marks)
     if not loads:
         raise UsageError(f"{file}: no interval with a value", HINT)
     if marks:
-        return Results(marks.program, loads, marks.version, measured)
+        return Results(marks.program, loads, marks.version, measured, notes=marks.notes)
     doubt = Remark(Caveat.UNIT, values={"unit": unit.words})
     return Results("HdrHistogram", loads, measured=measured, remarks=[doubt])
 
 
-def _marked(load: Load, marks: Marks | None) -> Load:
-    """Returns the load with the target of an export: its only one, or the one that its tag begins with."""
-    targets = marks.targets if marks else {}
-    own = [one for one in targets if len(targets) == 1 or load.label.startswith(f"{tag_of(one)}/")]
-    target = max(own, key=len, default=None)
-    return replace(load, target=target, kind=targets[target]) if target else load
+@dataclass(frozen=True)
+class _Place:
+    """What a tag says: the target of an export, the load, and the operation."""
+
+    target: str | None
+    title: str
+    op: str
+
+    @classmethod
+    def of(cls, tag: str, stem: str, marks: Marks | None) -> "_Place":
+        """Returns what `LOAD/OPERATION` says, `OPERATION` of the file's only load, or the name of a load.
+
+        Exports of several targets have `TARGET/STEP/OPERATION`, where a target may hold slashes too.
+        """
+        targets = marks.targets if marks else {}
+        own = [one for one in targets if len(targets) == 1 or tag.startswith(f"{tag_of(one)}/")]
+        target = max(own, key=len, default=None)
+        rest = tag.removeprefix(f"{tag_of(target)}/") if target and len(targets) > 1 else tag
+        title, _, op = rest.rpartition("/")
+        if op.lower() in OPS or (marks and title):
+            return cls(target, title or stem, op.lower())
+        return cls(target, rest or stem, UNTAGGED)
 
 
 def tag_of(name: str) -> str:
@@ -88,29 +105,37 @@ def _line(line: str, place: str, unit: Unit) -> tuple[str, float, float, Sequenc
     return tag, start_s, length_s, [Bin(low * unit.ns, high * unit.ns, n) for low, high, n in bins]
 
 
-def _loads(by_tag: Mapping[str, list[Second]], stem: str) -> list[Load]:
-    """Returns a load per tag. Tags that name operations belong to one load."""
-    names = Names()
-    found: dict[str, Load] = {}
+def _loads(by_tag: Mapping[str, list[Second]], stem: str, marks: Marks | None) -> list[Load]:
+    """Returns the loads, each with the operations that tags name."""
+    names: defaultdict[str | None, Names] = defaultdict(Names)
+    found: dict[tuple[str | None, str], Load] = {}
     for tag, seconds in by_tag.items():
         n = sum(second.n for second in seconds)
         if not n:
             continue
-        is_op = tag.lower() in OPS
-        title = stem if is_op or not tag else tag
+        place = _Place.of(tag, stem, marks)
         window_s = seconds[-1].start_s + seconds[-1].length_s - seconds[0].start_s
         op = OpRecord(
-            tag.lower() if is_op else UNTAGGED,
+            place.op,
             n=n,
             iops=n / window_s if window_s > 0 else None,
             window_s=window_s,
             latency=Latency(_mean_us([one for second in seconds for one in second.latency.bins])),
             seconds=seconds,
         )
-        if title in found:
-            found[title] = replace(found[title], ops=[*found[title].ops, op])
+        key = (place.target, place.title)
+        if key in found:
+            found[key] = replace(found[key], ops=[*found[key].ops, op])
         else:
-            found[title] = Load(names.unique(title), [op], label=title)
+            kind = marks.targets[place.target] if marks and place.target else None
+            found[key] = Load(
+                names[place.target].unique(place.title),
+                [op],
+                label=place.title,
+                target=place.target,
+                kind=kind,
+                workload=marks.workloads.get(place.title) if marks else None,
+            )
     return list(found.values())
 
 

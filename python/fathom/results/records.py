@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from fathom.runs.document import NoteRecord
 from fathom.targets.target import Kind
 
 
@@ -86,6 +87,8 @@ class Load:
     offered_iops: float | None = None
     readings: Sequence[Reading] = ()
     kind: Kind | None = None
+    workload: str | None = None
+    """The name by which it is compared, where an export says one; else its own."""
 
 
 class Caveat(Enum):
@@ -139,3 +142,5 @@ class Results:
     remarks: Sequence[Remark] = ()
     error: str | None = None
     """Why the measurement did not end well, according to the file."""
+    notes: Sequence[NoteRecord] = ()
+    """The validity notes that an export of Fathom's carries."""

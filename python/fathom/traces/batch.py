@@ -7,6 +7,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from fathom.traces.clock import Clock
+
 NO_LATENCY = np.iinfo(np.uint64).max
 """A latency that is not recorded."""
 NO_NAME = np.iinfo(np.uint32).max
@@ -66,6 +68,8 @@ class Findings:
     """When the trace began, where it says so."""
     at_block_layer: bool = False
     """Whether latencies were taken in the kernel's block layer, from issue to completion; False: not known."""
+    clock: Clock = field(default_factory=Clock)
+    """What the times of the I/Os are worth."""
 
 
 class Trace(Protocol):

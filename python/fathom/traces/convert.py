@@ -78,18 +78,24 @@ def convert(
 
 def complaints(name: str, found: Findings, ios: int) -> list[str]:
     """Returns a sentence per kind of fault in the trace of a name, once it has been read."""
-    texts = [f"{name}, line {number}: {text}" for number, text in found.first_wrong]
+    lines = [f"{name}, line {number}: {text}" for number, text in found.first_wrong]
+    return [*lines, *(f"{name}: {fault}" for fault in faults(found, ios))]
+
+
+def faults(found: Findings, ios: int) -> list[str]:
+    """Returns a sentence per kind of fault, without the trace's name and its first wrong lines."""
+    texts = []
     if found.wrong:
-        texts.append(f"{name}: lines or records left out: {found.wrong:,}; I/Os read: {ios:,}")
+        texts.append(f"lines or records left out: {found.wrong:,}; I/Os read: {ios:,}")
     if found.lost:
-        texts.append(f"{name}: {found.lost:,} records of events were lost: the kernel had no room for them")
+        texts.append(f"{found.lost:,} records of events were lost: the kernel had no room for them")
     if found.late:
-        texts.append(f"{name}: {found.late:,} I/Os stand too late in the file to be put in order")
+        texts.append(f"{found.late:,} I/Os stand too late in the file to be put in order")
     if found.unfinished:
-        texts.append(f"{name}: {found.unfinished:,} I/Os have no completion, and no latency")
+        texts.append(f"{found.unfinished:,} I/Os have no completion, and no latency")
     if found.unknown:
-        texts.append(f"{name}: {found.unknown:,} completions belong to no I/O of the trace")
-    return texts
+        texts.append(f"{found.unknown:,} completions belong to no I/O of the trace")
+    return [*texts, *found.clock.doubts()]
 
 
 def refuse_wrong(trace: Trace) -> None:

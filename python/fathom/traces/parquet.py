@@ -179,7 +179,10 @@ class ParquetTrace:
         try:
             for found in rows:
                 self._read += found.num_rows
-                yield self._batch(found)
+                batch = self._batch(found)
+                if len(batch):
+                    self.findings.clock.add(batch.issue_ns)
+                yield batch
         except (OSError, ValueError, KeyError, pa.ArrowException) as error:
             raise UsageError(f"{self._path}: damaged: {error}", "convert the trace again") from error
 

@@ -134,6 +134,8 @@ class Profile(_Part):
     start_unix_ns: int | None = None
     devices: Sequence[str] = Field(default=())
     processes: Sequence[str] = Field(default=())
+    doubts: Sequence[str] = Field(default=())
+    """What is wrong with its times, a sentence each."""
 
 
 def characterise(trace: Trace, progress: Callable[[float | None, int], None] | None = None) -> Profile:
@@ -165,5 +167,6 @@ def characterise(trace: Trace, progress: Callable[[float | None, int], None] | N
             "start_unix_ns": trace.findings.start_unix_ns,
             "devices": tuple(trace.devices),
             "processes": tuple(trace.processes),
+            "doubts": tuple(trace.findings.clock.doubts()),
         }
     )

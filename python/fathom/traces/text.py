@@ -87,6 +87,7 @@ class RecordedTrace:
                 cpu=np.frombuffer(columns["cpu"], np.uint32),
             )
             if len(batch):
+                self.findings.clock.add(batch.issue_ns)
                 yield batch
 
     def share_read(self) -> float | None:

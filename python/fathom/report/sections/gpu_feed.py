@@ -9,6 +9,7 @@ from math import ceil
 
 from fathom.catalog.pcie import link_of
 from fathom.output.text import percent, signed_pct
+from fathom.prediction.interval import COVERAGE
 from fathom.report.axes import Axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
 from fathom.report.charts import Bars, Limit, Line, bar_chart, scatter_chart
@@ -32,6 +33,7 @@ GPU_LINK = "5x16"
 LARGE_LEVEL = 0.02
 FULL = 0.85
 """Share of the copy rate from which copies to the GPU, and not the target, may limit: as for a client's processors."""
+EXPECTED = f"Expected: the drives that it takes at both ends of the range with {100 * COVERAGE:.0f} % of measurements."
 NONE = Item("–", tone="quiet", title="not measured")
 
 
@@ -99,6 +101,11 @@ def _key_figure(feeds: Sequence[Feed], together: Figure) -> KeyFigure:
         for place in settled
         if place != best
     ]
+    reasons += [
+        f"Over the range of measurements, {names[place]} needs {expected}."
+        for place in settled
+        if (expected := _expected(feeds[place], gbps))
+    ]
     label, raw = link_of(GPU_LINK)
     if gbps * 1e9 > raw:
         reasons.append(f"The GPU's own link, {label}, carries less: {raw / 1e9:.1f} GB/s raw.")
@@ -133,9 +140,19 @@ def _gbps(gpu: Gpu) -> float:
     return gpu.copy_bytes_per_s / 1e9
 
 
-def _drives(feed: Feed, gbps: float, derate: float) -> int:
+def _expected(feed: Feed, gbps: float) -> str:
+    """Returns the drives that a rate takes at both ends of the range of a twin's rate; empty without a range."""
+    slower = min(feed.cells.values(), key=lambda cell: cell.point.mbps or 0.0)
+    if feed.unsettled or slower.spread is None:
+        return ""
+    low, high = slower.spread.around(feed.least_gbps)
+    least, most = (_drives(feed, gbps, 1.0, each) for each in (high, low))
+    return f"{least} to {most}" if least < most else f"{most}"
+
+
+def _drives(feed: Feed, gbps: float, derate: float, each_gbps: float | None = None) -> int:
     """Returns the number of drives for a rate, by the same rule as `fathom size`."""
-    figure = Rated(feed.least_gbps * 1e9, "measured", feed.column.run.document.id)
+    figure = Rated((each_gbps or feed.least_gbps) * 1e9, "measured", feed.column.run.document.id)
     drive = Drive(feed.column.short, feed.column.label, {("bandwidth", "read"): figure})
     return size(drive, [parse_need(f"{gbps:g} GB/s read")], derate, GPU_LINK).drives or 0
 
@@ -156,7 +173,11 @@ def _sentence(feed: Feed) -> str:
         if feed.unsettled
         else (f"sustains {feed.least_gbps:.2f} GB/s")
     )
-    return f"{feed.column.label} {did}: {counts} reach the {gbps:g} GB/s published for one H100, {link}."
+    expected = _expected(feed, gbps)
+    need = f" {100 * COVERAGE:.0f} % of measurements need {expected}." if expected else ""
+    return (
+        f"{feed.column.label} {did}: {counts} reach the {gbps:g} GB/s published for one H100, {link}.{need}"
+    )
 
 
 def _landed(feed: Feed, gpu: Gpu) -> str:
@@ -207,6 +228,7 @@ def _table(feeds: Sequence[Feed]) -> Table:
     notes = [
         "Drives = the rate / what one drive sustains in the slower of the two workloads / the derate, rounded "
         "up. Where one drive feeds several GPUs, their number stands beneath.",
+        *([EXPECTED] if any(_expected(feed, gbps) for feed in feeds for _, gbps in FEEDS) else []),
         "64 GB/s per H100, ten drives of 6.8 GB/s or five of 13.7: the SN861 review. 3.18 GB/s: MLPerf Storage.",
         "`fathom size` answers other needs from the same run.",
     ]
@@ -231,9 +253,9 @@ def _rate(cell: Cell | None) -> Item:
 
 def _count(feed: Feed, gbps: float, derate: float) -> Item:
     fed = int(feed.least_gbps * derate / gbps)
-    return Item(
-        grouped(_drives(feed, gbps, derate)).removesuffix(".00"), f"one feeds {fed}" if fed > 1 else ""
-    )
+    expected = _expected(feed, gbps) if derate == 1.0 else ""
+    beneath = f"one feeds {fed}" if fed > 1 else f"{expected} expected" if expected else ""
+    return Item(grouped(_drives(feed, gbps, derate)).removesuffix(".00"), beneath)
 
 
 def _figure(comparison: Comparison, feeds: Sequence[Feed]) -> Figure:

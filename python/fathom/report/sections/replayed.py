@@ -10,7 +10,7 @@ from fathom.report.axes import Axis, rounded
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
 from fathom.report.charts import Bars, bar_chart
 from fathom.report.comparison import Cell, Column, Comparison, Corner
-from fathom.report.findings import Gate, gate
+from fathom.report.findings import Gate, gate, is_replay
 from fathom.report.latencies import in_words, latency, percentile
 from fathom.report.legend import legend_of
 from fathom.report.recorded import recorded_blocks
@@ -24,7 +24,7 @@ ROW_PX = 40
 
 def build(comparison: Comparison) -> Section | None:
     """Returns the percentiles of each operation of a replay; None where no trace was replayed."""
-    corners = [corner for corner in comparison.corners if corner.cells and all(map(_is_replay, corner.cells))]
+    corners = [corner for corner in comparison.corners if corner.cells and all(map(is_replay, corner.cells))]
     if not corners:
         return None
     lines = [
@@ -60,12 +60,6 @@ def build(comparison: Comparison) -> Section | None:
     key = KeyFigure(_sentence(corners, out), figure, _reasons(corners, out))
     told = [_answer(column, corners, out) for column in _columns(corners)]
     return Section("replay", "Replay", recorded_blocks(corners), short="Replay", answer=told, key_figure=key)
-
-
-def _is_replay(cell: Cell) -> bool:
-    """Returns whether the step issues a trace, or those of several devices as streams."""
-    job = cell.column.run.jobs.get(cell.point.step)
-    return job is not None and all(one.pattern.kind == "replay" for one in job.streams.values() or [job])
 
 
 def _has_response(point: Point) -> bool:

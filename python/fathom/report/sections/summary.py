@@ -148,7 +148,9 @@ def beside_published(cells: Sequence[Cell]) -> list[str]:
 def _prose(texts: FindingTexts) -> list[Block]:
     """Returns the findings; a single workload or target needs no list."""
     several = len(texts.outcomes) > 1
-    blocks: list[Block] = [Points(texts.outcomes, shown=SHOWN) if several else Prose(texts.outcomes)]
+    blocks: list[Block] = []
+    if texts.outcomes:
+        blocks.append(Points(texts.outcomes, shown=SHOWN) if several else Prose(texts.outcomes))
     if texts.agreement:
         blocks.append(Prose([texts.agreement]))
     if texts.surprises:

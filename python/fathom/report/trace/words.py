@@ -28,16 +28,29 @@ def time(ns: float) -> str:
 def rates(profile: Profile) -> str:
     """Returns the mean rate, and the rate of the busiest window."""
     line = profile.timeline
+    if not _has_times(profile):
+        return "The trace has no times, and so no rates."
     length_s = max(profile.duration_ns, 1) / NS_PER_S
     mean = profile.ios / length_s
     moved = sum(profile.mix.bytes[op] for op in (READ, WRITE)) / length_s
     most = max(sum(window) for window in line.ios) / (line.width_ns / NS_PER_S)
     text = f"{compact(mean)} IOPS and {capacity(moved)}/s on average over {time(profile.duration_ns)}"
+    if profile.doubts:
+        return f"{text}. {_doubted(profile)}"
     if len(line.ios) < 3:
         return f"{text}."
     if most < BUSIER * mean:
         return f"{text}; no window of {time(line.width_ns)} was busier."
     return f"{text}; the busiest {time(line.width_ns)} had {compact(most)} IOPS, {most / mean:.3g} times as many."
+
+
+def _has_times(profile: Profile) -> bool:
+    return profile.duration_ns > 0
+
+
+def _doubted(profile: Profile) -> str:
+    """Returns what is wrong with the times, as sentences."""
+    return " ".join(f"{doubt[0].upper()}{doubt[1:]}." for doubt in profile.doubts)
 
 
 def mix(profile: Profile) -> str:
@@ -135,15 +148,19 @@ def lives(profile: Profile) -> str:
     if quantiles is None:
         return "Nothing that is written is written over within the trace."
     low, middle, high = quantiles
+    share = f"{percent(profile.reuse.overwritten)} of what is written is overwritten or discarded within the trace."
+    if not _has_times(profile):
+        return share
     return (
-        f"{percent(profile.reuse.overwritten)} of what is written is overwritten or discarded within the trace. "
-        f"Half of that lives {time(middle)} or less, a tenth {time(low)}, nine tenths {time(high)}."
+        f"{share} Half of that lives {time(middle)} or less, a tenth {time(low)}, nine tenths {time(high)}."
     )
 
 
 def arrivals(profile: Profile) -> str:
     """Returns whether arrivals come in bursts, and at which scale."""
     bursts = profile.bursts
+    if profile.doubts:
+        return _doubted(profile)
     if not bursts.dispersion:
         return "The trace is too short to say whether I/Os come in bursts."
     width, most = max(bursts.dispersion, key=lambda one: one[1])

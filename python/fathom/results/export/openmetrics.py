@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from fathom.columns.schema import Point
 from fathom.output.openmetrics import Family, Sample, exposition
 from fathom.results.export.measured import Measured
+from fathom.runs.document import NoteRecord
 from fathom.runs.reader import Run
 
 BOUNDS_NS = tuple(1000 << power for power in range(25))
@@ -24,6 +25,8 @@ GAUGES = (
     ("fathom_window_seconds", "Length of the window", lambda point: point.window_s),
 )
 LATENCY = "fathom_latency_seconds"
+NOTE = "fathom_note"
+"""A gauge, where OpenMetrics has a kind `info`: Prometheus' own text format does not know that kind."""
 
 
 def text_of(run: Run, found: Sequence[Measured]) -> str:
@@ -40,9 +43,10 @@ def text_of(run: Run, found: Sequence[Measured]) -> str:
         )
         for name, meaning, value_of in GAUGES
     ]
+    notes = [Sample(_of_note(run, note), 1) for note in run.document.notes]
     binned = [sample for one in found if one.bins for sample in _histogram(run, one)]
     latency = Family(LATENCY, "Latency from issue to completion", binned, "histogram", "seconds")
-    return exposition([*gauges, latency])
+    return exposition([*gauges, latency, Family(NOTE, "What to know before a figure is quoted", notes)])
 
 
 def _histogram(run: Run, one: Measured) -> Iterator[Sample]:
@@ -56,7 +60,18 @@ def _histogram(run: Run, one: Measured) -> Iterator[Sample]:
         yield Sample(_labels(run, one.point), one.point.mean_us * n / 1e6, "_sum")
 
 
+def _of_note(run: Run, note: NoteRecord) -> dict[str, str]:
+    own = {"run": run.id, "target": note.target or "", "step": note.step or "", "level": note.level}
+    about = {note.target} if note.target else {target.name for target in run.targets}
+    return own | _simulated(about, run) | {"text": note.text}
+
+
 def _labels(run: Run, point: Point, **more: str) -> dict[str, str]:
     own = {"run": run.id, "target": point.target, "step": point.step, "op": point.op}
+    return own | _simulated({point.target}, run) | more
+
+
+def _simulated(targets: set[str], run: Run) -> dict[str, str]:
+    """Returns the label of what twins did, where all the targets are twins."""
     twins = {target.name for target in run.targets if target.kind == "twin"}
-    return own | ({"simulated": "true"} if point.target in twins else {}) | more
+    return {"simulated": "true"} if targets <= twins else {}

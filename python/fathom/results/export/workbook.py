@@ -1,4 +1,4 @@
-"""A run as a workbook (xlsx): a sheet of points, one of seconds, one of the figures' origin."""
+"""A run as a workbook (xlsx): sheets of points, of seconds, of the figures' origin and of validity notes."""
 
 from collections.abc import Iterable, Sequence
 from io import BytesIO
@@ -30,6 +30,8 @@ def bytes_of(run: Run) -> bytes:
         )
     _fill(book.create_sheet("seconds"), TABLES["intervals"].names, run.intervals.to_pylist())
     _fill(book.create_sheet("about"), ("what", "value"), _about(run))
+    notes = [note.model_dump() for note in run.document.notes]
+    _fill(book.create_sheet("notes"), ("level", "target", "step", "text", "next_step"), notes)
     out = BytesIO()
     book.save(out)
     return out.getvalue()
@@ -43,7 +45,6 @@ def _about(run: Run) -> list[dict[str, object]]:
         "measured": document.measured or "not recorded",
         f"{document.made} by": document.program,
         "simulated": ", ".join(one.name for one in document.targets if one.kind == "twin") or "nothing",
-        **{f"note on {note.target or 'the run'}": note.text for note in document.notes},
     }
     return [{"what": name, "value": value} for name, value in facts.items()]
 

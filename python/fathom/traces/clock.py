@@ -1,0 +1,66 @@
+"""What the times of a trace are worth: whether it has any, how fine their clock is, whether a unit is wrong."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fathom.output.text import duration, iops_text
+
+NS_PER_S = 1e9
+COARSE_NS = 1_000_000
+"""A clock that steps by less makes no bursts that a job or a report looks at."""
+COARSE_IOS = 2.0
+"""I/Os at one time, on average, from which such a clock makes bursts."""
+MOST_IOPS = 1e8
+"""No machine issues as many: a mean rate above it means that times have another unit."""
+
+
+@dataclass
+class Clock:
+    """The times of a trace, as far as its batches have been read."""
+
+    ios: int = 0
+    last_ns: int = 0
+    """Time of the last I/O since the first."""
+    step_ns: int = 0
+    """The longest time that divides all others, while it is `COARSE_NS` or longer; else a shorter one that does."""
+
+    def add(self, issue_ns: NDArray[np.uint64]) -> None:
+        """Counts a batch of at least one I/O."""
+        self.ios += len(issue_ns)
+        self.last_ns = max(self.last_ns, int(issue_ns.max()))
+        if not self.step_ns or self.step_ns >= COARSE_NS:
+            self.step_ns = int(np.gcd(np.uint64(self.step_ns), np.gcd.reduce(issue_ns)))
+
+    @property
+    def has_times(self) -> bool:
+        """Returns whether times differ; one I/O alone needs none."""
+        return self.last_ns > 0 or self.ios < 2
+
+    @property
+    def ios_at_once(self) -> float:
+        """Returns how many I/Os have each time of the clock, on average."""
+        return self.ios / (self.last_ns // max(self.step_ns, 1) + 1)
+
+    @property
+    def coarse(self) -> bool:
+        """Returns whether the clock is so slow that it makes bursts of I/Os that came one after the other."""
+        return self.last_ns > 0 and self.step_ns >= COARSE_NS and self.ios_at_once >= COARSE_IOS
+
+    def doubts(self) -> Sequence[str]:
+        """Returns what is wrong with the times, a sentence each without the trace's name."""
+        if not self.has_times:
+            return ["its I/Os have no times, so no rates, gaps or bursts"]
+        if self.last_ns and self.ios * NS_PER_S > MOST_IOPS * self.last_ns:
+            rate = iops_text(self.ios * NS_PER_S / self.last_ns)
+            return [
+                f"{rate} on average is more than any machine issues; its times may have another unit (--columns)"
+            ]
+        if self.coarse:
+            return [
+                f"its times are multiples of {duration(self.step_ns / NS_PER_S)}, "
+                f"with {self.ios_at_once:,.0f} I/Os at once on average; bursts within them are the clock's"
+            ]
+        return []
