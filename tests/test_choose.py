@@ -26,6 +26,17 @@ LABELS = {
 }
 
 
+def test_a_twins_name_is_answered_with_that_of_its_published_results() -> None:
+    with pytest.raises(UsageError, match=f"write {MAINSTREAM}"):
+        rated_system("weka-6x-micron-7450-pro", read_prices(None))
+
+
+def test_a_count_of_many_systems_has_separators_in_the_headline() -> None:
+    assert re.match(
+        r"1\d,\d{3},\d{3} x WEKA", headline(chosen("9999999999 TB", among=(CAPACITY, MAINSTREAM)))
+    )
+
+
 def systems(*names: str) -> list[StorageSystem]:
     prices = read_prices(None)
     return [rated_system(name, prices) for name in names]

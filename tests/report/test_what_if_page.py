@@ -116,6 +116,12 @@ def test_a_drive_that_cannot_be_simulated_leaves_the_last_figure_and_says_so(
     assert settled(one.page) == before
 
 
+def test_the_page_of_a_twin_of_a_data_sheet_says_that_nothing_has_checked_it() -> None:
+    said = "fitted to a data sheet alone: no measurement has checked it"
+    assert said in render("twin:samsung-pm9d3a-7.68tb?over_provisioning=0.2")
+    assert said not in render(PM9A3)
+
+
 @pytest.mark.parametrize(
     ("target", "reason"),
     [
@@ -124,6 +130,7 @@ def test_a_drive_that_cannot_be_simulated_leaves_the_last_figure_and_says_so(
         ("twin:wd-ultrastar-dc-zn540-1tb", "only twins of single SSDs without zones"),
         ("twin:wd-ultrastar-dc-zn540-1tb?over_provisioning=0.2", "only twins of single SSDs without zones"),
         ("twin:samsung-pm9a3-7.68tb?over_provisioning=99", "give another value"),
+        ("twin:samsung-pm9a3-7.68tb?dies_per_channel=0", "dies_per_channel: 0 is not within"),
         ("twin:wd-ultrastar-dc-hc560-20tb", "only twins of single SSDs without zones"),
     ],
 )

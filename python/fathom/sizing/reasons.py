@@ -23,7 +23,7 @@ def headline(choice: Choice) -> str:
         if rivals > 1
         else "the only one that meets the needs"
     )
-    return f"{best.count} x {best.system.label}: {among}"
+    return f"{_counted(best)}: {among}"
 
 
 def reasons(choice: Choice) -> list[str]:

@@ -10,8 +10,10 @@ from typing import get_args
 from fathom._core import LARGE_BLOCK_BYTES
 from fathom.catalog import load_published
 from fathom.catalog.models import Part, PartGroup, Published, PublishedRow
+from fathom.catalog.store import entries
 from fathom.errors import UsageError
 from fathom.output.text import iops_text
+from fathom.prediction.interval import known_device
 from fathom.sizing.drive import SYSTEM_KINDS, Drive, Figure
 from fathom.sizing.files import Prices
 from fathom.sizing.needs import OPS, SMALL_BYTES, Kind, Op
@@ -64,7 +66,7 @@ def rated_system(name: str, prices: Prices, measured: Drive | None = None) -> St
     Raises:
         UsageError: no such system, a single drive, or a price is missing.
     """
-    published = load_published(name)
+    published = load_published(_results_of(name))
     identity = published.identity
     if identity.kind not in SYSTEM_KINDS:
         raise UsageError(
@@ -89,6 +91,15 @@ def rated_system(name: str, prices: Prices, measured: Drive | None = None) -> St
     absent, notes = (measured.absent, measured.notes) if measured else (none, ())
     drive = Drive(name, label, figures, "system", absent, none, notes)
     return StorageSystem(drive, raw, usable_bytes, published.parts, bill)
+
+
+def _results_of(name: str) -> str:
+    """Returns a name of published results. Raises UsageError for the name of a twin, with that of its results."""
+    if name not in {entry.name for entry in entries("published")} and (device := known_device(name)):
+        raise UsageError(
+            f"{name}: is a twin; systems go by their published results", f"write {device.published or 'one'}"
+        )
+    return name
 
 
 def _published(rows: Sequence[PublishedRow]) -> _Figures:

@@ -65,6 +65,7 @@ def filled(target: str, echarts: str, packed: str, site: Sequence[tuple[str, str
             title=title_of(target),
             site=site,
             noun=one.noun,
+            of_data_sheet=load_device(target.removeprefix(PREFIX)).is_of_data_sheet,
             in_flight=one.in_flight,
             method=one.method.name,
             level_pct=f"{100 * one.level:.0f}",

@@ -187,5 +187,5 @@ class Device(Strict):
 
 def _most_slices(capacity_bytes: int, values: dict[str, bool | int | float | str]) -> int:
     """Returns the largest power of two of slices that are still large enough."""
-    row_bytes = prod(int(values.get(name, 1)) for name in _ROW)
+    row_bytes = prod(max(1, int(values.get(name, 1))) for name in _ROW)  # The model refuses what is below 1.
     return 1 << (max(1, capacity_bytes // (SLICE_ROWS * row_bytes)).bit_length() - 1)
