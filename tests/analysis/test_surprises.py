@@ -157,3 +157,13 @@ def test_every_virtual_ssd_of_the_catalogue_has_its_ceilings() -> None:
         assert known.senses_per_s, name
     sata = physics_of(twin("micron-m510dc-480gb", "M510DC"))
     assert (sata.link, sata.link_mbps) == ("its SATA 6 Gb/s", 600)
+
+
+@pytest.mark.parametrize(
+    ("name", "counted"), [("samsung-pm9d3a-7.68tb", False), ("samsung-pm9a3-7.68tb", True)]
+)
+def test_a_twin_that_was_fitted_to_its_data_sheet_does_not_count_as_near_it(name: str, counted: bool):
+    sheet: dict[tuple[str, str | None], Rated] = {("iops", "read"): Sheet(620_000.0)}
+    view = run_view([Measured(f"twin:{name}", [600_000.0] * 9)], [twin(name, "Drive A")], job=JOB)
+    texts = [one.text for one in surprises(view, lambda _: NONE_KNOWN, lambda _: sheet)]
+    assert any("of the data sheet" in text for text in texts) is counted

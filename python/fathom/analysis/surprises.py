@@ -9,6 +9,7 @@ from typing import Protocol
 from fathom.analysis.finding import Finding, cited, joined, number, rate_text
 from fathom.analysis.run_view import RunView, StepFigures
 from fathom.output.text import signed_pct
+from fathom.prediction.interval import known_device
 from fathom.runs.document import TargetRecord
 
 LITTLE_GAP = 0.05
@@ -184,7 +185,8 @@ def _figures(one: _AgainstCeiling) -> dict[str, float]:
 def _data_sheet(view: RunView, rated: RatedOf) -> Iterator[Finding]:
     """Yields how the best figure of each kind compares with the data sheet; near ones are only counted.
 
-    Data sheets state settled drives: a figure of one that never became steady is not compared.
+    Data sheets state settled drives: a figure of one that never became steady is not compared. Near figures of twins
+    that were fitted to their data sheet are not counted.
     """
     near: list[float] = []
     far: list[Finding] = []
@@ -201,7 +203,7 @@ def _data_sheet(view: RunView, rated: RatedOf) -> Iterator[Finding]:
         for kind, figures in best.items():
             one = _AgainstDataSheet(figures, sheet[kind].value / (1e6 if kind[0] == "bandwidth" else 1.0))
             if abs(one.off_pct) < RATED_PCT:
-                near.append(one.off_pct)
+                near += [] if _is_fitted(target) else [one.off_pct]
             else:
                 off.setdefault(sheet[kind].source, []).append(one)
         far += [_off(view, together, source) for source, together in off.items()]
@@ -218,6 +220,12 @@ def _data_sheet(view: RunView, rated: RatedOf) -> Iterator[Finding]:
             f"farthest of these: {signed_pct(worst)}."
         )
         yield Finding("agreement", text, (), None, {"worst_pct": worst})
+
+
+def _is_fitted(target: TargetRecord) -> bool:
+    """Returns whether it is a twin that was fitted to its data sheet, so that being near shows nothing."""
+    device = known_device(target.catalog) if target.kind == "twin" else None
+    return device is not None and device.is_of_data_sheet
 
 
 def _kind(view: RunView, figures: StepFigures) -> tuple[str, str] | None:
