@@ -97,7 +97,7 @@ def _not_mounted(asked: Asked) -> UsageError:
     folders, mounts = zip(*missing, strict=True)
     return UsageError(
         f"{' and '.join(map(str, folders))}: missing, though the kernel hands its traces out there",
-        f"run {' or '.join(f'`{mount}`' for mount in mounts)}; without the folder then, the kernel has no such trace",
+        f"run {' or '.join(f'`{mount}`' for mount in mounts)}; a kernel built without these traces still lacks it",
     )
 
 
