@@ -94,6 +94,17 @@ def test_a_file_is_written_where_the_trace_reads_and_then_replayed(trace: Path, 
     assert all(content[offset : offset + 8192].count(0) < 256 for offset in read)
 
 
+def test_a_trace_beyond_what_a_twin_simulates_is_refused_before_the_run_by_its_name(tmp_path: Path):
+    wide = tmp_path / "wide.csv"
+    wide.write_text("time_us,op,offset,size\n0,read,0,4096\n100,read,99999997952,4096\n")
+    done = fathom("run", "replay", "--trace", str(wide), "twin:samsung-pm9a3-7.68tb", cwd=tmp_path)
+    assert done.returncode == 2
+    [line] = done.stderr.decode().splitlines()
+    assert "the trace reaches 93.13 GiB, and its twin simulates 6.986 GiB of 6.986 TiB" in line
+    assert "--offsets" in line
+    assert not (tmp_path / "runs").exists()
+
+
 def test_a_target_smaller_than_the_trace_needs_offsets_that_fit(trace: Path, tmp_path: Path):
     target = f"file:{tmp_path / 'small'}"
     done = fathom("run", "replay", "--trace", str(trace), target, "--size", "8MiB", cwd=tmp_path)

@@ -66,7 +66,12 @@ def _check_takes(step: str, job: Job, target: Target) -> None:
     """Raises UsageError for more in flight than a ring of the engine holds, and for zones where there are none."""
     if target.kind == "twin":
         if job.pattern.kind == "replay" and target.catalog is not None:
-            check_order(_parameters(target.catalog), writes=job.writes, name=target.name)
+            parameters = _parameters(target.catalog)
+            check_order(parameters, writes=job.writes, name=target.name)
+            simulated_bytes = _core.TwinDevice(parameters, 1).capacity_bytes
+            whole = size(target.unit_capacity_bytes)
+            what = f"its twin simulates {size(simulated_bytes)} of {whole}"
+            _check_reach(job, target, simulated_bytes, what, "use --offsets wrap or scale")
         return
     if job.iodepth > _core.ENGINE_IODEPTH_MAX:
         raise UsageError(
@@ -80,19 +85,23 @@ def _check_takes(step: str, job: Job, target: Target) -> None:
             f"{target.name}: step {step} appends to zones, but this target accepts no zone appends",
             'use the NVMe generic device (/dev/ngXnY) of a zoned namespace, a zoned twin, or mix = "write"',
         )
-    if job.pattern.kind == "replay" and job.pattern.offsets == "as-is" and job.pattern.file is not None:
-        reach_bytes = extent_of(Path(job.pattern.file))
-        if reach_bytes is not None and reach_bytes > target.unit_capacity_bytes:
-            raise UsageError(
-                f"{target.name}: the trace reaches {size(reach_bytes)}, and the target has "
-                f"{size(target.unit_capacity_bytes)}",
-                "use --offsets wrap or scale, a larger target or --size",
-            )
+    capacity_bytes = target.unit_capacity_bytes
+    hint = "use --offsets wrap or scale, a larger target or --size"
+    _check_reach(job, target, capacity_bytes, f"the target has {size(capacity_bytes)}", hint)
     if job.pattern.kind == "zones" and without_zones:
         raise UsageError(
             f"{target.name}: step {step} has the pattern zones, but this target has no zones",
             'use a zoned device, a zoned twin, or pattern = "sequential"',
         )
+
+
+def _check_reach(job: Job, target: Target, capacity_bytes: int, what: str, hint: str) -> None:
+    """Raises UsageError where a trace with its offsets as recorded reaches beyond the capacity, which `what` names."""
+    if job.pattern.kind != "replay" or job.pattern.offsets != "as-is" or job.pattern.file is None:
+        return
+    reach_bytes = extent_of(Path(job.pattern.file))
+    if reach_bytes is not None and reach_bytes > capacity_bytes:
+        raise UsageError(f"{target.name}: the trace reaches {size(reach_bytes)}, and {what}", hint)
 
 
 def _parameters(device: str) -> str:
