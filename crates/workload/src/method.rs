@@ -306,19 +306,19 @@ pub struct Slo {
 /// The most that a percentile of a latency may be, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LatencyLimit {
-    /// Of half of all I/Os.
+    /// The median: half of all I/Os are within it.
     #[serde(rename = "p50_ns")]
     P50(u64),
-    /// Of 95 %.
+    /// 95 % of I/Os are within it.
     #[serde(rename = "p95_ns")]
     P95(u64),
-    /// Of 99 %.
+    /// 99 % are within it.
     #[serde(rename = "p99_ns")]
     P99(u64),
-    /// Of 99.9 %.
+    /// 99.9 % are within it.
     #[serde(rename = "p999_ns")]
     P999(u64),
-    /// Of 99.99 %.
+    /// 99.99 % are within it.
     #[serde(rename = "p9999_ns")]
     P9999(u64),
 }
