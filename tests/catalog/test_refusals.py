@@ -82,6 +82,7 @@ def test_one_mistake_in_published_results_is_one_line(
         ('source = "fio-4k-rand-read"\n', "", '21: key "source" is missing'),
         ('interface = "PCIe', 'interfaces = "PCIe', '10: unknown key "interfaces"; did you mean "interface"?'),
         ('bench = "acme-bench"\n', "", '12: key "bench" is missing'),
+        ('schema = "fathom-device/1"\n', "", '1: key "schema" is missing: write schema = "fathom-device/1"'),
         ('schema = "fathom-device/1"', 'schema = "fathom-device/2"', '1: schema: "fathom-device/2" is not one of '
          'fathom-device/1; did you mean "fathom-device/1"?'),
     ],

@@ -149,7 +149,7 @@ def _explain(error: ErrorDetails, rest: Path, model: type[BaseModel]) -> str:
             hint = nearest(key, known, 1) or "known here: " + ", ".join(known)
             return f"unknown key {_quote(key)}; {hint}".rstrip()
         case "missing":
-            return f'key "{key}" is missing'
+            return f'key "{key}" is missing{_only_value(model, error["loc"])}'
         case _ if rest not in ((), ("[key]",)):
             owner = _label(error["loc"][: -len(rest)])
             return f"{owner}: expected a number, true, false or text, found {_quote(value)}"
@@ -165,6 +165,13 @@ def _explain(error: ErrorDetails, rest: Path, model: type[BaseModel]) -> str:
         case _ if kind in _EXPECTED:
             return f"{key}: expected {_EXPECTED[kind].format(**context)}, found {_quote(value)}"
     return f"{key}: {error['msg']}"
+
+
+def _only_value(model: type[BaseModel], loc: Path) -> str:
+    """Returns what to write for a key of the document that has one possible value, such as `schema`."""
+    found = next((one for name, one in model.model_fields.items() if loc == (one.alias or name,)), None)
+    values: tuple[object, ...] = get_args(found.annotation) if found else ()
+    return f": write {loc[0]} = {_quote(values[0])}" if [type(one) for one in values] == [str] else ""
 
 
 def _label(loc: Path) -> str:
