@@ -170,7 +170,7 @@ def _explain(error: ErrorDetails, rest: Path, model: type[BaseModel]) -> str:
 def _only_value(model: type[BaseModel], loc: Path) -> str:
     """Returns what to write for a key of the document that has one possible value, such as `schema`."""
     found = next((one for name, one in model.model_fields.items() if loc == (one.alias or name,)), None)
-    values: tuple[object, ...] = get_args(found.annotation) if found else ()
+    values = get_args(found.annotation if found else None)
     return f": write {loc[0]} = {_quote(values[0])}" if [type(one) for one in values] == [str] else ""
 
 
