@@ -26,14 +26,7 @@ impl Interval {
             && streams_are_sound(&self.streams, most)
             && gauges_are_sound([self.mean_outstanding], most)
             && counters_are_sound(&self.counters, most)
-            && self
-                .utilisation
-                .iter()
-                .all(|one| servers_are_sound(one, most))
-            && self
-                .residence
-                .iter()
-                .all(|one| residence_is_sound(one, most))
+            && parts_are_sound(&self.utilisation, &self.residence, most)
             && self.shares.iter().all(|one| share_is_sound(one, most))
             && counts_are_sound([self.offered, self.backlog], most)
     }
@@ -53,14 +46,7 @@ impl Recording {
                 .all(|gpu| gpu.copy_bytes_per_s > 0.0 && gpu.copy_bytes_per_s.is_finite())
             && gauges_are_sound([self.mean_outstanding], most)
             && counters_are_sound(&self.counters, most)
-            && self
-                .utilisation
-                .iter()
-                .all(|one| servers_are_sound(one, most))
-            && self
-                .residence
-                .iter()
-                .all(|one| residence_is_sound(one, most))
+            && parts_are_sound(&self.utilisation, &self.residence, most)
             && counts_are_sound([self.offered, self.backlog], most)
             && counts_are_sound(self.errno.values().copied().map(Some), most)
             && censored_are_sound(&self.censored, most)
@@ -143,13 +129,16 @@ fn counters_are_sound(counters: &Counters, most: u64) -> bool {
     counts_are_sound(counts, most) && gauges_are_sound(gauges, most)
 }
 
-fn servers_are_sound(group: &Utilisation, most: u64) -> bool {
-    group.servers <= MOST_SERVERS
-        && gauges_are_sound([group.mean, group.max, group.waiting].map(Some), most)
-}
-
-fn residence_is_sound(part: &Residence, most: u64) -> bool {
-    part.total_ns <= most && part.n <= most
+/// Judges what a target reports of its parts: how busy they were, and the time that I/O spent there.
+fn parts_are_sound(groups: &[Utilisation], residence: &[Residence], most: u64) -> bool {
+    let servers = |group: &Utilisation| {
+        group.servers <= MOST_SERVERS
+            && gauges_are_sound([group.mean, group.max, group.waiting].map(Some), most)
+    };
+    groups.iter().all(servers)
+        && residence
+            .iter()
+            .all(|part| part.total_ns <= most && part.n <= most)
 }
 
 fn share_is_sound(member: &Share, most: u64) -> bool {

@@ -57,17 +57,14 @@ def _of_template(text: str, file: str, replay: Replay, *, quick: bool) -> tuple[
             f"leave out {'--fill' if replayed else '--timing, --speed, --offsets, --fill, --iodepth and --threads'}",
         )
     trace = open_trace(replay.trace)
-    ios = sum(len(batch) for batch in trace.batches())
-    found = cumulative(
-        Choice(lambda: open_trace(replay.trace), replay.device, replay.align_bytes), trace.name
-    )
+    found = cumulative(Choice(lambda: trace, replay.device, replay.align_bytes), trace.name)
     whole = found.workload
     workloads = Workloads(
         whole,
         [stream.workload for stream in found.streams],
         _replayed(trace.name, replay, _shortened_by(text) if quick else 1.0) if replayed else whole,
     )
-    notes = [*complaints(trace.name, trace.findings, ios), *_notes(trace.name, found)]
+    notes = [*complaints(trace.name, trace.findings, trace.findings.clock.ios), *_notes(trace.name, found)]
     return filled_method(text, file, workloads, _source(trace.name, found), quick=quick), notes
 
 

@@ -1,6 +1,7 @@
 //! The grammar and the checks, from text to refusal.
 
 mod catalogue;
+mod curve;
 mod files;
 mod job;
 mod method;
