@@ -30,6 +30,7 @@ from fathom.analysis.run_view import Remark
 from fathom.analysis.validity import link_mbps, notes, of_figures, of_run
 from fathom.runs.remarks import (
     CpuWait,
+    DoubtfulTimes,
     Fact,
     FailedIo,
     Fallback,
@@ -44,6 +45,7 @@ from fathom.runs.remarks import (
     facts_of,
 )
 from fathom.targets.not_measured import NotMeasured, Quantity
+from fathom.traces.clock import Doubt, TimesFault
 
 
 def uneven(rates: Sequence[float]) -> list[float]:
@@ -311,6 +313,7 @@ EVERY_FACT: list[Fact] = [
     Fallback(reason="EPERM"),
     LeftOut(reason="no handles"),
     ShortWindow(window_s=1, asked_s=2),
+    DoubtfulTimes(doubt=Doubt(fault=TimesFault.COARSE, step_ns=10**9, ios_at_once=400)),
     Words(
         text="I/O failed: the data read are not those written; load threads waited 31 %; step x left out: y"
     ),

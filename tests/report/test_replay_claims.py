@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 import fathom
-from fathom.plan.replay import Replay
+from fathom.plan.replay import Replay, Timing
 from fathom.report.built import build
 from fathom.report.comparison import compare
 from fathom.report.data import load
@@ -93,3 +93,42 @@ def test_a_rate_that_was_only_offered_has_no_range_of_measurements(tmp_path: Pat
 @pytest.mark.parametrize("target", [TWIN, f"{TWIN}?settled_share=1"])
 def test_the_findings_of_a_replay_say_once_why_no_more_is_claimed(tmp_path: Path, target: str) -> None:
     assert finding_texts(compare([load(replay(tmp_path, target).path)])).outcomes == []
+
+
+def of_whole_seconds(folder: Path, timing: Timing = "as-recorded") -> Run:
+    """Replays 400 I/Os, 100 of them at each second of a coarse clock, on a drive that begins settled."""
+    drawn, trace = Random(1), folder / "app.csv"
+    lines = [f"{n // 100},{'RRW'[n % 3]},{4096 * drawn.randrange(4096)},4096\n" for n in range(400)]
+    trace.write_text("time_s,op,offset,size\n" + "".join(lines))
+    target = f"{TWIN}?settled_share=1"
+    return fathom.run("replay", [target], replay=Replay(trace, timing=timing), out=folder / "runs")
+
+
+def test_a_replay_at_times_of_a_coarse_clock_claims_no_latency(tmp_path: Path) -> None:
+    run = of_whole_seconds(tmp_path)
+    comparison = build([run.path]).comparison
+    opening, _ = opened(build_all(comparison))
+    assert opening is not None
+    assert opening.sentence == (
+        "No latency of the recorded load is known: the trace's clock is too coarse to show when its I/Os came."
+    )
+    assert opening.reasons == ["Samsung PM9A3, settled_share 1 kept up with the recorded times."]
+    [note] = [note for note in run.document.notes if note.rule == "doubtful-times"]
+    assert "its times are multiples of 1 s, with 100 I/Os at once on average" in note.text
+    section = replayed.build(comparison)
+    assert section is not None
+    assert section.answer[0].endswith(
+        "No more is claimed: it was loaded at doubtful times "
+        "(the trace's clock is too coarse to show when its I/Os came)."
+    )
+
+
+def test_a_replay_that_keeps_no_times_claims_its_latency_at_the_depth_that_it_chose(tmp_path: Path) -> None:
+    run = of_whole_seconds(tmp_path, "as-fast-as-possible")
+    section = replayed.build(compare([load(run.path)]))
+    assert section is not None
+    assert section.key_figure is not None
+    assert "answers the recorded reads in " in section.key_figure.sentence
+    assert section.key_figure.sentence.endswith(" on average at 32 in flight.")
+    assert section.answer[0].endswith(" on average at 32 in flight.")
+    assert "doubtful-times" not in [note.rule for note in run.document.notes]

@@ -7,13 +7,16 @@ import numpy as np
 import pytest
 from test_convert import fathom
 
-from fathom.fitting.chosen import Choice
+from fathom.fitting.chosen import Choice, count
 from fathom.fitting.fit import fit
 from fathom.fitting.missed import Property
 from fathom.fitting.proof import prove
+from fathom.fitting.terminal import notes
 from fathom.fitting.to_method import method_toml
 from fathom.method.method import parse_method
+from fathom.traces.batch import Trace
 from fathom.traces.opening import open_trace
+from fathom.traces.spread import spread
 
 HEAD = "time_us,op,offset,size\n"
 
@@ -72,7 +75,7 @@ def test_bursts_below_a_millisecond_are_named_as_missed(tmp_path: Path):
     path = written(
         tmp_path / "batches.csv", times, ["R"] * len(times), drawn.integers(0, 1 << 18, len(times)) * 4096
     )
-    fitted = fit(choice(path), "batches")
+    fitted = fit(count(choice(path)))
     first = next(miss for miss in prove(fitted, choice(path)).misses if miss.property == Property.DISPERSION)
     assert first.at == 1e6
     assert first.trace == pytest.approx(64, rel=0.2)
@@ -83,7 +86,7 @@ def test_data_that_is_read_soon_after_it_was_written_is_named_as_missed(tmp_path
     drawn = np.random.default_rng(3)
     places = np.repeat(drawn.integers(0, 1 << 18, 10_000), 2) * 4096
     path = written(tmp_path / "again.csv", np.arange(20_000) * 100, ["W", "R"] * 10_000, places)
-    proof = prove(fit(choice(path), "again"), choice(path))
+    proof = prove(fit(count(choice(path))), choice(path))
     reuse = next(miss for miss in proof.misses if miss.property == Property.REUSE)
     assert reuse.trace > 0.4
     assert reuse.fitted < 0.1
@@ -94,7 +97,7 @@ def test_without_times_the_load_is_closed_at_a_stated_depth(tmp_path: Path):
     path.write_text(
         "fio version 2 iolog\nf add\nf open\n" + "".join(f"f read {4096 * n} 4096\n" for n in range(500))
     )
-    fitted = fit(choice(path), "old")
+    fitted = fit(count(choice(path)))
     assert fitted.arrivals.assumed
     job = parse_method(method_toml(fitted), "old.toml").steps[-1].job
     assert (job.pattern.kind, job.iodepth, job.count) == ("sequential", 32, 500)
@@ -104,7 +107,7 @@ def test_what_a_job_cannot_have_is_counted(tmp_path: Path):
     path = tmp_path / "fua.csv"
     lines = "".join(f"{100 * n},W,{4096 * (n * 7919 % 1000)},4096,F\n" for n in range(2000))
     path.write_text(f"time_us,op,offset,size,flags\n{lines}{10**6},D,0,4096,\n")
-    misses = {miss.property: miss.trace for miss in prove(fit(choice(path), "fua"), choice(path)).misses}
+    misses = {miss.property: miss.trace for miss in prove(fit(count(choice(path))), choice(path)).misses}
     assert misses[Property.FORCED] == 2000
     assert misses[Property.LEFT_OUT] == 1
 
@@ -138,7 +141,7 @@ def test_a_trace_longer_than_the_proof_is_fitted_whole(tmp_path: Path, monkeypat
     path = written(
         tmp_path / "a.csv", np.arange(5000) * 50, ["W"] * 5000, drawn.integers(0, 1 << 16, 5000) * 4096
     )
-    proof = prove(fit(choice(path), "a"), choice(path))
+    proof = prove(fit(count(choice(path))), choice(path))
     assert (proof.ios, proof.whole) == (1000, False)
 
 
@@ -149,3 +152,63 @@ def test_a_trace_that_writes_less_than_it_reaches_has_no_waf(poisson: Path, tmp_
     assert document["waf_needs_written_bytes"] > 0
     shown = fathom("fit", str(poisson), "--out", "two.toml", cwd=tmp_path)
     assert "No WAF: " in shown.stdout.decode()
+
+
+def of_whole_seconds(folder: Path, rates: list[int], name: str = "app.csv") -> Path:
+    """A random load of those I/Os in each second, with the times of a clock of whole seconds."""
+    times = np.repeat(np.arange(len(rates)), rates)
+    drawn = np.random.default_rng(5)
+    return written(
+        folder / name, 1_000_000 * times, ["R"] * len(times), drawn.integers(0, 1 << 16, len(times)) * 4096
+    )
+
+
+def test_the_bursts_of_a_coarse_clock_are_not_in_the_job(tmp_path: Path):
+    fitted = fit(count(choice(of_whole_seconds(tmp_path, [400] * 30))))
+    assert (fitted.arrivals.kind, fitted.arrivals.gaps) == ("even", "exponential")
+    assert fitted.rate_iops == pytest.approx(400, rel=0.02)
+    assert notes(fitted)[-1] == (
+        "Load: open, with exponential gaps. The clock of the trace steps by 1 s and does not show when within a step "
+        "its I/Os came, so they are spread over it at random."
+    )
+
+
+def test_changes_from_step_to_step_of_a_coarse_clock_are_phases_of_the_job(tmp_path: Path):
+    fitted = fit(count(choice(of_whole_seconds(tmp_path, [200] * 40 + [800] * 40))))
+    assert fitted.arrivals.kind == "phases"
+    assert [round(one.time_s) for one in fitted.arrivals.phases] == pytest.approx([40, 40], abs=2)
+    assert [one.factor for one in fitted.arrivals.phases] == pytest.approx([0.4, 1.6], rel=0.05)
+
+
+def test_a_fit_to_a_coarse_clock_is_proved_against_the_trace_that_it_was_fitted_to(tmp_path: Path):
+    path = of_whole_seconds(tmp_path, np.random.default_rng(6).poisson(400, 30).tolist())
+    done = fathom("fit", str(path), "--out", "mine.toml", cwd=tmp_path)
+    shown = " ".join(done.stdout.decode().split())
+    assert "I/Os spread over each 1 s of the trace's clock" in shown
+    assert "missed: bursts" not in shown
+
+
+def test_a_spread_trace_keeps_its_order_and_how_many_ios_each_step_has(tmp_path: Path):
+    path = of_whole_seconds(tmp_path, [70_000, 5, 0, 70_000])
+    plain = np.concatenate([one.offset_bytes for one in open_trace(path).batches()])
+    opened = spread(lambda: open_trace(path), 1_000_000_000)
+    batches = list(opened().batches())
+    assert len(batches) > 1
+    times = np.concatenate([one.issue_ns for one in batches])
+    assert np.all(np.diff(times.astype(np.int64)) >= 0)
+    assert np.bincount((times // 1_000_000_000).astype(np.int64)).tolist() == [70_000, 5, 0, 70_000]
+    assert np.array_equal(np.concatenate([one.offset_bytes for one in batches]), plain)
+    again = np.concatenate([one.issue_ns for one in opened().batches()])
+    assert np.array_equal(times, again)
+
+
+def test_a_fit_reads_its_trace_as_often_as_it_needs(poisson: Path):
+    opened = 0
+
+    def open_it() -> Trace:
+        nonlocal opened
+        opened += 1
+        return open_trace(poisson)
+
+    fit(count(Choice(open_it)))
+    assert opened == 3

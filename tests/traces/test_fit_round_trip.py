@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from fathom._core import Job, TwinDevice
-from fathom.fitting.chosen import Choice
+from fathom.fitting.chosen import Choice, count
 from fathom.fitting.fit import Fitted, fit
 from fathom.fitting.on_twin import fresh_twin, run_logged, run_plain, twin_holding
 from fathom.fitting.to_method import method_toml
@@ -32,7 +32,7 @@ def twin() -> TwinDevice:
 def found(text: str, seed: int = 3) -> tuple[Fitted, Job]:
     """What is fitted to the trace of a job's run, and the job of the method's file."""
     ran = run_logged(Job(text, "job.toml"), twin(), seed, "trace")
-    fitted = fit(Choice(lambda: ran.trace), "trace")
+    fitted = fit(count(Choice(lambda: ran.trace)))
     return fitted, parse_method(method_toml(fitted), "fitted.toml").steps[-1].job
 
 

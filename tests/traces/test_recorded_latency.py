@@ -20,7 +20,7 @@ from fathom.runs.manifest import leave_out_steps
 from fathom.runs.reader import Run
 from fathom.statistics.latency_bins import BINS, bin_edges_ns, bin_numbers
 from fathom.traces.answers import SUFFIX, Counting, answers_beside
-from fathom.traces.batch import NO_LATENCY
+from fathom.traces.batch import NO_LATENCY, Findings
 from fathom.traces.opening import open_trace
 from fathom.traces.prepare import prepare
 
@@ -182,7 +182,7 @@ def test_hours_are_counted_in_bounded_slots() -> None:
         times = np.arange(hour * HOUR_NS, (hour + 1) * HOUR_NS, HOUR_NS // 100, dtype=np.uint64)
         ops = np.full(len(times), 1, np.uint8)
         counting.add(ops, times, np.full(len(times), 1000 * (hour // 24 + 1), np.uint64))
-    found = counting.answers(at_block_layer=False)
+    found = counting.answers(Findings())
     assert found.whole.ops["write"].n == 4800
     assert found.whole.ops["write"].mean_us == pytest.approx(1.5)
     assert found.whole.ops["write"].quantiles_us["p50_us"] == pytest.approx(1.0, rel=0.01)
@@ -193,7 +193,7 @@ def test_latencies_that_are_not_known_do_not_count() -> None:
     counting = Counting(1.0)
     latency = np.array([1000, NO_LATENCY, 3000], np.uint64)
     counting.add(np.zeros(3, np.uint8), np.arange(3, dtype=np.uint64), latency)
-    read = counting.answers(at_block_layer=False).whole.ops["read"]
+    read = counting.answers(Findings()).whole.ops["read"]
     assert (read.n, read.mean_us) == (3, 2.0)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import fathom
 from fathom.errors import UsageError
-from fathom.fitting.chosen import Choice
+from fathom.fitting.chosen import Choice, count
 from fathom.fitting.fit import fit
 from fathom.fitting.proof import prove
 from fathom.plan.replay import Replay
@@ -35,5 +35,5 @@ def test_a_replay_is_refused_with_advice_on_drives(trace: Path, tmp_path: Path) 
 def test_the_proof_of_a_fit_is_refused_with_advice_on_its_twin(trace: Path) -> None:
     choice = Choice(lambda: open_trace(trace), None, 4096)
     with pytest.raises(UsageError, match="name another twin with --on, or none to leave it out") as error:
-        prove(fit(choice, "trace.csv"), choice, ZONED)
+        prove(fit(count(choice)), choice, ZONED)
     assert "pattern" not in str(error.value)

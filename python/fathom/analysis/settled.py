@@ -1,4 +1,6 @@
-"""The gate before a sentence claims a figure: whether the target had settled, and had the cores that it needed.
+"""The gate before a sentence claims a figure: whether the target had settled and had the cores that it needed.
+
+A replay also needs times that can be relied on.
 
 Every sentence that a target leads, holds or sustains is checked here first, against the run's record.
 """
@@ -14,7 +16,8 @@ from fathom.analysis.run_view import Key, RunView
 from fathom.analysis.validity.of_curves import maximum_gaps
 from fathom.prediction.interval import known_device
 from fathom.runs.document import TargetRecord
-from fathom.runs.remarks import CpuWait
+from fathom.runs.remarks import CpuWait, DoubtfulTimes
+from fathom.traces.clock import TimesFault
 
 DEALLOCATES = ("trim", "write-zeroes")
 """Operations whose blocks may be answered without flash afterwards."""
@@ -27,17 +30,29 @@ class Unsettled(Enum):
     NOT_FILLED = "the run had not written all of its region"
     NOT_OVERWRITTEN = "random writes had not come to the size of its region"
     MAXIMUM = "its maximum had changed while the curve was measured"
+    COARSE_CLOCK = "the trace's clock is too coarse to show when its I/Os came"
+    OTHER_UNIT = "the trace's times have another unit than was read"
     MACHINE_BUSY = "other programs had the cores that its load threads waited for"
 
     @property
     def verb(self) -> str:
         """Returns what the target did, of one or several."""
-        return "lacked cores" if self is Unsettled.MACHINE_BUSY else "had not settled"
+        return _WORDS.get(self, ("had not settled", ""))[0]
 
     @property
     def tag(self) -> str:
         """Returns a word or two for a cell."""
-        return "machine busy" if self is Unsettled.MACHINE_BUSY else "not settled"
+        return _WORDS.get(self, ("", "not settled"))[1]
+
+
+_WORDS = {
+    Unsettled.COARSE_CLOCK: ("was loaded at doubtful times", "doubtful times"),
+    Unsettled.OTHER_UNIT: ("was loaded at doubtful times", "doubtful times"),
+    Unsettled.MACHINE_BUSY: ("lacked cores", "machine busy"),
+}
+"""The verb and the tag of what is no matter of steady state."""
+TIMES = {TimesFault.COARSE: Unsettled.COARSE_CLOCK, TimesFault.UNIT: Unsettled.OTHER_UNIT}
+"""Faults of a trace's times that a replay at these times has too."""
 
 
 def verbs(reasons: Iterable[Unsettled]) -> str:
@@ -62,10 +77,17 @@ def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
         if covered < WHOLE and view.named.get(key[1], {}).get("round")
     }
     jobs = {one.name: view.origin_of(one).jobs for one in view.document.targets}
+    doubtful = {
+        (one.target, one.step): TIMES[one.fact.doubt.fault]
+        for one in view.remarks
+        if isinstance(one.fact, DoubtfulTimes) and one.fact.doubt.fault in TIMES
+    }
     waited = {(one.target, one.step) for one in view.remarks if isinstance(one.fact, CpuWait)}
     for key, figures in view.steps.items():
         before, at_random = written.get(key, (1.0, 1.0))
-        if any(row.steady is False for row in figures.rows):
+        if key in doubtful:
+            found[key] = doubtful[key]
+        elif any(row.steady is False for row in figures.rows):
             found[key] = Unsettled.NOT_STEADY
         elif key in gaps:
             found[key] = Unsettled.MAXIMUM

@@ -33,7 +33,7 @@ def fit(
     It is proved: trace and job run on the same twin; figures and what the job misses are shown side by side.
     """
     from fathom.errors import UsageError
-    from fathom.fitting.chosen import Choice
+    from fathom.fitting.chosen import Choice, count
     from fathom.fitting.fit import fit as fit_job
     from fathom.fitting.proof import prove
     from fathom.fitting.terminal import fit_json, notes, print_proof
@@ -51,18 +51,17 @@ def fit(
         raise UsageError(f"--on is {on!r}", "name a twin of the catalogue, twin:NAME, or none")
     if out is not None:
         check_output(out)
-    opened = open_trace(trace, format, columns)
-    choice = Choice(lambda: open_trace(trace, format, columns), trace_device, size_bytes(align) or 1)
-    ios = sum(len(batch) for batch in opened.batches())
+    counted = count(Choice(lambda: open_trace(trace, format, columns), trace_device, size_bytes(align) or 1))
+    read = counted.trace
     if strict:
-        refuse_wrong(opened)
-    for text in complaints(opened.name, opened.findings, ios):
+        refuse_wrong(read)
+    for text in complaints(read.name, read.findings, read.findings.clock.ios):
         print(f"fathom: {text}", file=sys.stderr)
-    fitted = fit_job(choice, opened.name)
-    doubts = [f"Mind: {doubt}." for doubt in opened.findings.clock.doubts() if fitted.length_s]
+    fitted = fit_job(counted)
+    doubts = [f"Mind: {doubt}." for doubt in read.findings.clock.doubts() if fitted.length_s]
     method = method_toml(fitted, [*notes(fitted), *doubts])
     parse_method(method, out.name if out else "the fitted method")
-    proof = None if on == "none" else prove(fitted, choice, on)
+    proof = None if on == "none" else prove(fitted, counted.choice, on)
     if out is not None:
         write_output(out, method.encode())
     if as_json:

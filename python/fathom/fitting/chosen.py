@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from fathom.errors import UsageError
 from fathom.traces.batch import FLAG_LETTERS, NO_LATENCY, Batch, Trace
 from fathom.traces.prepare import MOST_BYTES, of_device
 from fathom.traces.profile import Profile
+from fathom.traces.spread import spread
 
 READ, WRITE, FLUSH = (TRACE_OPERATIONS.index(name) for name in ("read", "write", "flush"))
 OPS = {"read": READ, "write": WRITE}
@@ -19,7 +20,7 @@ OPS = {"read": READ, "write": WRITE}
 _FUA = 1 << FLAG_LETTERS.index("F")
 
 Opened = Callable[[], Trace]
-"""Opens the trace anew: a fit reads it three times."""
+"""Opens the trace anew: a fit reads it three times, and twice more where its clock is coarse."""
 
 
 @dataclass(frozen=True)
@@ -155,15 +156,39 @@ def io_of(batch: Batch, op: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]
     return batch.offset_bytes[own], batch.size_bytes[own]
 
 
-def count(choice: Choice) -> tuple[Counts, Profile]:
-    """Reads a trace and returns what it holds and what it is like. Raises UsageError where it has nothing to fit."""
-    counts, profile = Counts(), TraceProfile()
-    for batch in choice.batches(counts):
+@dataclass(frozen=True)
+class Counted:
+    """What a trace holds and what it is like. `choice` reads it on: spread, where the clock of `trace` is coarse."""
+
+    choice: Choice
+    trace: Trace
+    counts: Counts
+    profile: Profile
+
+    @property
+    def step_ns(self) -> int:
+        """Returns the step of the clock over which I/Os are spread; 0 where their times are as recorded."""
+        clock = self.trace.findings.clock
+        return clock.step_ns if clock.coarse else 0
+
+
+def count(choice: Choice) -> Counted:
+    """Reads a trace. Raises UsageError where it has nothing to fit."""
+    found = _count(choice)
+    if not found.step_ns:
+        return found
+    even = replace(choice, opened=spread(choice.opened, found.step_ns))
+    return replace(_count(even), trace=found.trace)
+
+
+def _count(choice: Choice) -> Counted:
+    counts, profile, trace = Counts(), TraceProfile(), choice.opened()
+    for batch in replace(choice, opened=lambda: trace).batches(counts):
         counts.add(batch)
         add_to(profile, batch)
     if not any(one.ios for one in counts.ops.values()):
         raise UsageError("the trace neither reads nor writes", "a fit needs reads or writes")
-    return counts, Profile.model_validate_json(profile.json())
+    return Counted(choice, trace, counts, Profile.model_validate_json(profile.json()))
 
 
 def add_to(profile: TraceProfile, batch: Batch) -> None:

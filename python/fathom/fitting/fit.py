@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from fathom.fitting.arrivals import Arrivals, RateSeries, arrivals
-from fathom.fitting.chosen import Choice, Counts, count, io_of
+from fathom.fitting.chosen import Choice, Counted, Counts, io_of
 from fathom.fitting.places import Heat, PlaceCounts
 from fathom.fitting.runs import Followers
 from fathom.fitting.split import OfOp
@@ -61,6 +61,8 @@ class Fitted:
     arrivals: Arrivals
     counts: Counts
     profile: Profile
+    step_ns: int = 0
+    """The step of the trace's clock over which its I/Os are spread; 0 where their times are as recorded."""
 
     @property
     def length_s(self) -> float:
@@ -74,9 +76,9 @@ class Fitted:
         return self.counts.ios / self.length_s if self.length_s else 0.0
 
 
-def fit(choice: Choice, name: str) -> Fitted:
-    """Fits a job to a trace, which it reads three times. Raises UsageError for a trace with nothing to fit."""
-    counts, profile = count(choice)
+def fit(counted: Counted) -> Fitted:
+    """Fits a job to a trace that has been counted, which it reads twice more."""
+    choice, counts, profile = counted.choice, counted.counts, counted.profile
     series = RateSeries(counts.first_ns, counts.last_ns)
     found = {op: OfOp(one) for op, one in counts.ops.items() if one.ios}
     for batch in choice.batches():
@@ -85,7 +87,14 @@ def fit(choice: Choice, name: str) -> Fitted:
             one.add(*io_of(batch, op))
     parts = [part for op, one in found.items() for part in _parts(op, one)]
     parts = _merged(parts, _with_heat(parts, choice))
-    return Fitted(name, _with_flushes(parts, counts), arrivals(profile, series), counts, profile)
+    return Fitted(
+        counted.trace.name,
+        _with_flushes(parts, counts),
+        arrivals(profile, series),
+        counts,
+        profile,
+        counted.step_ns,
+    )
 
 
 def _parts(op: str, found: OfOp) -> list[Part]:

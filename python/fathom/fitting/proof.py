@@ -60,7 +60,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Proof:
-    """Both sides on a twin. `ios` of the trace were run; `closed` at its depth, else at the recorded times."""
+    """Both sides on a twin. `ios` of the trace were run; `closed` at its depth, else at the times that were fitted."""
 
     twin: str
     ios: int
@@ -68,12 +68,16 @@ class Proof:
     closed: bool
     rows: Sequence[Row]
     misses: Sequence[Miss]
+    step_ns: int = 0
+    """The step of the trace's clock over which its I/Os were spread; 0 where they ran at the recorded times."""
     least_written_bytes: int | None = None
     """What the trace would have to write for a WAF of its own; None where it does, or where it writes nothing."""
 
 
 def prove(fitted: Fitted, choice: Choice, twin: str = DEFAULT_TWIN) -> Proof:
     """Runs both on a twin, each on a fresh one that was written once, with several seeds.
+
+    `choice` is the one that the job was fitted to.
 
     Raises UsageError for a trace that the twin cannot hold, or whose writes its zones do not take.
     """
@@ -100,7 +104,9 @@ def prove(fitted: Fitted, choice: Choice, twin: str = DEFAULT_TWIN) -> Proof:
     rows = [row for row in _rows(figures) if row.name != WAF or written >= least]
     whole = ios == prepared.ios
     misses = missed(fitted, sides[0][0].trace, sides[0][1].trace)
-    return Proof(name, ios, whole, closed, rows, misses, least if 0 < written < least else None)
+    return Proof(
+        name, ios, whole, closed, rows, misses, fitted.step_ns, least if 0 < written < least else None
+    )
 
 
 def _replay_job(prepared: Prepared, fitted: Fitted, ios: int) -> Job:

@@ -67,6 +67,16 @@ def _part_words(part: Part, fitted: Fitted) -> str:
 
 
 def _load_words(fitted: Fitted) -> str:
+    if not fitted.step_ns:
+        return _arrival_words(fitted)
+    step = duration(fitted.step_ns / _NS_PER_S)
+    return (
+        f"{_arrival_words(fitted)}. The clock of the trace steps by {step} and does not show when within a step "
+        "its I/Os came, so they are spread over it at random"
+    )
+
+
+def _arrival_words(fitted: Fitted) -> str:
     arrivals = fitted.arrivals
     if arrivals.assumed:
         return f"closed at {arrivals.depth} in flight, which is assumed: the trace shows no times"
@@ -86,7 +96,11 @@ def _load_words(fitted: Fitted) -> str:
 def print_proof(console: Console, proof: Proof) -> None:
     """Prints trace and fitted job side by side, then what the job misses."""
     share = "all" if proof.whole else "the first"
-    how = "as fast as possible at the trace's depth" if proof.closed else "at the recorded times"
+    how = "at the recorded times"
+    if proof.step_ns:
+        how = f"spread over each {duration(proof.step_ns / _NS_PER_S)} of the trace's clock"
+    if proof.closed:
+        how = "as fast as possible at the trace's depth"
     console.print(
         Text(f"On twin:{proof.twin}, written once: {share} {proof.ios:,} I/Os {how}, {SEEDS} seeds"),
         highlight=False,

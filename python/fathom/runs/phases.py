@@ -16,6 +16,7 @@ from fathom.runs.spool import Row
 from fathom.statistics.latency_columns import PREFIXES
 from fathom.statistics.percentiles import Histogram
 from fathom.traces.answers import QUANTILES, Answer, Answers, Phase, answers_beside
+from fathom.traces.clock import Doubt
 
 _SERVICE = next(iter(PREFIXES))
 _OTHERS = 0.1
@@ -145,3 +146,14 @@ def phases_of(job: Job) -> Phases | None:
     if answers is None or job.count != answers.whole.ios:
         return None
     return Phases(answers, by_time=job.rate_iops is not None)
+
+
+def doubts_of(job: Job) -> list[Doubt]:
+    """Returns why times that a job replays mislead; none where it keeps no times."""
+    found = [
+        answers.doubt
+        for own in job.streams.values() or [job]
+        if own.pattern.file is not None and (own.rate_iops is not None or own.pattern.waits)
+        if (answers := answers_beside(Path(own.pattern.file))) and answers.doubt
+    ]
+    return list(dict.fromkeys(found))

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from fathom import _core
 from fathom.output.text import percent
+from fathom.traces.clock import Doubt
 
 WRONG_DATA_ERRNO = errno.EILSEQ
 """A read brought other data than were written."""
@@ -100,6 +101,13 @@ class ShortWindow(_Fact):
     asked_s: float
 
 
+class DoubtfulTimes(_Fact):
+    """The step replayed a trace at times that mislead."""
+
+    code: Literal["doubtful-times"] = "doubtful-times"
+    doubt: Doubt
+
+
 class Words(_Fact):
     """Words for people that no rule reads."""
 
@@ -117,6 +125,7 @@ Fact = (
     | Fallback
     | LeftOut
     | ShortWindow
+    | DoubtfulTimes
     | Words
 )
 _FACT: TypeAdapter[Fact] = TypeAdapter(Annotated[Fact, Field(discriminator="code")])
@@ -179,5 +188,7 @@ def in_words(fact: Fact) -> str:
             return f"left out: {fact.reason}"
         case ShortWindow():
             return f"the window is {fact.window_s:.1f} s long instead of {fact.asked_s:.1f} s"
+        case DoubtfulTimes():
+            return f"the replay kept the times of its trace: {fact.doubt.text}"
         case Words():
             return fact.text

@@ -28,7 +28,8 @@ from fathom.plan.fit import inapplicable
 from fathom.power.meter import PowerMeter
 from fathom.power.step import MeteredStep, instead_of_sensor
 from fathom.runs.gpu import gpu_of
-from fathom.runs.remarks import LeftOut, ShortWindow, Words, facts_of
+from fathom.runs.phases import doubts_of
+from fathom.runs.remarks import DoubtfulTimes, LeftOut, ShortWindow, Words, facts_of
 from fathom.runs.rows import StepRows
 from fathom.runs.store import RunStore, StepKey, StepOutcome
 from fathom.session.failures import mostly_failed, not_returned, nothing_done
@@ -318,7 +319,7 @@ class TargetRun:
         if sampler is not None:
             self._sample(key, rows, sampler, outcome.window_s, ended_s)
         self.remark_log.setup(key, target.name, recordings[0].setup, gpu_of(recordings[0]))
-        for fact in facts_of(recordings[0]):
+        for fact in [*facts_of(recordings[0]), *(DoubtfulTimes(doubt=one) for one in doubts_of(step.job))]:
             self.remark_log.remark(key, target.name, fact)
         if step.until_steady:
             self.remark_log.remark(key, target.name, Words(text=f"step {step.name}: {outcome.reason}"))

@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from fathom.statistics.latency_bins import BINS, bin_edges_ns, bin_numbers
 from fathom.statistics.percentiles import Histogram
 from fathom.statistics.segments import phases_of
-from fathom.traces.batch import NO_LATENCY, OPS
+from fathom.traces.batch import NO_LATENCY, OPS, Findings
+from fathom.traces.clock import Doubt
 
 SUFFIX = ".answers.json"
 QUANTILES = {"p50_us": 0.5, "p99_us": 0.99, "p999_us": 0.999}
@@ -58,6 +59,8 @@ class Answers(_Part):
     at_block_layer: bool
     whole: Phase
     phases: Sequence[Phase]
+    doubt: Doubt | None = None
+    """Why the recorded times mislead; None where they do not."""
 
 
 class Counting:
@@ -111,7 +114,7 @@ class Counting:
         pairs = np.pad(self._sums_ns, (0, slots * 2 * _NUMBERS - len(self._sums_ns)))
         self._sums_ns = pairs.reshape(slots, 2, _NUMBERS).sum(axis=1).ravel()
 
-    def answers(self, *, at_block_layer: bool) -> Answers:
+    def answers(self, findings: Findings) -> Answers:
         """Returns what was counted, once an I/O was."""
         self._gather()
         slots = self._last_ns // self._slot_ns + 1
@@ -119,9 +122,10 @@ class Counting:
         phases = [self._phase(start, end) for start, end in zip([0, *ends], ends, strict=False)]
         return Answers(
             speed=self._speed,
-            at_block_layer=at_block_layer,
+            at_block_layer=findings.at_block_layer,
             whole=self._phase(0, slots),
             phases=phases,
+            doubt=findings.clock.doubt,
         )
 
     def _ends(self, slots: int) -> list[int]:

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
 
 from fathom.output.text import duration, iops_text
 
@@ -15,6 +17,43 @@ COARSE_IOS = 2.0
 """I/Os at one time, on average, from which such a clock makes bursts."""
 MOST_IOPS = 1e8
 """No machine issues as many: a mean rate above it means that times have another unit."""
+
+
+class TimesFault(StrEnum):
+    """What is wrong with the times of a trace."""
+
+    NONE = "none"
+    """They are all the same."""
+    UNIT = "unit"
+    """They have another unit than was read."""
+    COARSE = "coarse"
+    """Their clock makes bursts of I/Os that came one after the other."""
+
+
+class Doubt(BaseModel):
+    """Why the times of a trace mislead, with its figures."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    fault: TimesFault
+    step_ns: int = 0
+    ios_at_once: float = 0.0
+    iops: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """Returns a sentence without the trace's name."""
+        match self.fault:
+            case TimesFault.NONE:
+                return "its I/Os have no times, so no rates, gaps or bursts"
+            case TimesFault.UNIT:
+                rate = iops_text(self.iops)
+                return f"{rate} on average is more than any machine issues; its times may have another unit (--columns)"
+            case TimesFault.COARSE:
+                return (
+                    f"its times are multiples of {duration(self.step_ns / NS_PER_S)}, "
+                    f"with {self.ios_at_once:,.0f} I/Os at once on average; bursts within them are the clock's"
+                )
 
 
 @dataclass
@@ -49,18 +88,17 @@ class Clock:
         """Returns whether the clock is so slow that it makes bursts of I/Os that came one after the other."""
         return self.last_ns > 0 and self.step_ns >= COARSE_NS and self.ios_at_once >= COARSE_IOS
 
+    @property
+    def doubt(self) -> Doubt | None:
+        """Returns what is wrong with the times; None where they may be used."""
+        if not self.has_times:
+            return Doubt(fault=TimesFault.NONE)
+        if self.last_ns and self.ios * NS_PER_S > MOST_IOPS * self.last_ns:
+            return Doubt(fault=TimesFault.UNIT, iops=self.ios * NS_PER_S / self.last_ns)
+        if self.coarse:
+            return Doubt(fault=TimesFault.COARSE, step_ns=self.step_ns, ios_at_once=self.ios_at_once)
+        return None
+
     def doubts(self) -> Sequence[str]:
         """Returns what is wrong with the times, a sentence each without the trace's name."""
-        if not self.has_times:
-            return ["its I/Os have no times, so no rates, gaps or bursts"]
-        if self.last_ns and self.ios * NS_PER_S > MOST_IOPS * self.last_ns:
-            rate = iops_text(self.ios * NS_PER_S / self.last_ns)
-            return [
-                f"{rate} on average is more than any machine issues; its times may have another unit (--columns)"
-            ]
-        if self.coarse:
-            return [
-                f"its times are multiples of {duration(self.step_ns / NS_PER_S)}, "
-                f"with {self.ios_at_once:,.0f} I/Os at once on average; bursts within them are the clock's"
-            ]
-        return []
+        return [self.doubt.text] if self.doubt else []

@@ -135,7 +135,7 @@ class _Writer:
             self._wait(self._recorded)
         _write_header(self._file, self.done, waits=self._recorded is not None)
         self._file.close()
-        answers = self._counting.answers(at_block_layer=self._trace.findings.at_block_layer)
+        answers = self._counting.answers(self._trace.findings)
         self.done.path = _kept(self._path, answers.model_dump_json())
         if len(self._reads):
             self.done.fill = _prepare_fill(self.done, self._reads, self._path)

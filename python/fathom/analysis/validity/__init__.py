@@ -29,6 +29,7 @@ RULES: tuple[Rule, ...] = (
     of_device.cached,
     of_run.unfinished,
     of_run.quick,
+    of_run.doubtful_times,
     of_figures.not_steady,
     of_figures.level_change,
     of_curves.unsettled_maximum,

@@ -7,6 +7,7 @@ from fathom.analysis.validity.note import Note
 from fathom.output.text import in_others
 from fathom.runs.remarks import (
     CpuWait,
+    DoubtfulTimes,
     Fact,
     FailedIo,
     Fallback,
@@ -17,6 +18,7 @@ from fathom.runs.remarks import (
     in_words,
 )
 from fathom.targets.target import REAL_KINDS
+from fathom.traces.clock import TimesFault
 
 WAITS = "cpu-wait"
 """Rule of the note on a load generator that waits for cores."""
@@ -67,7 +69,7 @@ def backend(view: RunView) -> Iterable[Note]:
                 short.setdefault((remark.target, do), []).append((amount, remark.step, remark.fact))
             case LeftOut(reason=why):
                 left_out.setdefault((remark.target, why), []).append(remark.step)
-            case FailedIo() | LostIo() | ShortWindow():
+            case FailedIo() | LostIo() | ShortWindow() | DoubtfulTimes():
                 pass
             case _:
                 said.setdefault((remark.target, remark.fact), []).append(remark.step)
@@ -89,6 +91,18 @@ def backend(view: RunView) -> Iterable[Note]:
         _, step, fact = max(found, key=lambda one: one[:2])
         others = in_others("less", len({step for _, step, _ in found}) - 1, "step")
         yield Note(WAITS, "warning", target, step, f"{in_words(fact)}{others}", do)
+
+
+def doubtful_times(view: RunView) -> Iterable[Note]:
+    """Yields a note where a replay kept times that mislead."""
+    for remark in view.remarks:
+        if isinstance(remark.fact, DoubtfulTimes):
+            do = (
+                "run the job of `fathom fit`, which spreads the I/Os over the clock's step, or replay a finer trace"
+                if remark.fact.doubt.fault is TimesFault.COARSE
+                else "convert the trace with --columns, which names the unit, and replay that"
+            )
+            yield Note("doubtful-times", "warning", remark.target, remark.step, in_words(remark.fact), do)
 
 
 def not_measured(view: RunView) -> Iterable[Note]:

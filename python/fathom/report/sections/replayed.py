@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from fathom.analysis.finding import joined
-from fathom.analysis.settled import Unsettled
+from fathom.analysis.settled import TIMES, Unsettled
 from fathom.columns.schema import Point
 from fathom.method.curve import SUSTAINED_LEAST
 from fathom.report.axes import Axis, rounded
@@ -82,9 +82,12 @@ def _op(corner: Corner) -> str:
 def _sentence(corners: Sequence[Corner], out: Gate) -> str:
     """Returns the best target by p99 of the first operation, or by its mean where it has fewer I/Os.
 
-    Those that support a claim come first. The sentence on another is only what it did.
+    Those that support a claim come first. The sentence on another is only what it did. Where no time of the trace can
+    be relied on, it is that: a latency would be of bursts that the trace did not have.
     """
     corner = corners[0]
+    if doubts := _doubted(corner, out):
+        return f"No latency of the recorded load is known: {joined(sorted(one.value for one in doubts))}."
     name = "p99_us" if any(_us(cell, "p99_us") for cell in corner.cells) else "mean_us"
     known = [cell for cell in corner.cells if _us(cell, name)]
     claimed = [cell for cell in known if not _why_not(cell, out)]
@@ -92,8 +95,23 @@ def _sentence(corners: Sequence[Corner], out: Gate) -> str:
     time = in_words(_us(best, name) or 0.0)
     subject = f"{best.column.short} {'answers' if claimed else 'answered'}"
     if name == "mean_us":
-        return f"{subject} the recorded {_op(corner)} in {time} on average."
-    return f"{subject} 99 % of the recorded {_op(corner)} within {time}."
+        return f"{subject} the recorded {_op(corner)} in {time} on average{_depth(best)}."
+    return f"{subject} 99 % of the recorded {_op(corner)} within {time}{_depth(best)}."
+
+
+def _doubted(corner: Corner, out: Gate) -> set[Unsettled]:
+    """Returns why the times of the trace mislead; nothing where a target was loaded at others."""
+    found = [_why_not(cell, out) for cell in corner.cells]
+    return {why for why in found if why} if all(why in TIMES.values() for why in found) else set()
+
+
+def _depth(cell: Cell) -> str:
+    """Returns how many were in flight, where the replay and not the trace decided that; else nothing."""
+    point, job = cell.point, cell.column.run.jobs[cell.point.step]
+    by_trace = any(one.rate_iops is not None or one.pattern.waits for one in job.streams.values() or [job])
+    if by_trace or not point.threads or not point.iodepth:
+        return ""
+    return f" at {point.threads * point.iodepth} in flight"
 
 
 def _why_not(cell: Cell, out: Gate) -> Unsettled | None:
@@ -125,8 +143,9 @@ def _reasons(corners: Sequence[Corner], out: Gate) -> list[str]:
     reasons = [
         f"{column.short} {'kept up with' if up else 'fell behind'} the recorded times." for column, up in kept
     ]
+    said = _doubted(corners[0], out)
     for column, cells in each:
-        if why := _why_not(cells[0], out):
+        if (why := _why_not(cells[0], out)) and why not in said:
             reasons.append(f"{column.short} {why.verb}: {why.value}.")
     return reasons
 
@@ -145,7 +164,7 @@ def _answer(column: Column, corners: Sequence[Corner], out: Gate) -> str:
     times = "" if up is None else f"; it {'kept up with' if up else 'fell behind'} the recorded times"
     why = _why_not(cells[0], out)
     no_more = f" No more is claimed: it {why.verb} ({why.value})." if why else ""
-    return f"{plain(column.label)}: {joined(parts)} on average{times}.{no_more}"
+    return f"{plain(column.label)}: {joined(parts)} on average{_depth(cells[0])}{times}.{no_more}"
 
 
 def _table(corners: Sequence[Corner]) -> Table:
