@@ -1,6 +1,7 @@
 """The commands between Fathom's methods and the files of other load generators."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -23,15 +24,15 @@ def import_file(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="what ${NAME} or $NAME of the file stands for"),
     ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="the method's file (default: standard output)", metavar="FILE")
+    ] = None,
 ) -> None:
-    """Print a file of fio or Vdbench as a method."""
+    """Turn a file of fio or Vdbench into a method."""
     from fathom.imports import import_method
     from fathom.imports.variables import variables_of
 
-    method, notes = import_method(file, name, variables_of(values or []))
-    print(method, end="")
-    for note in notes:
-        print(f"fathom: {note}", file=sys.stderr)
+    _give(out, lambda: import_method(file, name, variables_of(values or [])))
 
 
 def export_file(
@@ -44,12 +45,27 @@ def export_file(
     ] = None,
     quick: Quick = False,
     size: Size = None,
+    out: Annotated[
+        Path | None, typer.Option(help="the job file (default: standard output)", metavar="FILE")
+    ] = None,
 ) -> None:
-    """Print a method as a fio job file. Touches nothing."""
+    """Turn a method into a fio job file. Touches no target."""
     from fathom.exports import export_method
     from fathom.method.method import load_method
 
-    text, notes = export_method(load_method(method, quick=quick), target, size_bytes(size))
-    print(text, end="")
+    _give(out, lambda: export_method(load_method(method, quick=quick), target, size_bytes(size)))
+
+
+def _give(out: Path | None, made: Callable[[], tuple[str, list[str]]]) -> None:
+    """Writes a text to a file, or prints it, and prints the notes. What is at the path is checked first."""
+    from fathom.output.output_file import check_output, write_output
+
+    if out is not None:
+        check_output(out)
+    text, notes = made()
+    if out is not None:
+        write_output(out, text.encode())
+    else:
+        print(text, end="")
     for note in notes:
         print(f"fathom: {note}", file=sys.stderr)
