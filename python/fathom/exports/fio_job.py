@@ -82,6 +82,14 @@ class FioOptions:
         self._note_left_out()
 
     def _check(self) -> None:
+        """Raises NoCounterpartError for what fio cannot do at all."""
+        self._check_operations()
+        self._check_places()
+        self._check_threads()
+        if self._job.rate_changes:
+            raise NoCounterpartError("a rate that changes over time: fio's is constant")
+
+    def _check_operations(self) -> None:
         if self._kind == "replay":
             raise NoCounterpartError("a recorded trace: `fathom trace convert` writes it as an iolog of fio")
         if not self._ops:
@@ -93,6 +101,8 @@ class FioOptions:
             raise NoCounterpartError("trims beside other operations: fio gives them no share")
         if self._place.is_file and self._has("trim"):
             raise NoCounterpartError("trims of a file: fio trims only devices")
+
+    def _check_places(self) -> None:
         if self._kind == "blocks":
             raise NoCounterpartError("a list of blocks, which fio 3.33 does not take")
         if self._job.files:
@@ -101,6 +111,9 @@ class FioOptions:
             )
         if self._job.placement:
             raise NoCounterpartError("placement handles, which fio 3.33 does not send")
+
+    def _check_threads(self) -> None:
+        """Raises NoCounterpartError for positions that threads or operations share, which fio's jobs never do."""
         several = self._job.threads > 1
         if self._job.thread_positions == "shared" and several:
             raise NoCounterpartError("one position for all threads: each of fio's jobs has its own")
@@ -108,8 +121,6 @@ class FioOptions:
             raise NoCounterpartError("several sequential places of each thread that all threads begin at")
         if self._job.operation_positions == "together" and self._kind == "mixed":
             raise NoCounterpartError("random jumps that reads and writes follow together")
-        if self._job.rate_changes:
-            raise NoCounterpartError("a rate that changes over time: fio's is constant")
 
     def _has(self, *ops: str) -> bool:
         return any(op.op in ops for op in self._ops)

@@ -17,26 +17,44 @@ ZONES_ONCE: Value = {"zones": {"open": "in-order", "ends": True}}
 def zones(given: GivenOptions, blocks: Blocks, jobs: int) -> "Value | None":
     """Returns the pattern of a job that goes through zones; None without `zonemode`. Raises UsageError."""
     mode = given.text("zonemode", "none")
-    each, together = given.has("job_max_open_zones"), given.has("max_open_zones")
     if mode != "zbd" or "write" not in blocks.ops:
         for key in _ZONE_RESETS:
             given.idle(key, "has no effect without writes to zones")
     if mode == "none":
-        for key in OF_ZONES:
-            if given.text(key, "0") != "0":
-                raise given.error(key, "goes through zones without zonemode", "give zonemode=zbd or strided")
+        _check_no_zones(given)
         return None
     if mode == "strided":
         return _strips(given, blocks)
     if mode != "zbd":
         raise given.error("zonemode", f"{mode} has no counterpart", "leave zones out")
+    return _of_device(given, blocks, jobs)
+
+
+def _check_no_zones(given: GivenOptions) -> None:
+    """Raises UsageError for an option of zones without `zonemode`."""
+    for key in OF_ZONES:
+        if given.text(key, "0") != "0":
+            raise given.error(key, "goes through zones without zonemode", "give zonemode=zbd or strided")
+
+
+def _of_device(given: GivenOptions, blocks: Blocks, jobs: int) -> Value:
+    """Returns the pattern of zones of a zoned device. Raises UsageError."""
     given.idle("zonesize", "zones are those of the device")
     given.idle("zonerange", "zones are those of the device")
     if given.size("zoneskip"):
         raise given.error("zoneskip", "fio refuses it beside zonemode=zbd", "leave it out")
     reset = _zone_reset(given, blocks, jobs)
+    given.note("zonemode", "zones that may be written anywhere are left out")
     if not blocks.random:
         return _zones_in_order(given, blocks, jobs)
+    _note_random_zones(given, blocks, resets=bool(reset))
+    how = reset or _verified(given, blocks, jobs)
+    most = _open_zones(given, jobs)
+    return {"zones": {"open": most, **how} if how else most}
+
+
+def _note_random_zones(given: GivenOptions, blocks: Blocks, *, resets: bool) -> None:
+    """Notes where random I/O in zones differs. Raises UsageError for trims that reset zones."""
     if "trim" in blocks.ops:
         raise given.error(
             "rw",
@@ -45,8 +63,7 @@ def zones(given: GivenOptions, blocks: Blocks, jobs: int) -> "Value | None":
         )
     for key in ("random_distribution", "percentage_random", "norandommap", "ba"):
         given.idle(key, "has no effect on zones here")
-    given.note("zonemode", "zones that may be written anywhere are left out")
-    if "write" in blocks.ops and not (reset or given.flag("norandommap")):
+    if "write" in blocks.ops and not (resets or given.flag("norandommap")):
         given.note("zonemode", "zones are drawn anew each time, as with norandommap")
     if "read" in blocks.ops:
         given.note(
@@ -56,20 +73,25 @@ def zones(given: GivenOptions, blocks: Blocks, jobs: int) -> "Value | None":
         )
     if set(blocks.ops) == {"read", "write"}:
         given.note("zonemode", "reads before the first write find nothing written, where fio writes first")
-    how = reset or _verified(given, blocks, jobs)
+
+
+def _open_zones(given: GivenOptions, jobs: int) -> Value:
+    """Returns how many zones a job keeps open: as many as the device allows, unless the file says. Raises
+    UsageError.
+    """
+    each, together = given.has("job_max_open_zones"), given.has("max_open_zones")
     if each and together:
         raise given.error("job_max_open_zones", "two limits have no counterpart", "give one of them")
-    if not (each or together):
-        return {"zones": {"open": "most", **how} if how else "most"}
-    zones = given.whole("job_max_open_zones" if each else "max_open_zones", 0, 1)
-    if together and zones % jobs:
+    if each:
+        return given.whole("job_max_open_zones", 0, 1)
+    if not together:
+        return "most"
+    zones = given.whole("max_open_zones", 0, 1)
+    if zones % jobs:
         raise given.error(
-            "max_open_zones",
-            f"{zones} zones of {jobs} jobs are not as many of each",
-            "give a multiple",
+            "max_open_zones", f"{zones} zones of {jobs} jobs are not as many of each", "give a multiple"
         )
-    zones = zones // jobs if together else zones
-    return {"zones": {"open": zones, **how} if how else zones}
+    return zones // jobs
 
 
 def ends_with_zones(pattern: Value) -> bool:
@@ -160,7 +182,6 @@ def _zones_in_order(given: GivenOptions, blocks: Blocks, jobs: int) -> Value:
         given.idle(key, "has no effect on sequential I/O")
     for key in ("max_open_zones", "job_max_open_zones"):
         given.idle(key, "zones are written one after the other")
-    given.note("zonemode", "zones that may be written anywhere are left out")
     empties = {"begin": "empty"} if is_verified(given) and ops == ("write",) else {}
     if not (_goes_round(given) or not blocks.one_size):
         return {"zones": {"open": "in-order", **empties, "ends": True}}

@@ -26,12 +26,43 @@ _MOST_TARGETS = 256
 _FORMAT_THREADS = 8
 
 
+@dataclass(frozen=True)
+class _Definitions:
+    """The definitions of a file, by their kind."""
+
+    of: Mapping[Section, list[Definition]]
+    general: Definition
+    #: What a raw run without workloads does.
+    workload: Definition
+
+
 def from_vdbench(text: str, file: str, variables: Variables) -> Draft:
     """Returns a parameter file's runs as a method, one after the other. Raises UsageError."""
     draft = Draft(source="Vdbench")
+    found = _read(text, file, variables, draft)
+    if hosts := found.of[Section.HOST]:
+        draft.note(f"{hosts[0].place}: hosts are given to a run: fathom run --hosts FILE")
+    runs = found.of[Section.RUN]
+    on_files = [one for one in runs if one.get("fwd")]
+    if not runs:
+        raise UsageError(f"{file}: no run", "expected an rd= line")
+    if on_files and len(on_files) < len(runs):
+        raise UsageError(
+            f"{on_files[0].place}: runs on files and raw runs exclude each other in Vdbench too",
+            "give each a file",
+        )
+    if on_files:
+        _add_file_runs(found, draft)
+    else:
+        _add_raw_runs(found, draft)
+    return draft
+
+
+def _read(text: str, file: str, variables: Variables, draft: Draft) -> _Definitions:
+    """Returns a file's definitions, each key of them judged. Raises UsageError."""
     found: dict[Section, list[Definition]] = {section: [] for section in Section}
     general = Definition(Section.GENERAL, "", file)
-    default = Definition(Section.WORKLOAD, "default", file)
+    workload = Definition(Section.WORKLOAD, "default", file)
     for definition, given in definitions(text, file, lambda line, place: variables.fill(line, place, draft)):
         if given:
             _judge(given, draft)
@@ -44,23 +75,15 @@ def from_vdbench(text: str, file: str, variables: Variables) -> Draft:
                 )
             found[definition.section].append(definition)
         elif definition and definition.section is Section.WORKLOAD:
-            default = definition
-    storage = [one for definition in found[Section.STORAGE] for one in _storage(definition)]
-    known = File(storage, found[Section.WORKLOAD], default, general)
-    if found[Section.HOST]:
-        draft.note(f"{found[Section.HOST][0].place}: hosts are given to a run: fathom run --hosts FILE")
-    if not found[Section.RUN]:
-        raise UsageError(f"{file}: no run", "expected an rd= line")
-    on_files = [one for one in found[Section.RUN] if one.get("fwd")]
-    if on_files:
-        if len(on_files) < len(found[Section.RUN]):
-            raise UsageError(
-                f"{on_files[0].place}: runs on files and raw runs exclude each other in Vdbench too",
-                "give each a file",
-            )
-        _add_file_runs(on_files, found, general, draft)
-        return draft
-    runs = [_raw_run(one, known, draft) for one in found[Section.RUN]]
+            workload = definition
+    return _Definitions(found, general, workload)
+
+
+def _add_raw_runs(found: _Definitions, draft: Draft) -> None:
+    """Adds the steps of runs on storage. Raises UsageError."""
+    storage = [one for definition in found.of[Section.STORAGE] for one in _storage(definition)]
+    known = File(storage, found.of[Section.WORKLOAD], found.workload, found.general)
+    runs = [_raw_run(one, known, draft) for one in found.of[Section.RUN]]
     names = _name_places(_places_of_storage(runs), _STORAGE, draft)
     largest_bytes = max(run.largest_bytes() for run in runs)
     laid_out: set[tuple[str, ...]] = set()
@@ -71,7 +94,6 @@ def from_vdbench(text: str, file: str, variables: Variables) -> Draft:
             draft.add(_lay_out(files, run, target))
             laid_out.add(run.luns)
         run.add(largest_bytes, target)
-    return draft
 
 
 def _raw_run(run: Definition, known: File, draft: Draft) -> Run:
@@ -80,21 +102,13 @@ def _raw_run(run: Definition, known: File, draft: Draft) -> Run:
     return Run(run, known, draft)
 
 
-def _add_file_runs(
-    runs: Sequence[Definition],
-    found: Mapping[Section, Sequence[Definition]],
-    general: Definition,
-    draft: Draft,
-) -> None:
+def _add_file_runs(found: _Definitions, draft: Draft) -> None:
     """Adds the steps of runs on files. Raises UsageError."""
-    anchors = [Anchor(one) for one in found[Section.FILES]]
-    made = [FileRun(one, found[Section.FILE_WORKLOAD], anchors, general, draft) for one in runs]
+    anchors = [Anchor(one) for one in found.of[Section.FILES]]
+    workloads = found.of[Section.FILE_WORKLOAD]
+    made = [FileRun(one, workloads, anchors, found.general, draft) for one in found.of[Section.RUN]]
     format_threads = next(
-        (
-            int(one.number("threads", _FORMAT_THREADS))
-            for one in found[Section.FILE_WORKLOAD]
-            if one.name == "format"
-        ),
+        (int(one.number("threads", _FORMAT_THREADS)) for one in workloads if one.name == "format"),
         _FORMAT_THREADS,
     )
     names = _name_places(_places_of_files(made), _FILES, draft)
