@@ -1,6 +1,9 @@
 """The commands as functions of Python: files of others, questions to all runs, sweeps and validation."""
 
 import re
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -63,3 +66,74 @@ def test_published_rows_stand_beside_what_a_twin_does() -> None:
     rows = fathom.validate("wd-ultrastar-dc-sn640-3.2tb")
     assert {row.case.row.role for row in rows} == {"calibration", "validation"}
     assert all(row.measured for row in rows)
+
+
+def test_a_script_without_a_guard_runs_once_though_its_sweep_has_processes(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"""
+import fathom
+with open("begun", "a") as begun:
+    begun.write("once ")
+swept = fathom.run_sweep({SHORT!r}, {TWIN!r}, {{"dies_per_channel": [2, 16]}}, out=".")
+print(swept.points.num_rows, __name__)
+"""
+    )
+    done = subprocess.run(
+        [sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.stdout, done.stderr) == ("2 __main__\n", "")
+    assert (tmp_path / "begun").read_text() == "once "
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda **wrong: fathom.run(SHORT, TWIN, **wrong),
+        lambda **wrong: fathom.review(TWIN, **wrong),
+        lambda **wrong: fathom.run_in_power_states(SHORT, TWIN, **wrong),
+        lambda **wrong: fathom.resume_run("last", **wrong),
+        lambda **wrong: fathom.run_sweep(SHORT, TWIN, {"op": [0.1]}, **wrong),
+        lambda **wrong: fathom.validate("samsung-pm9a3-7.68tb", **wrong),
+        lambda **wrong: fathom.add_ensemble("last", 8, **wrong),
+    ],
+)
+def test_an_option_with_a_wrong_name_is_refused_before_anything_runs(
+    call: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FATHOM_HOME", str(tmp_path))
+    with pytest.raises(UsageError, match=r"no option 'host'; did you mean \"hosts\""):
+        call(host="hosts.txt")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_text_is_one_word_where_several_may_stand(tmp_path: Path) -> None:
+    base, new = (fathom.run(SHORT, TWIN, seed=seed, out=tmp_path) for seed in (1, 2))
+    [compared] = fathom.compare_runs(base, new, metrics="iops", limits="iops < -90%")
+    assert {row.metric.name for row in compared.rows} == {"iops"}
+    swept = fathom.run_sweep(SHORT, TWIN, {"dies_per_channel": "2,16", "op": 0.2}, out=tmp_path)
+    assert swept.points["dies_per_channel"].to_pylist() == [2, 16]
+
+
+def test_nothing_to_report_compare_or_sweep_is_one_line(tmp_path: Path) -> None:
+    run = fathom.run(SHORT, TWIN, out=tmp_path)
+    with pytest.raises(UsageError, match="no run to report"):
+        fathom.write_report([])
+    with pytest.raises(UsageError, match="no run to hold against the base"):
+        fathom.compare_runs(run)
+    with pytest.raises(UsageError, match="without a key to vary"):
+        fathom.run_sweep(SHORT, TWIN, {})
+
+
+def test_one_serial_may_stand_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[str, ...]] = []
+    monkeypatch.setattr("fathom.session.repeat_run", lambda *given: seen.append(given[2].destroy) or [None])
+    fathom.run(SHORT, TWIN, destroy="S64HNE0R500123")
+    fathom.run(SHORT, TWIN, destroy=["A", "B"])
+    assert seen == [("S64HNE0R500123",), ("A", "B")]
+
+
+def test_completion_finds_the_interface_before_its_first_use() -> None:
+    code = "import fathom; print('run_sweep' in dir(fathom), 'TYPE_CHECKING' in dir(fathom))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True False\n"

@@ -59,6 +59,11 @@ __all__ = [
 _FUNCTIONS = frozenset(__all__) - {"Replay", "Run", "__version__"}
 
 
+def __dir__() -> list[str]:
+    """Returns the interface, for completion before its first use."""
+    return __all__
+
+
 def __getattr__(name: str) -> object:
     """Imports the interface on first use, so that `fathom --help` does not wait for it."""
     if name in _FUNCTIONS:

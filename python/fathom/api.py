@@ -1,12 +1,13 @@
 """The Python interface: all that the commands do with methods, targets and runs. Prints nothing."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict, Unpack
 
 from fathom import session
+from fathom.catalog.store import nearest
 from fathom.errors import UsageError
 from fathom.fitting.of_trace import method_of
 from fathom.fleet.initiators import initiator_of, workers_of
@@ -59,8 +60,8 @@ class HostOptions(TypedDict, total=False):
 class SessionOptions(HostOptions, total=False):
     """Options of a resumed run."""
 
-    destroy: Sequence[str]
-    """Serials of devices whose data may be lost."""
+    destroy: str | Sequence[str]
+    """Serials of devices whose data may be lost; or the one."""
     unknown_data: bool
     """Data on them that no known format explains may be lost too."""
     progress: Watch | None
@@ -115,6 +116,7 @@ def repeat_run(method: str, targets: Words, times: int, **options: Unpack[RunOpt
 
     Raises FathomError, as `run`.
     """
+    _check(options, RunOptions)
     if times < 1:
         raise UsageError(f"{times} repeats", "ask for 1 or more")
     parsed = method_of(method, options.get("replay"), quick=options.get("quick", False))[0]
@@ -138,6 +140,7 @@ def run_in_power_states(
 
     Raises RefusedError, before the first run, where a target lacks one of the states; FathomError, as `run`.
     """
+    _check(options, RunOptions)
     word = states if isinstance(states, str) else ",".join(map(str, states))
     parsed = method_of(method, options.get("replay"), quick=options.get("quick", False))[0]
     size, together = _size_bytes(options.get("size_bytes")), options.get("together", False)
@@ -179,6 +182,7 @@ def review(
 
     Raises FathomError, as `run`.
     """
+    _check(options, ReviewOptions)
     method = review_method(full=full)
     with _initiator(options) as initiator:
         chosen = review_targets(
@@ -192,6 +196,7 @@ def resume_run(run: str | Path, **options: Unpack[SessionOptions]) -> Run:
 
     Raises RefusedError where a target is another, or the run still goes on; FathomError, as `run`.
     """
+    _check(options, SessionOptions)
     with _initiator(options) as initiator:
         return session.resume_run(find_run(str(run)), _options(ReviewOptions(**options), initiator))
 
@@ -212,6 +217,8 @@ def write_report(
     from fathom.sizing.files import read_prices
 
     own = [runs.path] if isinstance(runs, Run) else [one.path for one in runs]
+    if not own:
+        raise UsageError("no run to report", "give one or more")
     beside = [] if baseline is None else [find_run(str(baseline))]
     path = own[0] / REPORT if out is None else Path(out)
     return write_html([*own, *beside], path, prices=read_prices(_path(prices)))
@@ -220,14 +227,14 @@ def write_report(
 def compare_runs(
     base: Run | str | Path,
     *new: Run | str | Path,
-    metrics: Sequence[str] = (),
-    limits: Sequence[str] = (),
+    metrics: str | Sequence[str] = (),
+    limits: str | Sequence[str] = (),
     level_pct: float | None = None,
 ) -> "list[Result]":
     """Returns what changed in each of `new` against the base, figure by figure, as `fathom compare` does.
 
     A run that was made with repeats stands for all of them. `metrics` and `limits` are written as in the command:
-    `p99`, `p99 > +5%`. `level_pct` is the change in percent within which two figures are level.
+    `p99`, `p99 > +5%`; one may stand alone. `level_pct` is the change in percent within which two figures are level.
 
     Raises UsageError for a metric or a limit that is none, and for targets without a counterpart.
     """
@@ -236,9 +243,11 @@ def compare_runs(
     from fathom.compare.rows import LEVEL_PCT, compare_sides
     from fathom.compare.sides import read_side
 
+    if not new:
+        raise UsageError("no run to hold against the base", "give one or more after it")
     sides = [read_side(str(one.path if isinstance(one, Run) else one)) for one in (base, *new)]
-    names = metric_names(",".join(metrics) if metrics else None)
-    gates = [parse_gate(text) for text in limits]
+    names = metric_names(",".join(_words(metrics)) if metrics else None)
+    gates = [parse_gate(text) for text in _words(limits)]
     level = LEVEL_PCT if level_pct is None else level_pct
     return [compare_sides(sides[0], side, names, gates, level) for side in sides[1:]]
 
@@ -316,7 +325,7 @@ def query(sql: str, *, store: str | None = None) -> "pa.Table":
 def run_sweep(
     method: str,
     targets: str | Sequence[str],
-    settings: Mapping[str, Sequence[object]],
+    settings: Mapping[str, object],
     *,
     quick: bool = False,
     seed: int = 1,
@@ -325,13 +334,18 @@ def run_sweep(
 ) -> "Swept":
     """Simulates a method for every combination of values, as `fathom sweep` does: `{"op": [0.07, 0.28]}`.
 
+    A single value needs no list; a text is read as the command reads it: `{"op": "0.07,0.28"}`.
+
     The result has the `points` of all as a table, the sweep's `folder` and its `page`. Raises UsageError for a key or
     a value that is none, and FathomError where a combination fails.
     """
     from fathom.sweep.sweep import run_sweep as of_settings
 
-    axes = [f"{key}={','.join(map(_written, values))}" for key, values in settings.items()]
-    chosen = [targets] if isinstance(targets, str) else list(targets)
+    _check(options, HostOptions)
+    if not settings:
+        raise UsageError("a sweep without a key to vary", 'give one or more, such as {"op": [0.07, 0.28]}')
+    axes = [f"{key}={','.join(_values(one))}" for key, one in settings.items()]
+    chosen = _words(targets)
     with workers_of(*_hosts(options)) as workers:
         swept = of_settings(method, chosen, axes, workers, _unwatched, quick=quick, seed=seed, out=_path(out))
     swept.check()
@@ -346,6 +360,7 @@ def validate(*devices: str, seed: int = 1, **options: Unpack[HostOptions]) -> "l
     from fathom.validation.validate import devices_to_validate
     from fathom.validation.validate import validate as of_devices
 
+    _check(options, HostOptions)
     with workers_of(*_hosts(options)) as workers:
         return of_devices(devices_to_validate(devices), workers, seed)
 
@@ -358,6 +373,7 @@ def add_ensemble(run: Run | str | Path, members: int, **options: Unpack[HostOpti
     """
     from fathom.sweep import members as of_ensemble
 
+    _check(options, HostOptions)
     opened = run if isinstance(run, Run) else Run.open(run)
     with workers_of(*_hosts(options)) as workers:
         of_ensemble.add_ensemble(opened, members, workers, _unwatched)
@@ -371,6 +387,26 @@ def open_run(run: str | Path) -> Run:
 
 def _unwatched(label: str, done: int, total: int) -> None:
     """Shows nothing of what ends."""
+
+
+def _check(options: Mapping[str, object], known: type) -> None:
+    """Raises UsageError for an option that `known`, a `TypedDict` of options, does not have."""
+    names = sorted(known.__annotations__)
+    for name in options:
+        if name not in names:
+            raise UsageError(f"no option {name!r}", f"{nearest(name, names)}it takes {', '.join(names)}")
+
+
+def _words(words: str | Sequence[str]) -> tuple[str, ...]:
+    """Returns the words. A text is one word, not its letters."""
+    return (words,) if isinstance(words, str) else tuple(words)
+
+
+def _values(of_key: object) -> list[str]:
+    """Returns what a key of a sweep is set to, as the command has it; a single value stands for itself."""
+    if isinstance(of_key, str) or not isinstance(of_key, Iterable):
+        return [_written(of_key)]
+    return [_written(value) for value in of_key]
 
 
 def _written(value: object) -> str:
@@ -405,7 +441,7 @@ def _options(
     observer = options.get("observer") or (_Watched(watch) if watch else SilentObserver())
     return Options(
         seed=options.get("seed", 1),
-        destroy=tuple(options.get("destroy", ())),
+        destroy=_words(options.get("destroy", ())),
         unknown_data=options.get("unknown_data", False),
         out=_path(options.get("out")),
         observer=observer,

@@ -6,9 +6,12 @@ A worker takes a function of a module and plain arguments. No call depends on an
 import multiprocessing
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
+from multiprocessing.context import SpawnContext, SpawnProcess
+from types import ModuleType
 from typing import Protocol, TypeVar
 
 from fathom.errors import FathomError
@@ -41,9 +44,8 @@ def local_workers(cores: int | None = None, most: int = 1 << 10) -> Iterator[Wor
 
     When the `with` ends by an error they are ended too, and write nothing any more.
     """
-    context = multiprocessing.get_context("spawn")
     cores = min(most, cores or len(os.sched_getaffinity(0)))
-    with ProcessPoolExecutor(cores, mp_context=context, initializer=_leave_interrupts) as pool:
+    with ProcessPoolExecutor(cores, mp_context=_Context(), initializer=_leave_interrupts) as pool:
         try:
             yield pool
         except BaseException:
@@ -66,6 +68,29 @@ def as_they_end(futures: Mapping["Future[T]", K]) -> Iterator[tuple[K, T | Fatho
             if not isinstance(cause, FathomError):
                 raise
             yield futures[future], cause
+
+
+class _Worker(SpawnProcess):
+    """A process that does not run the program's main script again.
+
+    `multiprocessing` would, to find the functions of that script. No worker needs one, and the script may be a
+    user's that loads drives.
+    """
+
+    def start(self) -> None:
+        """Starts the process."""
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")  # it has no file, so there is nothing to run
+        try:
+            super().start()
+        finally:
+            sys.modules["__main__"] = main
+
+
+class _Context(SpawnContext):
+    """Starts workers."""
+
+    Process = _Worker
 
 
 def _leave_interrupts() -> None:

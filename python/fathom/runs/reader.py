@@ -174,4 +174,6 @@ class Run:
 
     def __repr__(self) -> str:
         """Short enough for a notebook."""
-        return f"<Run {self.id}: {self.document.status}, {len(self.targets)} targets, {self.points.num_rows} points>"
+        targets, points = len(self.targets), self.points.num_rows
+        counts = f"{targets} target{'s' * (targets != 1)}, {points} point{'s' * (points != 1)}"
+        return f"<Run {self.id}: {self.document.status}, {counts}>"

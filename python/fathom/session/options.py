@@ -74,5 +74,5 @@ class Options:
 
     def __post_init__(self) -> None:
         """Checks what the engines take as unsigned 64 bits."""
-        if not 0 <= self.seed < 1 << 64:
-            raise UsageError(f"seed {self.seed}: out of range", "expected 0 to 2^64 - 1")
+        if not isinstance(self.seed, int) or not 0 <= self.seed < 1 << 64:
+            raise UsageError(f"seed {self.seed}: out of range", "expected a whole number from 0 to 2^64 - 1")
