@@ -1,7 +1,3 @@
-# /// script
-# requires-python = ">=3.11"
-# dependencies = ["fathom", "marimo", "altair", "pyarrow"]
-# ///
 """A marimo notebook: what more I/Os in flight bring, on any SSD of the catalogue. `marimo edit depth.py` opens it."""
 
 import marimo

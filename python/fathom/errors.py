@@ -4,9 +4,14 @@ The command line catches `FathomError`, prints `str(error)` and exits with `erro
 product itself are ordinary Python exceptions and are not in this tree.
 """
 
+import re
+import shlex
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
+from importlib.util import find_spec
+from pathlib import Path
 
 NEW_RUN = "start a new run"
 """The hint of errors after which no `fathom resume` can go on: what the run had written is gone, or another's."""
@@ -53,6 +58,14 @@ class UsageError(FathomError):
     exit_code = ExitCode.USAGE
 
 
+class MissingPackagesError(UsageError):
+    """What was asked needs packages that are not installed. The hint is the command that installs them."""
+
+    def __init__(self, message: str, extra: str) -> None:
+        """Names the packages of an extra of Fathom's."""
+        super().__init__(message, install_command(extra))
+
+
 class RefusedError(FathomError):
     """Fathom could have gone on but would have put data at risk. `rules` are those that a target has broken, if any."""
 
@@ -74,6 +87,30 @@ class InterruptedRunError(FathomError):
     """The user stopped the run; what was measured is saved."""
 
     exit_code = ExitCode.INTERRUPTED
+
+
+def install_command(extra: str) -> str:
+    """Returns the command that installs the packages of an extra beside this Fathom.
+
+    It names the packages, not `fathom[extra]`: what PyPI has under the name `fathom` is another program.
+    """
+    from importlib import metadata
+
+    try:
+        required = metadata.requires("fathom") or []
+    except metadata.PackageNotFoundError:
+        return f"install the packages of the extra {extra!r} in Fathom's pyproject.toml"
+    split = [one.partition(";") for one in required]
+    packages = [
+        name.strip() for name, _, marker in split if extra in re.findall(r"extra == ['\"](\w+)['\"]", marker)
+    ]
+    python = shlex.quote(sys.executable)
+    if find_spec("pip") is None:
+        uv = Path(__file__).parents[2] / "tools" / "uv"
+        installer = f"{shlex.quote(str(uv)) if uv.is_file() else 'uv'} pip install --python {python}"
+    else:
+        installer = f"{python} -m pip install"
+    return f"run: {installer} {shlex.join(packages)}"
 
 
 @contextmanager

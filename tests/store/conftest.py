@@ -12,9 +12,7 @@ from fathom.store.address import Address, parse_address, parse_data
 from fathom.store.tables import init
 from servers import BUCKET, NotHereError, create_database, postgres, s3
 
-pytest.importorskip(
-    "duckdb_extension_ducklake", reason="DuckLake is not installed (pip install 'fathom[store]')"
-)
+pytest.importorskip("duckdb_extension_ducklake", reason="DuckLake is not installed: see the extra `store`")
 
 
 @dataclass(frozen=True)

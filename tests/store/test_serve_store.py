@@ -324,7 +324,7 @@ def test_without_the_extension_the_server_names_the_package(
     source = SharedRuns(folder_store)
     with pytest.raises(FathomError, match="a store needs DuckLake") as failed:
         source.rows()
-    assert "fathom[store]" in (failed.value.hint or "")
+    assert "duckdb-extension-ducklake==" in (failed.value.hint or "")
     source.close()
 
 

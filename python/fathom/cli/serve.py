@@ -31,7 +31,7 @@ def serve(
 
     Its pages start runs of twins only. It opens no device.
     """
-    from fathom.errors import UsageError
+    from fathom.errors import MissingPackagesError, UsageError
     from fathom.runs.home import runs_home
     from fathom.store.address import parse_address
 
@@ -41,7 +41,7 @@ def serve(
     except ModuleNotFoundError as error:
         if error.name not in ("fastapi", "uvicorn", "segno", "starlette"):
             raise
-        raise UsageError("serve needs FastAPI, uvicorn and segno", "pip install 'fathom[serve]'") from error
+        raise MissingPackagesError("serve needs FastAPI, uvicorn and segno", "serve") from error
     if runs and store:
         raise UsageError(
             f"serve shows a folder or a store, not both: --runs {runs} and {store}",

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from fathom.errors import FathomError, UsageError
+from fathom.errors import FathomError, MissingPackagesError, UsageError
 from fathom.fleet import wire
 from fathom.fleet.agent import HostAgent
 
@@ -60,7 +60,7 @@ class RayHost:
 def ray_connected(address: str) -> Iterator[list[tuple[str, str]]]:
     """Connects to an existing Ray cluster. Yields the name and Ray id of every node, all with Fathom installed."""
     if importlib.util.find_spec("ray") is None:
-        raise UsageError("--ray needs Ray, which is not installed", "pip install 'fathom[fleet]'")
+        raise MissingPackagesError("--ray needs Ray, which is not installed", "fleet")
     _require_answer(address)
     import ray
 

@@ -3,13 +3,14 @@
 import warnings
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from fathom.columns.schema import TABLES
-from fathom.errors import UnverifiedWarning
+from fathom.errors import MissingPackagesError, UnverifiedWarning
 from fathom.output import html
 from fathom.runs.damage import Damage, warn_of
 from fathom.runs.document import NoteRecord, RunDocument, TargetRecord
@@ -157,10 +158,14 @@ class Run:
 
     def to_pandas(self, name: str = "points") -> "pandas.DataFrame":
         """Returns a table as a pandas frame (needs the extra `frames`)."""
+        if find_spec("pandas") is None:
+            raise MissingPackagesError("a pandas frame needs pandas, which is not installed", "frames")
         return self.table(name).to_pandas()
 
     def to_polars(self, name: str = "points") -> "polars.DataFrame":
         """Returns a table as a polars frame (needs the extra `frames`)."""
+        if find_spec("polars") is None:
+            raise MissingPackagesError("a polars frame needs polars, which is not installed", "frames")
         import polars
 
         frame = polars.from_arrow(self.table(name))

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import duckdb
 
-from fathom.errors import UsageError
+from fathom.errors import MissingPackagesError
 from fathom.runs.sandbox import literal
 
-INSTALL = "pip install 'fathom[store]'"
+EXTRA = "store"
 EXTENSIONS_OF_PACKAGES: dict[str, str | bool | int | float | list[str]] = {
     "allow_unsigned_extensions": "true"
 }
@@ -30,13 +30,12 @@ def load(connection: duckdb.DuckDBPyConnection, *names: str) -> None:
 def _file(name: str) -> Path:
     package = f"duckdb_extension_{name}"
     if find_spec(package) is None:
-        raise UsageError("a store needs DuckLake, an extension of DuckDB", INSTALL)
+        raise MissingPackagesError("a store needs DuckLake, an extension of DuckDB", EXTRA)
     folder = Path(str(resources.files(package))) / "extensions"
     file = folder / f"v{duckdb.__version__}" / f"{name}.duckdb_extension"
     if not file.is_file():
         built = ", ".join(sorted(one.name.removeprefix("v") for one in folder.glob("v*"))) or "none"
-        raise UsageError(
-            f"the extension {name} is for DuckDB {built}, and DuckDB {duckdb.__version__} is installed",
-            INSTALL,
+        raise MissingPackagesError(
+            f"the extension {name} is for DuckDB {built}, and DuckDB {duckdb.__version__} is installed", EXTRA
         )
     return file

@@ -18,7 +18,7 @@ from fathom.catalog.ensemble import DIGITS
 from fathom.catalog.models import Device
 from fathom.catalog.sensitivity import Effect, FigureOfStep, Sensitivity
 from fathom.columns.schema import Point
-from fathom.errors import FathomError, UsageError
+from fathom.errors import FathomError, MissingPackagesError, UsageError
 from fathom.load.workers import Workers, as_they_end
 from fathom.method.curve import is_point
 from fathom.method.method import Method, parse_method
@@ -107,9 +107,7 @@ def _sampled(problem: Problem, trajectories: int, seed: int) -> Floats:
     try:
         from SALib.sample import morris
     except ImportError:
-        raise UsageError(
-            "sensitivities need the library SALib", "pip install 'fathom[ensemble]' installs it"
-        ) from None
+        raise MissingPackagesError("sensitivities need the library SALib", "ensemble") from None
     return np.asarray(morris.sample(problem, trajectories, num_levels=LEVELS, seed=seed), dtype=np.float64)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from fathom.catalog.ensemble import DIGITS, Ensemble
 from fathom.catalog.models import Device
-from fathom.errors import UsageError
+from fathom.errors import MissingPackagesError, UsageError
 from fathom.load.workers import Workers
 from fathom.prediction.misses import digest_of
 from fathom.prediction.priors import Prior, priors_of
@@ -129,9 +129,7 @@ def _assimilated(
         from covmats import CovViaDiagonal
         from pyesmda import ESMDA
     except ImportError:
-        raise UsageError(
-            "an ensemble needs the library pyesmda", "pip install 'fathom[ensemble]' installs it"
-        ) from None
+        raise MissingPackagesError("an ensemble needs the library pyesmda", "ensemble") from None
     solver = ESMDA(
         obs=observed,
         m_init=scores,

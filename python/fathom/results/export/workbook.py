@@ -5,7 +5,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 
 from fathom.columns.schema import CSV_NAMES, TABLES
-from fathom.errors import UsageError
+from fathom.errors import MissingPackagesError, UsageError
 from fathom.report.style import plain
 from fathom.runs.reader import Run
 
@@ -21,7 +21,7 @@ def bytes_of(run: Run) -> bytes:
     try:
         from openpyxl import Workbook
     except ImportError as error:
-        raise UsageError("xlsx needs openpyxl", "pip install 'fathom[xlsx]'") from error
+        raise MissingPackagesError("xlsx needs openpyxl", "xlsx") from error
     book = Workbook(write_only=True)
     _fill(book.create_sheet("points"), CSV_NAMES, run.points.select(CSV_NAMES).to_pylist())
     if run.intervals.num_rows >= MOST_ROWS:
