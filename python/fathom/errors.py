@@ -4,7 +4,6 @@ The command line catches `FathomError`, prints `str(error)` and exits with `erro
 product itself are ordinary Python exceptions and are not in this tree.
 """
 
-import re
 import shlex
 import sys
 from collections.abc import Iterator
@@ -101,9 +100,8 @@ def install_command(extra: str) -> str:
     except metadata.PackageNotFoundError:
         return f"install the packages of the extra {extra!r} in Fathom's pyproject.toml"
     split = [one.partition(";") for one in required]
-    packages = [
-        name.strip() for name, _, marker in split if extra in re.findall(r"extra == ['\"](\w+)['\"]", marker)
-    ]
+    marked = f"extra == '{extra}'"
+    packages = [name.strip() for name, _, marker in split if marked in marker.replace('"', "'")]
     python = shlex.quote(sys.executable)
     if find_spec("pip") is None:
         uv = Path(__file__).parents[2] / "tools" / "uv"
