@@ -17,7 +17,7 @@ from fathom.method.method import Method, Step, parse_method
 from fathom.runs.document import RunDocument
 from fathom.runs.reader import Run
 from fathom.runs.store import RunStore, StepOutcome
-from fathom.session import Options, SilentObserver, resume_run, start_run, target_run
+from fathom.session import Options, SilentObserver, resume_run, start_run, step_run
 from fathom.session.helpers import Helpers
 from fathom.session.in_turn import InTurn
 from fathom.session.options import Observer
@@ -113,7 +113,7 @@ def test_a_resumed_run_simulates_what_a_missing_point_begins_from_and_no_other_p
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     simulated: list[str] = []
-    run_step = target_run.run_step
+    run_step = step_run.run_step
 
     def counted(backend: TwinBackend, step: Step, *rest: object) -> object:
         simulated.append(step.name)
@@ -121,7 +121,7 @@ def test_a_resumed_run_simulates_what_a_missing_point_begins_from_and_no_other_p
 
     [lost] = [one.name for one in (serial.path / "steps").iterdir() if one.name.endswith("writes@80")]
     copy = interrupted(serial.path, [lost])
-    monkeypatch.setattr(target_run, "run_step", counted)
+    monkeypatch.setattr(step_run, "run_step", counted)
     resumed = resume_run(copy, Options())
     assert simulated == ["fill-writes", "writes", "writes@80"]
     for name in TABLES:

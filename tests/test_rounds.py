@@ -21,7 +21,7 @@ from fathom.report.sections import rounds, summary
 from fathom.report.terminal import print_table
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run
-from fathom.session.stepper import precision_of
+from fathom.session.twin_windows import precision_of
 from fathom.statistics.steady import snia_window
 
 PM9A3 = "twin:samsung-pm9a3-7.68tb"

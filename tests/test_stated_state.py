@@ -23,8 +23,8 @@ from fathom.runs.store import StepOutcome
 from fathom.session import Options, start_run
 from fathom.session.filled import FILL
 from fathom.session.steady_rounds import SteadyRounds, Written
-from fathom.session.stepper import precision_of
 from fathom.session.target_run import _Known
+from fathom.session.twin_windows import precision_of
 from fathom.validation.cases import cases_of
 from fathom.validation.trial import run_trial
 

@@ -9,7 +9,7 @@ import fathom
 from fathom import _core
 from fathom.method.method import load_method
 from fathom.session.steady_rounds import SteadyRounds, Written
-from fathom.session.stepper import VOLUME_ROUNDS, _Rounds
+from fathom.session.twin_windows import VOLUME_ROUNDS
 
 CAPACITY = 10**9
 
@@ -25,9 +25,8 @@ def ended(throttled_s: float) -> tuple[bool, str]:
     """Whether a full precondition of 60 rounds ends, and the reason."""
     step = next(step for step in load_method("four-corners").steps if step.steady)
     steady = SteadyRounds(step, CAPACITY, Written(2 * CAPACITY, CAPACITY), quick=False)
-    steady.round_s = 1.0
-    rounds = _Rounds(steady)
-    return any([rounds.add(second(throttled_s)) for _ in range(60)]), steady.reason
+    steady.every_s = 1.0
+    return any([steady.add(second(throttled_s)) for _ in range(60)]), steady.reason
 
 
 def test_an_even_precondition_ends_steady_and_one_of_a_throttling_target_does_not() -> None:
@@ -55,9 +54,8 @@ def saturated(written_x: float, *, quick: bool = False, purged: bool = True) -> 
     """Whether perfectly even random writes of that much, and no fill before them, end as saturated; what is said."""
     step = next(step for step in load_method("snia-wsat").steps if step.steady)
     steady = SteadyRounds(step, CAPACITY, Written(purged=purged), quick=quick)
-    steady.round_s = 1.0
-    rounds = _Rounds(steady)
-    return any([rounds.add(second(0.0)) for _ in range(round(10 * written_x))]), steady.reason
+    steady.every_s = 1.0
+    return any([steady.add(second(0.0)) for _ in range(round(10 * written_x))]), steady.reason
 
 
 def test_random_writes_from_a_purge_are_judged_once_they_wrote_as_much_as_a_fill_and_themselves() -> None:
@@ -70,11 +68,10 @@ def test_random_writes_from_a_purge_are_judged_once_they_wrote_as_much_as_a_fill
 def test_random_writes_of_a_region_make_up_for_what_its_fill_left_out() -> None:
     step = next(step for step in load_method("write-amplification").steps if step.name == "settle-filled-50")
     steady = SteadyRounds(step, CAPACITY, Written(CAPACITY // 2, 0, purged=True), quick=False)
-    steady.round_s = 1.0
-    rounds = _Rounds(steady)
-    assert not any([rounds.add(second(0.0)) for _ in range(24)])
+    steady.every_s = 1.0
+    assert not any([steady.add(second(0.0)) for _ in range(24)])
     assert steady.reason == "2.40x of 2.5x the capacity written at random since the purge"
-    assert rounds.add(second(0.0))
+    assert steady.add(second(0.0))
 
 
 def test_a_pattern_is_not_judged_on_what_the_one_before_wrote() -> None:
@@ -82,11 +79,10 @@ def test_a_pattern_is_not_judged_on_what_the_one_before_wrote() -> None:
         step for step in load_method("write-amplification").steps if step.name == "settle-write-zipf-0.8"
     )
     steady = SteadyRounds(step, CAPACITY, Written(2 * CAPACITY, CAPACITY), quick=False)
-    steady.round_s = 1.0
-    rounds = _Rounds(steady)
-    assert not any([rounds.add(second(0.0)) for _ in range(9)])
+    steady.every_s = 1.0
+    assert not any([steady.add(second(0.0)) for _ in range(9)])
     assert steady.reason == "0.90x of 1x the capacity written under this load"
-    assert rounds.add(second(0.0))
+    assert steady.add(second(0.0))
 
 
 def test_without_a_purge_random_writes_still_need_the_fill() -> None:

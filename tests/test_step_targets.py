@@ -112,18 +112,18 @@ def test_a_resumed_run_keeps_the_names_of_its_targets(
     tmp_path: Path, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from fathom.session import Options, resume_run
-    from fathom.session.target_run import TargetRun
+    from fathom.session.step_run import StepRun
 
     began: list[str] = []
-    run_one = TargetRun._run_one
+    run = StepRun.run
 
-    def failing(self: TargetRun, key, step, *rest):  # type: ignore[no-untyped-def]
+    def failing(self: StepRun, key, step, *rest):  # type: ignore[no-untyped-def]
         began.append(step.name)
         if step.name == "writes" and began.count("writes") == 1:
             raise FathomError("the cable was pulled")
-        return run_one(self, key, step, *rest)
+        return run(self, key, step, *rest)
 
-    monkeypatch.setattr(TargetRun, "_run_one", failing)
+    monkeypatch.setattr(StepRun, "run", failing)
     texts = {"data": f"file:{users_file(tmp_path)}", "log": f"file:{tmp_path / 'log.bin'}"}
     with pytest.raises(FathomError, match="the cable was pulled"):
         fathom.run(method, texts, size_bytes=SIZE_BYTES)

@@ -73,13 +73,13 @@ def test_seconds_are_judged_once_the_begin_is_over(changes: dict[str, object], e
     rates = [1000, 600, 300, 100, 101, 99, 100, 100, 100, 100]
     ended = [number for number, rate in enumerate(rates, 1) if still.add(second(number - 1, rate))]
     assert ended[0] == ends_s
-    assert f"ended steady after {ends_s} s: " in still.reason
+    assert f"ended steady after {ends_s} s: " in still.conclude()
 
 
 def test_a_step_that_never_holds_still_says_so() -> None:
     still = StillSeconds(rule())
     assert not any([still.add(second(number, 100 + 50 * (number % 2))) for number in range(20)])
-    assert still.reason == "not steady before its end: IOPS less than 10 % from the mean over 3 s"
+    assert still.conclude() == "not steady before its end: IOPS less than 10 % from the mean over 3 s"
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from fathom import _core
+from fathom._core import WRITES
 from fathom.method.method import Step
 from fathom.session.filled import settling
 from fathom.statistics.steady import SteadyState, Verdict, Volume
@@ -61,7 +63,9 @@ class SteadyRounds:
     ) -> None:
         """`copies` is how often hosts have the capacity, where each has a drive of its own."""
         assert step.steady is not None
-        self.round_s = step.steady.round_s
+        self.every_s = step.steady.round_s
+        self.rounds = 0
+        self._open: list[_core.Interval] = []
         self._capacity_bytes = copies * capacity_bytes
         self._quick = quick
         writes_at_random = step.job.destructive and step.job.pattern.kind != "sequential"
@@ -86,16 +90,40 @@ class SteadyRounds:
         self._without_reads = step.without_reads
         self._last: Verdict | None = None
 
+    def add(self, interval: _core.Interval) -> bool:
+        """Adds an interval, which may complete a round; returns whether the precondition may end."""
+        self._open.append(interval)
+        seconds = sum(part.length_s for part in self._open)
+        if seconds < self.every_s * (1 - 1e-6) and not interval.ends_round:
+            return False
+        ops = [op for part in self._open for op in part.ops]
+        written_bytes = sum(op.bytes for op in ops if op.op in WRITES)
+        iops, waf, throttled = sum(op.n for op in ops) / seconds, self._waf(written_bytes), self._throttled
+        self._open = []
+        return self.add_round(iops, waf, written_bytes, throttled=throttled)
+
     def add_round(
         self, iops: float, waf: float | None, written_bytes: int, *, throttled: bool = False
     ) -> bool:
         """Adds a round: its rate, WAF if known, bytes written, and whether the target throttled. Returns whether to
         end.
         """
+        self.rounds += 1
         self._last = self._state.add_round(iops, waf, written_bytes / self._capacity_bytes, throttled)
         if self._quick:
             return self._last.window.passed and not self._fresh
         return self._last.steady
+
+    def _waf(self, written_bytes: int) -> float | None:
+        media = [part.counters.get("media_write_bytes") for part in self._open]
+        known = [value for value in media if value is not None]
+        return sum(known) / written_bytes if written_bytes and len(known) == len(media) else None
+
+    @property
+    def _throttled(self) -> bool:
+        return any(
+            value > 0 for part in self._open for name, value in part.counters.items() if "throttle" in name
+        )
 
     @property
     def steady(self) -> bool | None:

@@ -38,9 +38,8 @@ class StillSeconds:
         """Whether the rule has held."""
         return self._ended_s is not None
 
-    @property
-    def reason(self) -> str:
-        """What came of the rule."""
+    def conclude(self) -> str:
+        """Returns what came of the rule."""
         if self._ended_s is None:
             return f"not steady before its end: {self._rule.words}"
         return f"ended steady after {self._ended_s:.0f} s: {self._rule.words}"

@@ -1,4 +1,4 @@
-"""Runs the steps of one target: each is run, recorded and finished, or skipped with the reason.
+"""Takes one target through its steps: which comes next, on which state, or why it is left out. `step_run` runs each.
 
 A twin's state is a function of the steps before, so resuming repeats them without recording them again. A real target's
 state is on the target.
@@ -8,40 +8,29 @@ other step left, and what they do is lost with it. So they need nothing of each 
 last other step ended.
 """
 
-import time
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 
-from fathom import _core
 from fathom.catalog import load_device
 from fathom.catalog.models import Device
-from fathom.errors import FathomError, RefusedError, naming
 from fathom.load.array import ArrayBackend, Drive
 from fathom.load.backend import Backend, TwinBackend, loads_at_once
 from fathom.load.initiator import Sampler
-from fathom.load.seeds import part_seed, step_seed
-from fathom.method.job import of_parts
+from fathom.load.seeds import part_seed
 from fathom.method.method import Method, Step
-from fathom.output.text import percent
 from fathom.plan.fit import inapplicable
 from fathom.power.meter import PowerMeter
-from fathom.power.step import MeteredStep, instead_of_sensor
-from fathom.runs.gpu import gpu_of
-from fathom.runs.phases import doubts_of
-from fathom.runs.remarks import DoubtfulTimes, LeftOut, ShortWindow, Words, facts_of
-from fathom.runs.rows import StepRows
+from fathom.runs.remarks import LeftOut
 from fathom.runs.store import RunStore, StepKey, StepOutcome
-from fathom.session.failures import mostly_failed, not_returned, nothing_done
 from fathom.session.filled import FILL, FILLED_TURNOVER, settled_by_writes
 from fathom.session.helpers import Helpers
 from fathom.session.options import Observer, Options
 from fathom.session.remark_log import RemarkLog
 from fathom.session.schedule import Part, Schedule
-from fathom.session.steady_rounds import FILLED_X, SteadyRounds, Written
-from fathom.session.stepper import Progress, on_this_machine, run_step
+from fathom.session.steady_rounds import FILLED_X, Written
+from fathom.session.step_run import StepRun
+from fathom.session.stepper import on_this_machine
 from fathom.targets.not_measured import NotMeasured, Quantity
-from fathom.targets.purge import OnProgress, send_purge
 from fathom.targets.target import Target
 
 PREPARING = ("fill", "precondition")
@@ -86,6 +75,7 @@ class TargetRun:
         self.options = options
         self.meter = meter
         self.remark_log = remark_log
+        self._steps = StepRun(store, method, target, options, meter, remark_log)
 
     def run(self) -> None:
         """Runs the remaining steps of a real target. Raises FathomError or `_core.BackendError`; everything measured is
@@ -207,13 +197,13 @@ class TargetRun:
             return
         outcome = self.store.outcome(key) if self.schedule.finished(key) else None
         if outcome is None:
-            outcome = self._run_one(key, step, backend, sampler, known)
+            steady = known.steady.get(step.workload)
+            outcome = self._steps.run(key, step, backend, sampler, known.written, steady)
         elif not backend.real_time and not all(
             self.schedule.finished(later) for later in keys if later.number > key.number
         ):
-            self._repeat(key, step, backend, known.written)
-        region_bytes = self._copies * step.job.region_on(self._capacity_bytes(backend))[1]
-        known.add(step, outcome, region_bytes)
+            self._steps.repeat(key, step, backend, known.written)
+        known.add(step, outcome, self._steps.region_bytes(step, backend))
 
     def _run_on_copies(
         self,
@@ -231,11 +221,10 @@ class TargetRun:
         def run(key: StepKey, observer: Observer) -> None:
             if self.options.interrupt.is_set():
                 return
-            beside = copy(self)
-            beside.options = replace(self.options, observer=observer)
-            step = beside._next(key, backend, known)
+            step = self._next(key, backend, known)
             if step is not None:
-                beside._run_one(key, step, copied(), None, known)
+                steady = known.steady.get(step.workload)
+                self._steps.shown_to(observer).run(key, step, copied(), None, known.written, steady)
 
         left = [key for key in keys if not self.schedule.finished(key)]
         if self.options.interrupt.is_set():
@@ -290,169 +279,6 @@ class TargetRun:
         if not self.schedule.finished(key):
             self.store.finish_step(key, {}, StepOutcome("complete", None, reason, 0.0, 0))
 
-    def _run_one(
-        self,
-        key: StepKey,
-        step: Step,
-        backend: Backend,
-        sampler: Sampler | None,
-        known: _Known,
-    ) -> StepOutcome:
-        """Runs a step and saves its result. Raises FathomError where most of its I/O failed, or some did not return."""
-        target, store = self.target, self.store
-        self.options.observer.step_started(target, key.number, len(self.method.steps), step)
-        if step.job.destructive:
-            self.options.initiator.recheck(target, writes=True)
-        store.log_event("step-start", key, kind=step.kind, destructive=step.job.destructive)
-        if step.kind == "purge" and self.options.purge != "trim" and sampler is not None:
-            outcome = self._purge(key, step, sampler)
-            self.options.observer.step_ended(target, step, outcome)
-            return outcome
-        rows = self._rows(step, backend)
-        if sampler is not None:
-            sampler.step(step.name)
-            if self.meter:
-                self.meter.begin()
-        recordings, outcome = self._drive(key, step, backend, rows, known.written)
-        ended_s = time.time()
-        rows.finish(recordings, self.method.name, known.steady.get(step.workload))
-        if sampler is not None:
-            self._sample(key, rows, sampler, outcome.window_s, ended_s)
-        self.remark_log.setup(key, target.name, recordings[0].setup, gpu_of(recordings[0]))
-        for fact in [*facts_of(recordings[0]), *(DoubtfulTimes(doubt=one) for one in doubts_of(step.job))]:
-            self.remark_log.remark(key, target.name, fact)
-        if step.until_steady:
-            self.remark_log.remark(key, target.name, Words(text=f"step {step.name}: {outcome.reason}"))
-        self._say_short(key, step, outcome)
-        # What was given up at the user's word is no failure of the target.
-        failure = mostly_failed(step, recordings[0])
-        if failure is None and not self.options.interrupt.is_set():
-            failure = not_returned(step, recordings[0]) or nothing_done(step, recordings[0])
-        if failure is not None:
-            outcome = replace(outcome, status="partial", reason=failure)
-        elif shortfall := self.options.initiator.shortfall():
-            outcome = replace(outcome, status="partial", reason=shortfall)
-        store.finish_step(key, rows.tables(), outcome)
-        if failure is not None:
-            raise FathomError(failure)
-        self.options.observer.step_ended(target, step, outcome)
-        return outcome
-
-    def _say_short(self, key: StepKey, step: Step, outcome: StepOutcome) -> None:
-        """Logs that a window ended early without an interrupt."""
-        if outcome.status == "partial" and not self.options.interrupt.is_set() and step.job.time_s:
-            fact = ShortWindow(window_s=outcome.window_s, asked_s=step.job.time_s)
-            self.remark_log.remark(key, self.target.name, fact)
-
-    def _purge(self, key: StepKey, step: Step, sampler: Sampler) -> StepOutcome:
-        """Purges by an NVMe admin command, which has no rows. Raises FathomError where the drive refuses it."""
-        purges: list[str] = []
-        for drive in self.target.members or (self.target,):
-            try:
-                with naming(drive.name), sampler.paused():
-                    sent, took_s = send_purge(drive, self.options.purge, self._erasing(drive))
-            except FathomError as failure:
-                self.store.finish_step(key, {}, StepOutcome("partial", None, str(failure), 0.0, 0))
-                raise
-            self.store.log_event("purge", key, device=drive.name, sent=sent, took_s=took_s)
-            purges.append(f"{drive.name} purged by {sent}, done after {took_s:.1f} s")
-        reason = "; ".join(purges)
-        self.remark_log.remark(key, self.target.name, Words(text=f"step {step.name}: {reason}"))
-        outcome = StepOutcome("complete", None, reason, 0.0, 0)
-        self.store.finish_step(key, {}, outcome)
-        return outcome
-
-    def _erasing(self, drive: Target) -> OnProgress:
-        """Shows the progress of a drive that erases itself."""
-        who = f"{drive.label} erases" if self.target.members else "erases"
-
-        def show(elapsed_s: float, share: float | None) -> None:
-            state = who if share is None else f"{who}, {percent(share)} done"
-            progress = Progress(elapsed_s, 0, 0.0, 0.0, None, 0, state, share=share)
-            self.options.observer.progressed(self.target, progress)
-
-        return show
-
-    def _drive(
-        self, key: StepKey, step: Step, backend: Backend, rows: StepRows, written: Written
-    ) -> tuple[list[_core.Recording], StepOutcome]:
-        """Runs a step and logs a real target's seconds as they come, so that those of a failing target are kept."""
-        store = self.store
-        live = store.live_path(key)
-        try:
-            return run_step(
-                backend,
-                step,
-                step_seed(self.options.seed, key.number),
-                rows,
-                self._steady_rounds(step, backend, written),
-                self.options.interrupt,
-                (lambda interval: store.append_live(live, rows.of(interval)))
-                if backend.real_time
-                else _keep_in_memory,
-                lambda progress: self.options.observer.progressed(self.target, progress),
-                self._watch(step, backend),
-            )
-        except (_core.BackendError, RefusedError) as failure:
-            store.finish_step(key, rows.tables(), StepOutcome("partial", None, str(failure), 0.0, 0))
-            raise
-
-    def _watch(self, step: Step, backend: Backend) -> Callable[[], None] | None:
-        """Returns the check that a destructive step on a real target makes once a minute: that the target is still the
-        one claimed.
-        """
-        if not (step.job.destructive and backend.real_time):
-            return None
-        return lambda: self.options.initiator.recheck(self.target, writes=True)
-
-    def _sample(
-        self, key: StepKey, rows: StepRows, sampler: Sampler, window_s: float, ended_s: float
-    ) -> None:
-        """Adds the samples taken during the step; a power meter replaces the drive's energy."""
-        sampled = sampler.drain()
-        rows.take_telemetry(instead_of_sensor(sampled) if self.meter else sampled)
-        if self.meter and window_s:
-            found = MeteredStep.of(self.meter, self.target.name, key.name, ended_s - window_s, ended_s)
-            self.store.log_event("power", key, **found.event)
-            rows.take_telemetry(found.rows)
-
-    def _repeat(self, key: StepKey, step: Step, backend: Backend, written: Written) -> None:
-        """Repeats a finished step on a twin, to bring it to the state after it."""
-        run_step(
-            backend,
-            step,
-            step_seed(self.options.seed, key.number),
-            self._rows(step, backend),
-            self._steady_rounds(step, backend, written),
-            self.options.interrupt,
-            _keep_in_memory,
-            lambda progress: None,
-        )
-
-    def _steady_rounds(self, step: Step, backend: Backend, written: Written) -> SteadyRounds | None:
-        if step.steady is None:
-            return None
-        capacity_bytes, copies = self._capacity_bytes(backend), self._copies
-        return SteadyRounds(step, capacity_bytes, written, quick=self.method.quick is not None, copies=copies)
-
-    def _capacity_bytes(self, backend: Backend) -> int:
-        return backend.capacity_bytes or self.target.capacity_bytes
-
-    @property
-    def _copies(self) -> float:
-        """How often hosts have the target's capacity."""
-        document = self.store.document
-        return next(document.copies_of(one) for one in document.targets if one.name == self.target.name)
-
-    def _rows(self, step: Step, backend: Backend) -> StepRows:
-        scratch = self.store.path / "steps"
-        jobs = of_parts(step.job, len(backend.parts), hosts=backend.of_hosts)
-        parts = [
-            StepRows(part, replace(step, job=job), each_second=False, scratch=scratch)
-            for part, job in zip(backend.parts, jobs, strict=True)
-        ]
-        return StepRows(self.target.name, step, parts, scratch=scratch)
-
 
 def _device(twin: Target) -> Device:
     return load_device(twin.catalog or twin.name)
@@ -462,7 +288,3 @@ def _keeps_state(twin: Target) -> bool:
     """Returns whether it is the twin of a single SSD, without a file system."""
     device = _device(twin)
     return bool(device.twin and device.twin.kind == "ssd" and not twin.identity.file_system)
-
-
-def _keep_in_memory(interval: _core.Interval) -> None:
-    """Keeps a twin's seconds in memory only: they can be simulated again."""

@@ -24,7 +24,7 @@ from fathom.load.backend import TwinBackend, sync_twins
 from fathom.method.job import NS_PER_S
 from fathom.report.sections.added_latency import CONTROLLER
 from fathom.session.filled import FILL, FILLED_TURNOVER, settled
-from fathom.session.stepper import POINT_COUNT, ROUND_COUNT, WITHOUT_LIMIT
+from fathom.session.twin_windows import POINT_COUNT, ROUND_COUNT, WITHOUT_LIMIT
 from fathom.statistics.limits import limit_of
 from fathom.statistics.means import mean_by_count
 from fathom.statistics.steady import SteadyState, Verdict

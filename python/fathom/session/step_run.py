@@ -1,0 +1,231 @@
+"""Runs one step of a target and records it: rows, telemetry, remarks, outcome."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from fathom import _core
+from fathom.errors import FathomError, RefusedError, naming
+from fathom.load.backend import Backend
+from fathom.load.initiator import Sampler
+from fathom.load.seeds import step_seed
+from fathom.method.job import of_parts
+from fathom.method.method import Method, Step
+from fathom.output.text import percent
+from fathom.power.meter import PowerMeter
+from fathom.power.step import MeteredStep, instead_of_sensor
+from fathom.runs.gpu import gpu_of
+from fathom.runs.phases import doubts_of
+from fathom.runs.remarks import DoubtfulTimes, ShortWindow, Words, facts_of
+from fathom.runs.rows import StepRows
+from fathom.runs.store import RunStore, StepKey, StepOutcome
+from fathom.session.failures import mostly_failed, not_returned, nothing_done
+from fathom.session.options import Observer, Options
+from fathom.session.remark_log import RemarkLog
+from fathom.session.steady_rounds import SteadyRounds, Written
+from fathom.session.stepper import Attendance, Progress, run_step
+from fathom.targets.purge import OnProgress, send_purge
+from fathom.targets.target import Target
+
+
+@dataclass(frozen=True)
+class StepRun:
+    """Runs the steps of a target, one at a time."""
+
+    store: RunStore
+    method: Method
+    target: Target
+    options: Options
+    meter: PowerMeter | None
+    remark_log: RemarkLog
+
+    def shown_to(self, observer: Observer) -> "StepRun":
+        """Returns the same with another observer."""
+        return replace(self, options=replace(self.options, observer=observer))
+
+    def run(
+        self,
+        key: StepKey,
+        step: Step,
+        backend: Backend,
+        sampler: Sampler | None,
+        written: Written,
+        steady: bool | None,
+    ) -> StepOutcome:
+        """Runs a step and saves its result. `written` and `steady` are the target's state before it.
+
+        Raises FathomError where most of its I/O failed, or some did not return.
+        """
+        self.options.observer.step_started(self.target, key.number, len(self.method.steps), step)
+        if step.job.destructive:
+            self.options.initiator.recheck(self.target, writes=True)
+        self.store.log_event("step-start", key, kind=step.kind, destructive=step.job.destructive)
+        if step.kind == "purge" and self.options.purge != "trim" and sampler is not None:
+            outcome = self._purge(key, step, sampler)
+        else:
+            outcome = self._load(key, step, backend, sampler, written, steady)
+        self.options.observer.step_ended(self.target, step, outcome)
+        return outcome
+
+    def repeat(self, key: StepKey, step: Step, backend: Backend, written: Written) -> None:
+        """Repeats a finished step on a twin, to bring it to the state after it."""
+        run_step(
+            backend,
+            step,
+            step_seed(self.options.seed, key.number),
+            self._rows(step, backend),
+            self._steady_rounds(step, backend, written),
+            Attendance(self.options.interrupt, _keep_in_memory, lambda progress: None),
+        )
+
+    def region_bytes(self, step: Step, backend: Backend) -> float:
+        """Returns the step's region on every drive that its hosts write to."""
+        return self._copies * step.job.region_on(self._capacity_bytes(backend))[1]
+
+    def _load(
+        self,
+        key: StepKey,
+        step: Step,
+        backend: Backend,
+        sampler: Sampler | None,
+        written: Written,
+        steady: bool | None,
+    ) -> StepOutcome:
+        rows = self._rows(step, backend)
+        if sampler is not None:
+            sampler.step(step.name)
+            if self.meter:
+                self.meter.begin()
+        recordings, outcome = self._drive(key, step, backend, rows, written)
+        ended_s = time.time()
+        rows.finish(recordings, self.method.name, steady)
+        if sampler is not None:
+            self._sample(key, rows, sampler, outcome.window_s, ended_s)
+        self._remark(key, step, recordings[0], outcome)
+        failure = self._failure(step, recordings[0])
+        if reason := failure or self.options.initiator.shortfall():
+            outcome = replace(outcome, status="partial", reason=reason)
+        self.store.finish_step(key, rows.tables(), outcome)
+        if failure is not None:
+            raise FathomError(failure)
+        return outcome
+
+    def _remark(self, key: StepKey, step: Step, recording: _core.Recording, outcome: StepOutcome) -> None:
+        """Logs what the figures must be read with."""
+        log, name = self.remark_log, self.target.name
+        log.setup(key, name, recording.setup, gpu_of(recording))
+        for fact in (*facts_of(recording), *(DoubtfulTimes(doubt=one) for one in doubts_of(step.job))):
+            log.remark(key, name, fact)
+        if step.until_steady:
+            log.remark(key, name, Words(text=f"step {step.name}: {outcome.reason}"))
+        if outcome.status == "partial" and not self.options.interrupt.is_set() and step.job.time_s:
+            log.remark(key, name, ShortWindow(window_s=outcome.window_s, asked_s=step.job.time_s))
+
+    def _failure(self, step: Step, recording: _core.Recording) -> str | None:
+        """Returns the error of a failing target. What was given up at the user's word is none."""
+        failure = mostly_failed(step, recording)
+        if failure is None and not self.options.interrupt.is_set():
+            failure = not_returned(step, recording) or nothing_done(step, recording)
+        return failure
+
+    def _purge(self, key: StepKey, step: Step, sampler: Sampler) -> StepOutcome:
+        """Purges by an NVMe admin command, which has no rows. Raises FathomError where the drive refuses it."""
+        purges: list[str] = []
+        for drive in self.target.members or (self.target,):
+            try:
+                with naming(drive.name), sampler.paused():
+                    sent, took_s = send_purge(drive, self.options.purge, self._erasing(drive))
+            except FathomError as failure:
+                self.store.finish_step(key, {}, StepOutcome("partial", None, str(failure), 0.0, 0))
+                raise
+            self.store.log_event("purge", key, device=drive.name, sent=sent, took_s=took_s)
+            purges.append(f"{drive.name} purged by {sent}, done after {took_s:.1f} s")
+        reason = "; ".join(purges)
+        self.remark_log.remark(key, self.target.name, Words(text=f"step {step.name}: {reason}"))
+        outcome = StepOutcome("complete", None, reason, 0.0, 0)
+        self.store.finish_step(key, {}, outcome)
+        return outcome
+
+    def _erasing(self, drive: Target) -> OnProgress:
+        """Shows the progress of a drive that erases itself."""
+        who = f"{drive.label} erases" if self.target.members else "erases"
+
+        def show(elapsed_s: float, share: float | None) -> None:
+            state = who if share is None else f"{who}, {percent(share)} done"
+            progress = Progress(elapsed_s, 0, 0.0, 0.0, None, 0, state, share=share)
+            self.options.observer.progressed(self.target, progress)
+
+        return show
+
+    def _drive(
+        self, key: StepKey, step: Step, backend: Backend, rows: StepRows, written: Written
+    ) -> tuple[list[_core.Recording], StepOutcome]:
+        """Runs a step and logs a real target's seconds as they come, so that those of a failing target are kept."""
+        store = self.store
+        live = store.live_path(key)
+        try:
+            return run_step(
+                backend,
+                step,
+                step_seed(self.options.seed, key.number),
+                rows,
+                self._steady_rounds(step, backend, written),
+                Attendance(
+                    self.options.interrupt,
+                    (lambda interval: store.append_live(live, rows.of(interval)))
+                    if backend.real_time
+                    else _keep_in_memory,
+                    lambda progress: self.options.observer.progressed(self.target, progress),
+                    self._watch(step, backend),
+                ),
+            )
+        except (_core.BackendError, RefusedError) as failure:
+            store.finish_step(key, rows.tables(), StepOutcome("partial", None, str(failure), 0.0, 0))
+            raise
+
+    def _watch(self, step: Step, backend: Backend) -> Callable[[], None] | None:
+        """Returns the check that a destructive step on a real target makes once a minute: that the target is still the
+        one claimed.
+        """
+        if not (step.job.destructive and backend.real_time):
+            return None
+        return lambda: self.options.initiator.recheck(self.target, writes=True)
+
+    def _sample(
+        self, key: StepKey, rows: StepRows, sampler: Sampler, window_s: float, ended_s: float
+    ) -> None:
+        """Adds the samples taken during the step; a power meter replaces the drive's energy."""
+        sampled = sampler.drain()
+        rows.take_telemetry(instead_of_sensor(sampled) if self.meter else sampled)
+        if self.meter and window_s:
+            found = MeteredStep.of(self.meter, self.target.name, key.name, ended_s - window_s, ended_s)
+            self.store.log_event("power", key, **found.event)
+            rows.take_telemetry(found.rows)
+
+    def _steady_rounds(self, step: Step, backend: Backend, written: Written) -> SteadyRounds | None:
+        if step.steady is None:
+            return None
+        capacity_bytes, copies = self._capacity_bytes(backend), self._copies
+        return SteadyRounds(step, capacity_bytes, written, quick=self.method.quick is not None, copies=copies)
+
+    def _capacity_bytes(self, backend: Backend) -> int:
+        return backend.capacity_bytes or self.target.capacity_bytes
+
+    @property
+    def _copies(self) -> float:
+        """How often hosts have the target's capacity."""
+        document = self.store.document
+        return next(document.copies_of(one) for one in document.targets if one.name == self.target.name)
+
+    def _rows(self, step: Step, backend: Backend) -> StepRows:
+        scratch = self.store.path / "steps"
+        jobs = of_parts(step.job, len(backend.parts), hosts=backend.of_hosts)
+        parts = [
+            StepRows(part, replace(step, job=job), each_second=False, scratch=scratch)
+            for part, job in zip(backend.parts, jobs, strict=True)
+        ]
+        return StepRows(self.target.name, step, parts, scratch=scratch)
+
+
+def _keep_in_memory(interval: _core.Interval) -> None:
+    """Keeps a twin's seconds in memory only: they can be simulated again."""
