@@ -140,9 +140,7 @@ def test_what_says_nothing_of_the_io_is_told_with_its_line(tmp_path: Path) -> No
         "monitor=/tmp/stop\nhd=h1,system=a\n" + ONE + "wd=w,sd=sd1,host=h1\nrd=r,wd=w,iorate=max,inter=5\n",
     )
     assert notes == [
-        "2: system=a says how Vdbench reaches its hosts; give several to a run: fathom run --hosts FILE",
-        "4: host=h1 says how Vdbench reaches its hosts; give several to a run: fathom run --hosts FILE",
-        "2: hosts are given to a run: fathom run --hosts FILE",
+        "2: system=a says how Vdbench reaches its hosts; fathom run has a file for that: --hosts FILE",
         " options of the tool's own reports and logs, which a run directory replaces: monitor (1), inter (5)",
     ]
 
@@ -159,6 +157,21 @@ def test_an_included_file_stands_where_it_is_named_and_has_lines_of_its_own(tmp_
         imported(tmp_path, "include=storage.parm\nwd=w,sd=sd1\nrd=r,wd=w,iorate=max\n")
     with pytest.raises(UsageError, match=r"oltp\.parm:1: include=other\.parm: there is no such file"):
         imported(tmp_path, "include=other.parm\nwd=w,sd=sd1\nrd=r,wd=w,iorate=max\n")
+
+
+def test_an_included_file_of_another_machine_may_lie_beside_the_file(tmp_path: Path) -> None:
+    text = "include=/opt/nowhere/storage.parm\nwd=w,sd=sd1\nrd=r,wd=w,iorate=max\n"
+    with pytest.raises(
+        UsageError, match=r"oltp\.parm:1: include=/opt/nowhere/storage\.parm: there is no such"
+    ):
+        imported(tmp_path, text)
+    beside = tmp_path / "storage.parm"
+    beside.write_text(ONE)
+    [step], notes = imported(tmp_path, text)
+    assert step["name"] == "r"
+    assert notes == [
+        f"1: include=/opt/nowhere/storage.parm: there is no such file here; {beside} is read in its place"
+    ]
 
 
 def test_several_storage_definitions_and_their_count_are_one_array(tmp_path: Path) -> None:

@@ -62,6 +62,9 @@ CHANGES: dict[tuple[Section, str], tuple[str, str]] = {
     (F, "sizes"): ("size=64k", "sizes=128k"),
     (F, "files"): ("files=20", "files=30"),
     (F, "openflags"): ("openflags=o_direct", "openflags=directio_off"),
+    (S, "host"): ("host=h1", "host=*"),
+    (W, "host"): ("host=h1", "host=h*"),
+    (FW, "host"): ("host=h1", "host=*"),
     (FW, "fsd"): ("fsd=fsd1", "fsd=other"),
     (FW, "readpct"): ("rdpct=30", "readpct=40"),
     (FW, "stopafter"): ("stopafter=5", "stopafter=6"),
@@ -82,6 +85,12 @@ OF_FILES = ("fwd=", "fwdrate=", "operations=", "format=")
 
 def parm(section: Section, line: str) -> str:
     """A whole file with a line of that section."""
+    hosts = "hd=h1,system=a\nhd=h2,system=b\n" if line.startswith("host=") else ""
+    return hosts + parm_of_a_host(section, line)
+
+
+def parm_of_a_host(section: Section, line: str) -> str:
+    """A file without hosts, but for a line of theirs."""
     if section in (F, FW) or line.startswith(OF_FILES):
         return parm_of_files(section, line)
     at = {one: f",{line}" if one is section else "" for one in Section}

@@ -15,6 +15,7 @@ from fathom.imports.variables import Variables
 from fathom.imports.vdbench_file import Definition, GivenKey, definitions
 from fathom.imports.vdbench_files import OF_FILES, FileRun
 from fathom.imports.vdbench_filework import Anchor
+from fathom.imports.vdbench_hosts import Hosts, each_alike, note_alike, note_divided
 from fathom.imports.vdbench_keys import REPORTS, Section
 from fathom.imports.vdbench_place import Storage
 from fathom.imports.vdbench_run import File, Run
@@ -35,13 +36,16 @@ class _Definitions:
     #: What a raw run without workloads does.
     workload: Definition
 
+    @property
+    def hosts(self) -> Hosts:
+        """The machines that it names."""
+        return Hosts.defined(self.of[Section.HOST])
+
 
 def from_vdbench(text: str, file: str, variables: Variables) -> Draft:
     """Returns a parameter file's runs as a method, one after the other. Raises UsageError."""
     draft = Draft(source="Vdbench")
     found = _read(text, file, variables, draft)
-    if hosts := found.of[Section.HOST]:
-        draft.note(f"{hosts[0].place}: hosts are given to a run: fathom run --hosts FILE")
     runs = found.of[Section.RUN]
     on_files = [one for one in runs if one.get("fwd")]
     if not runs:
@@ -63,7 +67,11 @@ def _read(text: str, file: str, variables: Variables, draft: Draft) -> _Definiti
     found: dict[Section, list[Definition]] = {section: [] for section in Section}
     general = Definition(Section.GENERAL, "", file)
     workload = Definition(Section.WORKLOAD, "default", file)
-    for definition, given in definitions(text, file, lambda line, place: variables.fill(line, place, draft)):
+
+    def fill(line: str, place: str) -> str:
+        return variables.fill(line, place, draft)
+
+    for definition, given in definitions(text, file, fill, draft.note):
         if given:
             _judge(given, draft)
             if definition is None:
@@ -82,8 +90,9 @@ def _read(text: str, file: str, variables: Variables, draft: Draft) -> _Definiti
 def _add_raw_runs(found: _Definitions, draft: Draft) -> None:
     """Adds the steps of runs on storage. Raises UsageError."""
     storage = [one for definition in found.of[Section.STORAGE] for one in _storage(definition)]
-    known = File(storage, found.of[Section.WORKLOAD], found.workload, found.general)
+    known = File(storage, found.of[Section.WORKLOAD], found.workload, found.general, found.hosts)
     runs = [_raw_run(one, known, draft) for one in found.of[Section.RUN]]
+    _divide(runs, draft)
     names = _name_places(_places_of_storage(runs), _STORAGE, draft)
     largest_bytes = max(run.largest_bytes() for run in runs)
     laid_out: set[tuple[str, ...]] = set()
@@ -94,6 +103,19 @@ def _add_raw_runs(found: _Definitions, draft: Draft) -> None:
             draft.add(_lay_out(files, run, target))
             laid_out.add(run.luns)
         run.add(largest_bytes, target)
+
+
+def _divide(runs: Sequence[Run], draft: Draft) -> None:
+    """Makes of what several machines do what one does. Raises UsageError."""
+    work = [run.work() for run in runs]
+    alike = each_alike(work)
+    for run, own in zip(runs, work, strict=True):
+        if alike:
+            run.keep_to(next(iter(own.values())), len(own))
+            note_alike(len(own), run.run.place, draft)
+        else:
+            note_divided(len(own), run.run.place, draft)
+        run.check()
 
 
 def _raw_run(run: Definition, known: File, draft: Draft) -> Run:
@@ -107,6 +129,9 @@ def _add_file_runs(found: _Definitions, draft: Draft) -> None:
     anchors = [Anchor(one) for one in found.of[Section.FILES]]
     workloads = found.of[Section.FILE_WORKLOAD]
     made = [FileRun(one, workloads, anchors, found.general, draft) for one in found.of[Section.RUN]]
+    for run in made:
+        machines = {machine for one in run.workloads for machine in found.hosts.named_by(one)}
+        note_divided(len(machines), run.run.place, draft)
     format_threads = next(
         (int(one.number("threads", _FORMAT_THREADS)) for one in workloads if one.name == "format"),
         _FORMAT_THREADS,

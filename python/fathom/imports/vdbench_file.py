@@ -17,6 +17,8 @@ from fathom.text_file import read_text
 
 #: Puts the values of variables into a line, which stands at a place.
 Fill: TypeAlias = Callable[[str, str], str]
+#: Takes a note.
+Note: TypeAlias = Callable[[str], None]
 
 MOST_VALUES = 1000
 _MOST = 1 << 60
@@ -136,13 +138,13 @@ class Definition:
         return given.number() if given else otherwise
 
 
-def definitions(text: str, file: str, fill: Fill) -> Iterator[tuple[Definition | None, GivenKey | None]]:
-    """Yields each definition, then its keys one by one. `fill` puts values of variables into a line at a place. Raises
-    UsageError.
-    """
+def definitions(
+    text: str, file: str, fill: Fill, note: Note
+) -> Iterator[tuple[Definition | None, GivenKey | None]]:
+    """Yields each definition, then its keys one by one. Raises UsageError."""
     section, defaults = Section.GENERAL, dict[Section, Definition]()
     current: Definition | None = None
-    for word, value, place in _pieces(text, file, fill):
+    for word, value, place in _pieces(text, file, fill, note):
         if begun := _begins(section, word):
             section = begun
             name = _values(value)[0][0]
@@ -162,6 +164,8 @@ def definitions(text: str, file: str, fill: Fill) -> Iterator[tuple[Definition |
         values, listed = _values(value)
         given = GivenKey(key, word, values, place, listed)
         if current:
+            if section is Section.STORAGE and key.name == "lun" and current.get("lun"):
+                raise given.error("another lun for other hosts has no counterpart", "give each lun an sd")
             current.set(given)
         yield current, given
 
@@ -190,9 +194,9 @@ def _values(value: str) -> tuple[tuple[str, ...], bool]:
     return tuple(one.translate(_UNQUOTED) for one in inner.split(",") if one) or ("",), True
 
 
-def _pieces(text: str, file: str, fill: Fill) -> Iterator[tuple[str, str, str]]:
+def _pieces(text: str, file: str, fill: Fill, note: Note) -> Iterator[tuple[str, str, str]]:
     """Yields every `key=value` with its place. Raises UsageError."""
-    for line, place in _whole(_lines(text, file, fill, included=False)):
+    for line, place in _whole(_lines(text, file, fill, note, included=False)):
         for part in re.findall(r"(?:[^,()]|\([^()]*(?:\([^()]*\)[^()]*)*\)|[()])+", line):
             word, equals, value = part.partition("=")
             if not equals or not value or not word:
@@ -216,7 +220,7 @@ def _whole(lines: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         yield whole, place
 
 
-def _lines(text: str, file: str, fill: Fill, *, included: bool) -> Iterator[tuple[str, str]]:
+def _lines(text: str, file: str, fill: Fill, note: Note, *, included: bool) -> Iterator[tuple[str, str]]:
     """Yields lines up to `eof` without comments, and those of included files."""
     for number, raw in enumerate(text.splitlines(), 1):
         line, place = raw.strip(), f"{file}:{number}"
@@ -232,20 +236,26 @@ def _lines(text: str, file: str, fill: Fill, *, included: bool) -> Iterator[tupl
                 )
             if "$" in line:
                 raise missing(line, place)
-            path = _included(line.partition("=")[2], file, place)
-            yield from _lines(read_text(path, "see the include= line"), str(path), fill, included=True)
+            path = _included(line.partition("=")[2], file, place, note)
+            yield from _lines(read_text(path, "see the include= line"), str(path), fill, note, included=True)
             continue
         if re.search(r"\$\{?\w", line):
             raise missing(line, place)
         yield _until_blank(line, place), place
 
 
-def _included(name: str, file: str, place: str) -> Path:
-    """Returns the file of an `include=`: beside the file that names it, else in the current folder."""
-    beside = Path(file).parent / name if "/" not in name else Path(name)
-    path = next((one for one in (beside, Path(name)) if one.is_file()), None)
+def _included(name: str, file: str, place: str, note: Note) -> Path:
+    """Returns the file of an `include=`: beside the file that names it, else in the current folder.
+
+    A path that leads nowhere here, as of another machine, is looked for by its name beside the file too.
+    """
+    beside = Path(file).parent / Path(name).name
+    own = Path(name) if "/" in name else beside
+    path = next((one for one in (own, Path(name), beside) if one.is_file()), None)
     if path is None:
         raise UsageError(f"{place}: include={name}: there is no such file", f"put it beside {file}")
+    if "/" in name and path is beside:
+        note(f"{place}: include={name}: there is no such file here; {path} is read in its place")
     return path
 
 

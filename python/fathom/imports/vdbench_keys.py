@@ -45,7 +45,8 @@ class VdbenchKey:
 
 
 REPORTS = "says how Vdbench reports; a run directory has all of it"
-_HOSTS = "says how Vdbench reaches its hosts; give several to a run: fathom run --hosts FILE"
+_HOSTS = "says how Vdbench reaches its hosts; fathom run has a file for that: --hosts FILE"
+_OF_HOSTS = "the hosts that have it: a method is what one host does"
 _PROCESS = "says how Vdbench itself runs"
 _COMMANDS = "runs commands of its own around the load"
 _CACHE = "aims a share of the I/O at a cache"
@@ -134,7 +135,7 @@ def _hosts() -> Iterable[VdbenchKey]:
 
 def _storage() -> Iterable[VdbenchKey]:
     section = Section.STORAGE
-    yield from _keys(section, Use.NOTED, _HOSTS, "host/hd")
+    yield from _keys(section, Use.APPLIED, _OF_HOSTS, "host/hd")
     yield from _keys(section, Use.APPLIED, "the target", "lun")
     yield from _keys(section, Use.APPLIED, "a target for each number", "count")
     yield from _keys(section, Use.APPLIED, "`region`: the bytes that are used", "size")
@@ -164,7 +165,7 @@ def _workloads() -> Iterable[VdbenchKey]:
     yield from _keys(section, Use.REFUSED, "serves one workload before another", "priority")
     yield from _keys(section, Use.APPLIED, "`load.rate` of a stream", "iorate")
     yield from _keys(section, Use.REFUSED, _CACHE, "rhpct=0", "whpct=0")
-    yield from _keys(section, Use.NOTED, _HOSTS, "host/hd")
+    yield from _keys(section, Use.APPLIED, _OF_HOSTS, "host/hd")
     yield from _keys(section, Use.APPLIED, "`direct` and `sync`", "openflags")
     yield from _keys(section, Use.REFUSED, "runs a program of the user's", "user!")
     yield from _keys(section, Use.REFUSED, "is of concatenated storage alone", "threads")
@@ -179,7 +180,7 @@ def _files() -> Iterable[VdbenchKey]:
     yield from _keys(section, Use.APPLIED, "`files.width`", "width")
     yield from _keys(section, Use.APPLIED, "`files.depth`", "depth")
     yield from _keys(section, Use.APPLIED, "`files.size`", "sizes")
-    yield from _keys(section, Use.NOTED, _HOSTS, "shared")
+    yield from _keys(section, Use.NOTED, "lets several hosts work on the files", "shared")
     yield from _keys(section, Use.REFUSED, "works on a part of the files", "wss/workingsetsize")
     yield from _keys(section, Use.REFUSED, "makes files up to a sum of sizes", "total_size/totalsize")
     yield from _keys(section, Use.APPLIED, "`files.count`, times the lowest directories", "files")
@@ -205,7 +206,7 @@ def _file_workloads() -> Iterable[VdbenchKey]:
     yield from _keys(section, Use.APPLIED, "shares of a rate", "skew")
     yield from _keys(section, Use.APPLIED, "`load.threads`", "threads")
     yield from _keys(section, Use.REFUSED, "copies or moves to other files", "target")
-    yield from _keys(section, Use.NOTED, _HOSTS, "host/hd")
+    yield from _keys(section, Use.APPLIED, _OF_HOSTS, "host/hd")
     yield from _keys(section, Use.APPLIED, "`direct` and `sync`", "openflags")
 
 

@@ -35,6 +35,8 @@ class Loops:
         """Holds a run, with what stands before all definitions."""
         self.run = run
         self.draft = draft
+        #: How many machines each do what the steps say, so that its rate is a part of the run's.
+        self.machines = 1
         self._general = general
 
     def place_of(self, key: str) -> str:
@@ -55,7 +57,7 @@ class Loops:
         warmup_s, pause_s = self.run.number("warmup", 0), self.run.number("pause", 0)
         for keys, rate, suffix in self.rates():
             name = name_of(self.run.name + ending + suffix)
-            job = job_at(rate)
+            job = job_at(None if rate is None else rate / self.machines)
             if keys and "streams" in job:
                 raise UsageError(
                     f"{self.run.place}: a curve of several {self.called}",

@@ -151,14 +151,9 @@ def same_kind(storage: Sequence[Storage], place: str) -> Storage:
     """Returns the first, once all have the same size, range, offset and alignment. Raises UsageError."""
     first = storage[0]
     for other in storage[1:]:
-        if other.lun == first.lun or other.like != first.like:
+        if other.like != first.like:
             raise UsageError(
-                f"{place}: sd={first.name} and sd={other.name} "
-                + (
-                    "are the same device"
-                    if other.lun == first.lun
-                    else "differ in size, range, offset or align"
-                ),
+                f"{place}: sd={first.name} and sd={other.name} differ in size, range, offset or align",
                 "give each a run of its own",
             )
     return first

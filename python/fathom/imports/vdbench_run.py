@@ -8,6 +8,7 @@ from fathom.errors import UsageError
 from fathom.imports.draft import Draft, name_of
 from fathom.imports.vdbench_file import Definition, GivenKey
 from fathom.imports.vdbench_flags import Opened, opened_by
+from fathom.imports.vdbench_hosts import Hosts, Work
 from fathom.imports.vdbench_loops import Loops
 from fathom.imports.vdbench_place import Range, Storage, range_of, region_of, same_kind
 from fathom.imports.vdbench_workload import Chosen, Workload, mix_of
@@ -38,6 +39,7 @@ class File:
     #: What a run without workloads does.
     default: Definition
     general: Definition
+    hosts: Hosts
 
 
 class Run(Loops):
@@ -46,16 +48,59 @@ class Run(Loops):
     def __init__(self, run: Definition, file: File, draft: Draft) -> None:
         """Finds the workloads and the storage that a run definition names in a file. Raises UsageError."""
         super().__init__(run, file.general, draft)
+        self._hosts = file.hosts
         self.workloads = self._find_workloads(file)
-        self._storage_of = self._find_storage(file)
-        #: All that its workloads use, each once.
-        self.storage = list({one.name: one for own in self._storage_of.values() for one in own}.values())
-        self._storage_of = {
-            name: [one for one in self.storage if one in own] for name, own in self._storage_of.items()
-        }
-        if len({one.lun for one in self.storage}) < len(self.storage):
+        self._storage_of = {one.name: self._find_storage(file, one) for one in self.workloads}
+
+    def work(self) -> dict[str, Work]:
+        """Returns what each machine does that has anything to do. Raises UsageError."""
+        found: dict[str, Work] = {}
+        for machine in self._hosts.all:
+            own = {
+                one.name: [
+                    storage
+                    for storage in self.storage_of(one)
+                    if machine in self._hosts.named_by(one)
+                    and machine in self._hosts.named_by(storage.definition)
+                ]
+                for one in self.workloads
+            }
+            if any(own.values()):
+                found[machine] = own
+        return found
+
+    def keep_to(self, work: Work, machines: int) -> None:
+        """Keeps what one of several machines does that all do the same."""
+        self._storage_of = dict(work)
+        self.machines = machines
+
+    def check(self) -> None:
+        """Raises UsageError for storage that workloads share in part, that differs, or that is there twice."""
+        place, name = self.run.place, self.run.name
+        self._check_devices()
+        found: list[set[str]] = []
+        for own in self._storage_of.values():
+            same_kind(own, place)
+            names = {one.name for one in own}
+            if any(0 < len(names & other) < max(len(names), len(other)) for other in found):
+                raise UsageError(
+                    f"{place}: rd={name}: workloads at once whose storage is the same in part",
+                    "give each wd a run of its own",
+                )
+            found.append(names)
+
+    def _check_devices(self) -> None:
+        """Raises UsageError for storage of one name, on one host or on several that do not do the same."""
+        first: dict[str, Storage] = {}
+        for one in self.storage:
+            other = first.setdefault(one.lun, one)
+            if other is one:
+                continue
+            of_hosts = self._hosts.named_by(one.definition) != self._hosts.named_by(other.definition)
             raise UsageError(
-                f"{run.place}: rd={run.name}: two of its sd are the same device", "name one of them"
+                f"{self.run.place}: rd={self.run.name}: sd={other.name} and sd={one.name} are the same device"
+                + (", or those of hosts that do not do the same in all runs" if of_hosts else ""),
+                "give each host a file of its own" if of_hosts else "give each a run of its own",
             )
 
     def _find_workloads(self, file: File) -> list[Definition]:
@@ -66,32 +111,29 @@ class Run(Loops):
             raise UsageError(f"{self.run.place}: rd={self.run.name} names no wd and no sd", "give it wd=")
         return [file.default]
 
-    def _find_storage(self, file: File) -> dict[str, list[Storage]]:
-        """Returns the storage of each workload. Raises UsageError if workloads share only a part of it."""
-        known = {one.name: one for one in file.storage}
-        found: dict[str, list[Storage]] = {}
-        for workload in self.workloads:
-            named = self.run.get("sd") or workload.get("sd")
-            if named is None:
-                raise UsageError(f"{workload.place}: wd={workload.name} names no sd", "give it sd=")
-            if named.values == ("single",):
-                raise named.error("repeats the run for each storage", "give each sd a run")
-            own = matching(named, known)
-            same_kind(own, self.run.place)
-            names = {one.name for one in own}
-            for other in found.values():
-                if 0 < len(names & {one.name for one in other}) < max(len(names), len(other)):
-                    raise UsageError(
-                        f"{self.run.place}: rd={self.run.name}: workloads at once whose storage is the same in "
-                        "part",
-                        "give each wd a run of its own",
-                    )
-            found[workload.name] = own
-        return found
+    def _find_storage(self, file: File, workload: Definition) -> list[Storage]:
+        """Returns the storage of a workload: of what it names, that of its hosts. Raises UsageError."""
+        named = self.run.get("sd") or workload.get("sd")
+        if named is None:
+            raise UsageError(f"{workload.place}: wd={workload.name} names no sd", "give it sd=")
+        if named.values == ("single",):
+            raise named.error("repeats the run for each storage", "give each sd a run")
+        machines = set(file.hosts.named_by(workload))
+        matches = matching(named, {one.name: one for one in file.storage})
+        own = [one for one in matches if machines & set(file.hosts.named_by(one.definition))]
+        if not own:
+            raise named.error(f"no host of wd={workload.name} has that storage", "name such a host")
+        return own
+
+    @property
+    def storage(self) -> list[Storage]:
+        """All that its workloads use, each once."""
+        return list({one.name: one for own in self._storage_of.values() for one in own}.values())
 
     def storage_of(self, workload: Definition) -> list[Storage]:
         """Returns what a workload uses."""
-        return self._storage_of[workload.name]
+        names = {one.name for one in self._storage_of[workload.name]}
+        return [one for one in self.storage if one.name in names]
 
     def numbers_of(self, workload: Definition) -> list[int]:
         """Returns the numbers, from 1, of the run's storage that a workload uses; empty for all."""
@@ -173,7 +215,7 @@ class Combination:
             raise UsageError(f"{self._place}: openflags differ between its workloads", "give all the same")
         own: dict[str, Value] = {**opened.pop().keys(), "until": self._until()}
         if together := self._together():
-            only = self._workloads[0].rate if len(self._workloads) == 1 else 0.0
+            only = self._own_rate(self._workloads[0]) if len(self._workloads) == 1 else 0.0
             return {
                 **together,
                 **self._run.content(self._chosen),
@@ -288,7 +330,7 @@ class Combination:
     def _stream(self, workload: Workload, share: float, rate: float | None) -> dict[str, Value]:
         """Returns one of several workloads at once."""
         if workload.rate or rate is not None:
-            own = workload.rate or (rate or 0.0) * share / 100
+            own = self._own_rate(workload) or (rate or 0.0) * share / 100
             part = share or 100.0 / len(self._workloads)
         else:
             own, part = None, share
@@ -301,6 +343,10 @@ class Combination:
         numbers = self._run.numbers_of(workload.definition)
         aimed: dict[str, Value] = {"targets": numbers} if numbers else {}
         return {"name": name, **io, **aimed, "load": self._load(workload, own, part / self._shared(workload))}
+
+    def _own_rate(self, workload: Workload) -> float:
+        """Returns a workload's own rate on one machine; 0: none."""
+        return workload.rate / self._run.machines
 
     def _shared(self, workload: Workload) -> float:
         """Returns the percent of the I/O that goes to a workload's storage, which is what divides its threads."""
@@ -324,7 +370,7 @@ class Combination:
             if amount <= 100:
                 until |= self._pass(amount, "maxdata", Range(0, 100))
             else:
-                until["bytes"] = size_text(int(amount) // len(self._run.storage))
+                until["bytes"] = size_text(int(amount) // (len(self._run.storage) * self._run.machines))
         return until
 
     def _pass(self, times: float, what: str, span: Range) -> dict[str, Value]:
