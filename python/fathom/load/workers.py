@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing.context import SpawnContext, SpawnProcess
 from types import ModuleType
@@ -16,6 +17,10 @@ from typing import Protocol, TypeVar
 
 from fathom.errors import FathomError
 
+_KILLED = (
+    "the kernel kills processes when memory runs out, and `dmesg` says so; `taskset -c 0 fathom ...` simulates one "
+    "drive at a time and needs less"
+)
 T = TypeVar("T")
 K = TypeVar("K")
 
@@ -42,17 +47,20 @@ class InProcess:
 def local_workers(cores: int | None = None, most: int = 1 << 10) -> Iterator[Workers]:
     """Yields that many processes, or one for each core that this one may use, but at most `most`.
 
-    When the `with` ends by an error they are ended too, and write nothing any more.
+    When the `with` ends by an error they are ended too, and write nothing any more. Raises FathomError where a process
+    was killed.
     """
     cores = min(most, cores or len(os.sched_getaffinity(0)))
     with ProcessPoolExecutor(cores, mp_context=_Context(), initializer=_leave_interrupts) as pool:
         try:
             yield pool
-        except BaseException:
+        except BaseException as error:
             pool.shutdown(wait=False, cancel_futures=True)
             for process in multiprocessing.active_children():
                 process.terminate()
                 process.join()
+            if isinstance(error, BrokenProcessPool):
+                raise FathomError("a process that simulates was killed", _KILLED) from None
             raise
 
 

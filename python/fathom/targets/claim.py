@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import InitVar, dataclass, fields, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from fathom.errors import NEW_RUN, FathomError, RefusedError
@@ -85,29 +86,38 @@ def check_target(
             ],
         )
     if target.kind == "device" and target.path is not None:
-        refusals = check_device(target.path, sample=writes or target.makes is not None)
-        if unknown_data:
-            refusals = lift_unknown(refusals)
-        if target.makes:
-            check_maker(target)
-            refusals, writes = lifted(target, refusals), True
-        refuse(target.name, [refusal for refusal in refusals if writes or refusal.blocks_reads])
-        if writes:
-            authorise_destroy(target, *destroy_tokens)
-        shared = [r.reason for r in refusals if r.rule in ("mounted", "swap", "open", "held", "exported")]
-        notes = [NO_LIBBLKID] if writes and not libblkid.available() else []
-        if shared:
-            notes.append(f"{target.name} is in use ({', '.join(shared)}): other I/O may change the figures")
-        return replace(target, notes=(*target.notes, *notes))
+        return _check_device(target, target.path, writes, destroy_tokens, unknown_data)
+    if target.made and target.path is not None and not target.path.exists():
+        gone = (
+            "files that this run began with are"
+            if target.kind == "files"
+            else "file that this run began with is"
+        )
+        raise FathomError(f"{target.name}: the {gone} gone", NEW_RUN)
     if target.kind in FILE_KINDS:
-        if target.made and target.path is not None and not target.path.exists():
-            raise FathomError(f"{target.name}: the file that this run began with is gone", NEW_RUN)
         refuse(target.name, check_file(target, writes=writes))
     if target.kind == "files":
-        if target.made and target.path is not None and not target.path.exists():
-            raise FathomError(f"{target.name}: the files that this run began with are gone", NEW_RUN)
         refuse(target.name, check_set(target, writes=writes))
     return target
+
+
+def _check_device(
+    target: Target, path: Path, writes: bool, destroy_tokens: Sequence[str], unknown_data: bool
+) -> Target:
+    refusals = check_device(path, sample=writes or target.makes is not None)
+    if unknown_data:
+        refusals = lift_unknown(refusals)
+    if target.makes:
+        check_maker(target)
+        refusals, writes = lifted(target, refusals), True
+    refuse(target.name, [refusal for refusal in refusals if writes or refusal.blocks_reads])
+    if writes:
+        authorise_destroy(target, *destroy_tokens)
+    shared = [r.reason for r in refusals if r.rule in ("mounted", "swap", "open", "held", "exported")]
+    notes = [NO_LIBBLKID] if writes and not libblkid.available() else []
+    if shared:
+        notes.append(f"{target.name} is in use ({', '.join(shared)}): other I/O may change the figures")
+    return replace(target, notes=(*target.notes, *notes))
 
 
 def _of_members(target: Target, members: Sequence[Target]) -> Target:
