@@ -202,13 +202,10 @@ class FileRun(Loops):
                 f"{self.run.place}: reads and writes beside operations on names, or files that they choose otherwise",
                 "give each fwd a run of its own",
             )
-        if any(self._numbers_of(one.definition) for one in parts):
-            raise UsageError(
-                f"{self.run.place}: operations on names of one fsd beside those on another",
-                "give each fwd a run of its own",
-            )
+        shares = self._alike_on_each(self._shares(parts))
+        parts = [one for one, _ in shares]
         mix: dict[str, float] = {}
-        for one, share in self._shares(parts):
+        for one, share in shares:
             op = NAMES[one.operation]
             mix[op] = mix.get(op, 0.0) + share
         formatted = self.format != "no"
@@ -240,6 +237,28 @@ class FileRun(Loops):
             "load": load,
             "until": {"time": duration_text(self.seconds)},
         }
+
+    def _alike_on_each(
+        self, shares: Sequence[tuple[FileWorkload, float]]
+    ) -> list[tuple[FileWorkload, float]]:
+        """Returns what goes on in the first set of files, in percent, once it is the same in all. Raises UsageError."""
+        of = self._anchors_of
+        first, *others = (
+            [
+                (one, share / len(of[one.definition.name]))
+                for one, share in shares
+                if anchor in of[one.definition.name]
+            ]
+            for anchor in self.anchors
+        )
+        described = [(one.operation, one.threads, share) for one, share in first]
+        if any([(one.operation, one.threads, share) for one, share in own] != described for own in others):
+            raise UsageError(
+                f"{self.run.place}: operations on names of one fsd beside others on another",
+                "give each fwd a run of its own",
+            )
+        whole = sum(share for _, share in first)
+        return [(one, 100 * share / whole) for one, share in first]
 
     @property
     def changes_files(self) -> bool:
