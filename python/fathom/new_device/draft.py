@@ -140,7 +140,7 @@ def _ssd(sheet: DataSheet, flash: Flash) -> Parameters:
     own: Parameters = {
         "slice_denominator": assumed(
             SLICE_OF_LARGEST if sheet.capacity_bytes > LARGEST_GB * 10**9 else SLICE,
-            "simulated share of the capacity; results do not depend on it (docs/explanation/ssd-twin.md, Scaling)",
+            "simulated share of the capacity; results do not depend on it (docs/explanation/ssd-twin.md, The slice)",
         ),
         **_link(sheet),
         **_data_path(sheet),
