@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -51,7 +52,7 @@ def local_workers(cores: int | None = None, most: int = 1 << 10) -> Iterator[Wor
     was killed.
     """
     cores = min(most, cores or len(os.sched_getaffinity(0)))
-    with ProcessPoolExecutor(cores, mp_context=_Context(), initializer=_leave_interrupts) as pool:
+    with ProcessPoolExecutor(cores, mp_context=_Context(), initializer=_begin) as pool:
         try:
             yield pool
         except BaseException as error:
@@ -101,6 +102,15 @@ class _Context(SpawnContext):
     Process = _Worker
 
 
-def _leave_interrupts() -> None:
-    """Ignores Ctrl-C, which goes to every process of the terminal: the first process handles it."""
+def _begin() -> None:
+    """Leaves Ctrl-C, which goes to every process of the terminal, to the first process, and ends with that one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_first_process, daemon=True).start()
+
+
+def _end_with_first_process() -> None:
+    """Waits for the process that started this one. Processes of a pool outlive one that is killed."""
+    first = multiprocessing.parent_process()
+    if first is not None:
+        first.join()
+        os._exit(1)
