@@ -9,7 +9,7 @@ use std::{
 
 use recording::{CensoredOps, InFlight, Interval, Recording, Remark, censor, merge_faults};
 
-use crate::{TargetKind, TargetSetup, TargetSpec, load_thread::Summary};
+use crate::{TargetKind, TargetSetup, TargetSpec, message::Summary};
 
 /// Open load: a mean delay of arrivals beyond this is worth a note.
 const LATE_NS: f64 = 20_000.0;

@@ -10,7 +10,7 @@ use std::{collections::VecDeque, io};
 use recording::Remark;
 use workload::{Op, Request};
 
-use crate::{clock::Clock, load_thread::TICK_NS, queue_pair::QueuePair};
+use crate::{clock::Clock, gate::TICK_NS, queue_pair::QueuePair};
 
 /// How long a thread that waits for copies watches the completions of requests before it looks for copies again.
 const LOOK_NS: u64 = 2_000;

@@ -19,9 +19,7 @@ use recording::IoGroup;
 use workload::{Job, Limits, Load, Op, Request, RequestStream, Waiting};
 
 use crate::{
-    clock::Clock,
-    load_thread::{Meter, Offered, ThreadContext},
-    queue_pair::QueuePair,
+    clock::Clock, message::ThreadContext, meter::Meter, offered::Offered, queue_pair::QueuePair,
     target::Target,
 };
 

@@ -23,7 +23,7 @@ pub(crate) fn push<E: squeue::EntryMarker>(
 
 /// A completion entry, of either size.
 pub(crate) trait Outcome: cqueue::EntryMarker {
-    /// Returns tag and result: bytes or 0, or a negative errno (see [`crate::load_thread::describe_errno`]).
+    /// Returns tag and result: bytes or 0, or a negative errno (see [`crate::describe_errno`]).
     fn outcome(&self) -> (u64, i32);
 }
 

@@ -6,7 +6,7 @@ use std::{io, thread, time::Duration};
 use recording::Remark;
 use workload::Request;
 
-use crate::{clock::Clock, load_thread::TICK_NS};
+use crate::{clock::Clock, gate::TICK_NS};
 
 /// Open load: a thread sleeps until this long before the next arrival, then spins. Waking up takes
 /// tens of microseconds; arrivals closer than this never sleep.

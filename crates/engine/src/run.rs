@@ -14,7 +14,8 @@ use crate::{
     EngineError, SetupReport,
     aggregator::Aggregator,
     clock::Clock,
-    load_thread::{Issuing, Message, Shared, Summary, TICK_NS},
+    gate::{Shared, TICK_NS},
+    message::{Issuing, Message, Summary},
 };
 
 /// How much longer than the drain a thread may take to report before it is given up.

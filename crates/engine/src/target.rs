@@ -1,14 +1,14 @@
-//! Opening targets: access mode, direct I/O and its alignment, poll queues, what an operation
-//! becomes on this kind of target. Whether a target may be overwritten is not decided here.
+//! Opened targets: poll queues, and what an operation becomes on this kind of target. Whether a target may be overwritten
+//! is not decided here.
 
 use std::{
-    fs::{File, Metadata, OpenOptions},
+    fs::File,
     io::{self, Seek, SeekFrom},
-    iter, mem,
+    iter,
     num::NonZeroU64,
     os::{
         fd::{AsRawFd, RawFd},
-        unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
+        unix::fs::MetadataExt,
     },
     path::PathBuf,
     sync::Arc,
@@ -20,66 +20,13 @@ use crate::{
     EngineError,
     file_set::Directory,
     nvme::{self, Namespace},
+    open_file::{direct_alignment, no_direct, open_error, open_held},
     opened::Opened,
     page_cache,
     queue_attributes::QueueAttributes,
+    target_spec::{FileId, TargetKind, TargetSpec},
     zones::Zoned,
 };
-
-/// What a target is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TargetKind {
-    /// A regular file.
-    File,
-    /// A directory with the job's set of files.
-    FileSet,
-    /// A block device or partition.
-    BlockDevice,
-    /// An NVMe namespace's generic character device (`/dev/ngXnY`), by passthrough.
-    NvmeGeneric,
-    /// Nothing: requests complete within the process. Shows what the load loop itself costs.
-    Null,
-    /// Nothing, by way of the kernel: requests become empty operations (`IORING_OP_NOP`) of a ring. Shows what the
-    /// loop, the ring and its system calls cost.
-    Nop,
-}
-
-/// A target to run a job on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TargetSpec {
-    /// Where it is; for [`TargetKind::Null`] and [`TargetKind::Nop`] only a name.
-    pub path: PathBuf,
-    /// What it is.
-    pub kind: TargetKind,
-    /// Bytes from its start that jobs may touch.
-    pub capacity_bytes: u64,
-    /// Which file or device was checked and is held meanwhile; what else has taken its name is not used. `None`: any.
-    pub held: Option<FileId>,
-}
-
-/// Which file, directory or device a path leads to: no other has it while this one is open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileId {
-    /// Number of the device that a file is on; of a device's node, the number of that device.
-    pub device: u64,
-    /// Number of the file there; 0 for a device.
-    pub inode: u64,
-}
-
-impl FileId {
-    fn of(found: &Metadata) -> Self {
-        match found.is_file() || found.is_dir() {
-            true => Self {
-                device: found.dev(),
-                inode: found.ino(),
-            },
-            false => Self {
-                device: found.rdev(),
-                inode: 0,
-            },
-        }
-    }
-}
 
 /// An opened target.
 #[derive(Debug)]
@@ -457,132 +404,4 @@ impl KernelLimits {
         };
         known.map_or(u64::MAX, NonZeroU64::get)
     }
-}
-
-/// Opens what was checked, and nothing else that has its name by now.
-fn open_held(
-    spec: &TargetSpec,
-    writes: bool,
-    opened: Opened,
-) -> Result<(File, Metadata), EngineError> {
-    let file = open_file(spec, writes, opened)?;
-    let found = file.metadata().map_err(|e| open_error(spec, writes, e))?;
-    check_kind(spec, found.file_type())?;
-    if spec.held.is_some_and(|held| held != FileId::of(&found)) {
-        return Err(EngineError::Replaced {
-            path: spec.path.clone(),
-        });
-    }
-    Ok((file, found))
-}
-
-/// Opens a file. Reads leave the time of the last access alone where the kernel allows it (owner or root). Keeping it
-/// costs each read a look and some reads a write of the inode; neither is the target's. A link put in a checked file's
-/// place is not followed; those of `/proc` are descriptors, which nobody can redirect.
-fn open_file(spec: &TargetSpec, writes: bool, opened: Opened) -> Result<File, EngineError> {
-    let may_be_link = spec.kind != TargetKind::File || spec.path.starts_with("/proc");
-    let flags = libc::O_CLOEXEC | opened.flags() | if may_be_link { 0 } else { libc::O_NOFOLLOW };
-    let open = |more| {
-        OpenOptions::new()
-            .read(true)
-            .write(writes)
-            .custom_flags(flags | more)
-            .open(&spec.path)
-    };
-    open(libc::O_NOATIME)
-        .or_else(|refusal| match refusal.raw_os_error() {
-            Some(libc::EPERM) => open(0),
-            _ => Err(refusal),
-        })
-        .map_err(|error| match error.raw_os_error() {
-            Some(libc::EINVAL) if opened.direct => {
-                wrong_kind(spec).unwrap_or_else(|| no_direct(spec))
-            }
-            _ => open_error(spec, writes, error),
-        })
-}
-
-/// What cannot be opened for direct I/O may be a directory, or no disk.
-fn wrong_kind(spec: &TargetSpec) -> Option<EngineError> {
-    let found = std::fs::metadata(&spec.path).ok()?;
-    check_kind(spec, found.file_type()).err()
-}
-
-fn no_direct(spec: &TargetSpec) -> EngineError {
-    EngineError::NoDirect {
-        path: spec.path.clone(),
-    }
-}
-
-fn open_error(spec: &TargetSpec, writes: bool, source: io::Error) -> EngineError {
-    let hint = match source.raw_os_error() {
-        Some(libc::ENOENT) => ": check the name",
-        Some(libc::EACCES | libc::EPERM) => ": run as a user who may, or change its permissions",
-        Some(libc::EROFS) => ": it is read-only; only jobs that read can run on it",
-        Some(libc::ELOOP) => ": it is a symbolic link: give the file itself",
-        Some(libc::EBUSY) => ": something else holds it exclusively",
-        _ => "",
-    };
-    EngineError::Open {
-        path: spec.path.clone(),
-        access: if writes {
-            "reading and writing"
-        } else {
-            "reading"
-        },
-        source,
-        hint,
-    }
-}
-
-fn check_kind(spec: &TargetSpec, found: std::fs::FileType) -> Result<(), EngineError> {
-    let expected = match spec.kind {
-        TargetKind::BlockDevice => "a block device",
-        TargetKind::NvmeGeneric => "a character device",
-        TargetKind::File | TargetKind::FileSet | TargetKind::Null | TargetKind::Nop => {
-            "a regular file"
-        }
-    };
-    let found = match () {
-        () if found.is_file() => "a regular file",
-        () if found.is_block_device() => "a block device",
-        () if found.is_char_device() => "a character device",
-        () => "something else (a directory, a pipe or a socket)",
-    };
-    if found == expected {
-        return Ok(());
-    }
-    Err(EngineError::WrongKind {
-        path: spec.path.clone(),
-        found,
-        expected,
-    })
-}
-
-/// Returns what offsets, lengths and addresses of direct I/O must be multiples of; `None`: no direct I/O. Kernels
-/// before 6.1 do not report it for files: 4096 satisfies every file system.
-fn direct_alignment(file: &File, kind: TargetKind) -> Option<u32> {
-    if kind == TargetKind::BlockDevice {
-        let mut block_bytes: libc::c_int = 0;
-        // SAFETY: BLKSSZGET writes one int.
-        let done = unsafe { libc::ioctl(file.as_raw_fd(), libc::BLKSSZGET as _, &mut block_bytes) };
-        return Some(if done == 0 { block_bytes as u32 } else { 4096 });
-    }
-    // SAFETY: a zeroed statx is a valid value.
-    let mut found: libc::statx = unsafe { mem::zeroed() };
-    // SAFETY: an empty path with AT_EMPTY_PATH means the descriptor; `found` is valid for writes.
-    let done = unsafe {
-        libc::statx(
-            file.as_raw_fd(),
-            c"".as_ptr(),
-            libc::AT_EMPTY_PATH,
-            libc::STATX_DIOALIGN,
-            &mut found,
-        )
-    };
-    if done != 0 || found.stx_mask & libc::STATX_DIOALIGN == 0 {
-        return Some(4096);
-    }
-    let align = found.stx_dio_offset_align.max(found.stx_dio_mem_align);
-    (found.stx_dio_offset_align > 0).then_some(align)
 }

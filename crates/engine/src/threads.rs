@@ -12,12 +12,8 @@ use std::{
 use workload::{Job, Limits, Load, Op, Pattern, Request, RequestStream, Waiting, name_ops};
 
 use crate::{
-    TargetKind, TargetSetup,
-    affinity::pinned,
-    buffers::Buffers,
-    clock::Clock,
-    load_thread::{Meter, Offered, TICK_NS, ThreadContext},
-    target::Target,
+    TargetKind, TargetSetup, affinity::pinned, buffers::Buffers, clock::Clock, gate::TICK_NS,
+    message::ThreadContext, meter::Meter, offered::Offered, target::Target,
 };
 
 /// `BLKDISCARD` and `BLKZEROOUT` of `linux/fs.h`.

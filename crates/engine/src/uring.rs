@@ -19,7 +19,7 @@ use crate::{
     file_set::{Directory, open_at_once},
     gpu::{Gpu, GpuMemory},
     in_set::InSet,
-    load_thread::Meter,
+    meter::Meter,
     nvme::Commands,
     prioritized::Prioritized,
     protocol::Protocol,

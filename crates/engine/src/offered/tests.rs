@@ -3,6 +3,7 @@
 use workload::{Geometry, Job};
 
 use super::*;
+use crate::meter::SECOND_NS;
 
 /// Long enough to decide, short enough to count without optimisation.
 const SHORT_NS: u64 = SECOND_NS / 20;

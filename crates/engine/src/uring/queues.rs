@@ -16,7 +16,7 @@ use workload::Request;
 use crate::{
     buffers::Buffers,
     clock::Clock,
-    load_thread::TICK_NS,
+    gate::TICK_NS,
     protocol::{Outcome, Protocol},
     queue_pair::{QueuePair, SPIN_NS},
     ring::{Ring, register_ring_fd},
