@@ -39,7 +39,7 @@ def test_a_job_file_becomes_a_method_with_notes_and_a_method_a_job_file(tmp_path
 
 
 def test_a_statement_asks_all_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FATHOM_HOME", str(tmp_path))
+    monkeypatch.setenv("FATHOM_RUNS", str(tmp_path))
     run = fathom.run(SHORT, TWIN)
     [row] = fathom.query("SELECT run, iops FROM points").to_pylist()
     assert row["run"] == run.id
@@ -101,7 +101,7 @@ print(swept.points.num_rows, __name__)
 def test_an_option_with_a_wrong_name_is_refused_before_anything_runs(
     call: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("FATHOM_HOME", str(tmp_path))
+    monkeypatch.setenv("FATHOM_RUNS", str(tmp_path))
     with pytest.raises(UsageError, match=r"no option 'host'; did you mean \"hosts\""):
         call(host="hosts.txt")
     assert not list(tmp_path.iterdir())

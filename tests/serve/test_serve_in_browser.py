@@ -165,11 +165,17 @@ def test_a_live_page_says_when_its_run_was_killed_and_asks_no_more(
     with serving(settings_of(tmp_path, "127.0.0.1:0", None)) as served:
         with going(home / FIRST, tmp_path / GOING):
             seen = visit(f"{served.url}/runs/{GOING}/live")
-        seen.page.get_by_text("This run was killed").wait_for(timeout=PATIENCE_MS)
+            assert seen.page.get_by_text("going on for").is_visible()
+        seen.page.get_by_text(f"fathom resume {GOING}").wait_for(timeout=PATIENCE_MS)
         asked = len(seen.requests)
         seen.page.wait_for_timeout(4000)
         assert len(seen.requests) == asked
-        assert seen.page.get_by_text("812.3k IOPS").first.is_visible()
+        for _ in range(2):  # as the events leave the page, and as it opens anew
+            assert seen.page.get_by_text("812.3k IOPS").first.is_visible()
+            assert seen.page.get_by_text("killed after").is_visible()
+            assert not seen.page.get_by_text("going on for").is_visible()
+            assert not seen.page.get_by_text("Time left of the step").first.is_visible()
+            seen.page.reload()
 
 
 def test_a_run_is_started_by_keyboard_watched_and_stopped(

@@ -16,7 +16,7 @@ from fathom.serve.pages import run_address, show
 from fathom.serve.settings import Settings
 from fathom.serve.starts import Starts
 
-KILLED = "This run was killed: no process writes it. The command fathom resume continues it."
+KILLED = "This run was killed: no process writes it. Continue it with: fathom resume {run}"
 
 
 def add_live(app: FastAPI, settings: Settings, home: Path, starts: Starts) -> None:
@@ -31,8 +31,9 @@ def add_live(app: FastAPI, settings: Settings, home: Path, starts: Starts) -> No
         document, live, now = RunDocument.load(run), read_live(run), datetime.now(UTC)
         life = life_of(run, live, now) if live else "running"
         view = view_of(live, life, now) if live else view_before(document)
-        if document.status == "killed":
-            view = replace(view, notice=KILLED)
+        killed, notice = document.status == "killed", KILLED.format(run=name)
+        if killed:
+            view = replace(view, notice=notice)
         return show(
             "live.html.jinja",
             settings,
@@ -41,7 +42,8 @@ def add_live(app: FastAPI, settings: Settings, home: Path, starts: Starts) -> No
             document=document,
             view=view,
             values=view.fields(),
-            killed=KILLED,
+            killed=killed,
+            killed_notice=notice,
             stoppable=starts.of_run(name) is not None,
         )
 

@@ -30,6 +30,7 @@
   source.addEventListener("killed", () => {
     source.close();
     notice.textContent = page.dataset.killed;
+    page.classList.add("killed");
   });
   source.addEventListener("error", () => { notice.textContent = page.dataset.lost; });
 })();
