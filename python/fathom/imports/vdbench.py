@@ -115,7 +115,7 @@ def _divide(runs: Sequence[Run], draft: Draft) -> None:
             note_alike(len(own), run.run.place, draft)
         else:
             note_divided(len(own), run.run.place, draft)
-        run.check()
+        run.settle()
 
 
 def _raw_run(run: Definition, known: File, draft: Draft) -> Run:

@@ -147,13 +147,14 @@ def _short(percent: float) -> str:
     return f"{percent:.6f}".rstrip("0").rstrip(".")
 
 
-def same_kind(storage: Sequence[Storage], place: str) -> Storage:
-    """Returns the first, once all have the same size, range, offset and alignment. Raises UsageError."""
-    first = storage[0]
-    for other in storage[1:]:
-        if other.like != first.like:
-            raise UsageError(
-                f"{place}: sd={first.name} and sd={other.name} differ in size, range, offset or align",
-                "give each a run of its own",
-            )
-    return first
+def by_kind(storage: Sequence[Storage]) -> list[list[Storage]]:
+    """Returns storage in groups: alike in size, range, offset and alignment, and each on devices of its own."""
+    groups: list[list[Storage]] = []
+    for one in storage:
+        for group in groups:
+            if group[0].like == one.like and all(other.lun != one.lun for other in group):
+                group.append(one)
+                break
+        else:
+            groups.append([one])
+    return groups

@@ -10,7 +10,7 @@ from fathom.imports.vdbench_file import Definition, GivenKey
 from fathom.imports.vdbench_flags import Opened, opened_by
 from fathom.imports.vdbench_hosts import Hosts, Work
 from fathom.imports.vdbench_loops import Loops
-from fathom.imports.vdbench_place import Range, Storage, range_of, region_of, same_kind
+from fathom.imports.vdbench_place import Range, Storage, by_kind, range_of, region_of
 from fathom.imports.vdbench_workload import Chosen, Workload, mix_of
 from fathom.method.toml_text import Value, duration_text, size_text
 
@@ -51,6 +51,8 @@ class Run(Loops):
         self._hosts = file.hosts
         self.workloads = self._find_workloads(file)
         self._storage_of = {one.name: self._find_storage(file, one) for one in self.workloads}
+        #: Workloads on storage of one kind each, with their parts of the I/O of the workload.
+        self.parts: list[tuple[Definition, float]] = []
 
     def work(self) -> dict[str, Work]:
         """Returns what each machine does that has anything to do. Raises UsageError."""
@@ -74,34 +76,49 @@ class Run(Loops):
         self._storage_of = dict(work)
         self.machines = machines
 
-    def check(self) -> None:
-        """Raises UsageError for storage that workloads share in part, that differs, or that is there twice."""
-        place, name = self.run.place, self.run.name
-        self._check_devices()
+    def settle(self) -> None:
+        """Gives each workload a part for each kind of its storage. Raises UsageError for storage that workloads share
+        in part, and for that of several hosts under one name.
+        """
+        self._check_hosts()
         found: list[set[str]] = []
         for own in self._storage_of.values():
-            same_kind(own, place)
             names = {one.name for one in own}
             if any(0 < len(names & other) < max(len(names), len(other)) for other in found):
                 raise UsageError(
-                    f"{place}: rd={name}: workloads at once whose storage is the same in part",
+                    f"{self.run.place}: rd={self.run.name}: workloads at once whose storage is the same in part",
                     "give each wd a run of its own",
                 )
             found.append(names)
+        self.parts = [part for one in self.workloads for part in self._parts_of(one)]
 
-    def _check_devices(self) -> None:
-        """Raises UsageError for storage of one name, on one host or on several that do not do the same."""
+    def _parts_of(self, workload: Definition) -> list[tuple[Definition, float]]:
+        """Returns a workload, or a copy for storage of each kind, with its share: all storage has an equal one
+        (`HandleSkew.spreadWgSkew`).
+        """
+        own = self.storage_of(workload)
+        groups = by_kind(own)
+        if len(groups) == 1:
+            return [(workload, 1.0)]
+        parts: list[tuple[Definition, float]] = []
+        for group in groups:
+            name = f"{workload.name}-{group[0].name}"
+            self._storage_of[name] = group
+            part = Definition(workload.section, name, workload.place, workload.keys)
+            parts.append((part, len(group) / len(own)))
+        return parts
+
+    def _check_hosts(self) -> None:
+        """Raises UsageError for storage of one name on hosts that do not do the same."""
         first: dict[str, Storage] = {}
         for one in self.storage:
             other = first.setdefault(one.lun, one)
-            if other is one:
-                continue
-            of_hosts = self._hosts.named_by(one.definition) != self._hosts.named_by(other.definition)
-            raise UsageError(
-                f"{self.run.place}: rd={self.run.name}: sd={other.name} and sd={one.name} are the same device"
-                + (", or those of hosts that do not do the same in all runs" if of_hosts else ""),
-                "give each host a file of its own" if of_hosts else "give each a run of its own",
-            )
+            if self._hosts.named_by(one.definition) != self._hosts.named_by(other.definition):
+                raise UsageError(
+                    f"{self.run.place}: rd={self.run.name}: sd={other.name} and sd={one.name} are the same device, or "
+                    "those of hosts that do not do the same in all runs",
+                    "give each host a file of its own",
+                )
 
     def _find_workloads(self, file: File) -> list[Definition]:
         named = self.run.get("wd")
@@ -136,16 +153,16 @@ class Run(Loops):
         return [one for one in self.storage if one.name in names]
 
     def numbers_of(self, workload: Definition) -> list[int]:
-        """Returns the numbers, from 1, of the run's storage that a workload uses; empty for all."""
-        own = self.storage_of(workload)
-        if len(own) == len(self.storage):
+        """Returns the numbers, from 1, of the run's devices and files that a workload uses; empty for all."""
+        own = {one.lun for one in self.storage_of(workload)}
+        if len(own) == len(self.luns):
             return []
-        return [number for number, one in enumerate(self.storage, 1) if one in own]
+        return [number for number, lun in enumerate(self.luns, 1) if lun in own]
 
     @property
     def luns(self) -> tuple[str, ...]:
-        """The devices and files that it uses."""
-        return tuple(one.lun for one in self.storage)
+        """The devices and files that it uses, each once."""
+        return tuple(dict.fromkeys(one.lun for one in self.storage))
 
     def largest_bytes(self) -> int:
         """Returns the largest block of any of its steps. Raises UsageError."""
@@ -206,7 +223,7 @@ class Combination:
         self._place = run.run.place
         self._chosen = chosen
         self._largest_bytes = largest_bytes
-        self._workloads = [Workload(one, chosen) for one in run.workloads]
+        self._workloads = [Workload(one, chosen, part) for one, part in run.parts]
 
     def job(self, rate: float | None) -> dict[str, Value]:
         """Returns the whole job. Raises UsageError."""
@@ -229,7 +246,8 @@ class Combination:
         first = self._workloads[0]
         if len(self._workloads) == 1:
             return {**mix_of([(first, 100.0)]), **self._where(first)}
-        apart = any(self._run.numbers_of(one.definition) for one in self._workloads)
+        storage = self._run.storage_of(first.definition)
+        apart = any(self._run.storage_of(one.definition) != storage for one in self._workloads)
         if apart or any(one.rate or not one.is_random for one in self._workloads):
             return None
         ranges = [self._range(one) for one in self._workloads]
@@ -319,7 +337,11 @@ class Combination:
         given = [one.skew for one in self._workloads]
         free = [index for index, one in enumerate(self._workloads) if not one.skew and not one.rate]
         left = 100.0 - sum(given)
-        shares = [left / len(free) if index in free else one for index, one in enumerate(given)]
+        parts = sum(self._workloads[index].part for index in free)
+        shares = [
+            left * self._workloads[index].part / parts if index in free else one
+            for index, one in enumerate(given)
+        ]
         rated = all(one.rate for one in self._workloads)
         if not rated and (abs(sum(shares) - 100) > 1e-4 or (free and left <= 0)):
             raise UsageError(
@@ -350,8 +372,6 @@ class Combination:
 
     def _shared(self, workload: Workload) -> float:
         """Returns the percent of the I/O that goes to a workload's storage, which is what divides its threads."""
-        if not self._run.numbers_of(workload.definition):
-            return 100.0
         beside = self._beside(workload)
         return sum(share or 100.0 / len(self._workloads) for one, share in self._shares() if one in beside)
 

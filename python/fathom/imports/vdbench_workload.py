@@ -24,10 +24,11 @@ _MOST_BYTES = 1 << 30
 
 @dataclass(frozen=True)
 class Workload:
-    """A workload of one run."""
+    """A workload of one run, or its part of the I/O where storage of one kind has a part."""
 
     definition: Definition
     chosen: Chosen
+    part: float = 1.0
 
     @property
     def reads(self) -> float:
@@ -64,13 +65,13 @@ class Workload:
     @property
     def skew(self) -> float:
         """Its share of the I/O in percent; 0: not said."""
-        return self.definition.number("skew", 0.0)
+        return self.definition.number("skew", 0.0) * self.part
 
     @property
     def rate(self) -> float:
         """Its own rate; 0: none."""
         given = self.definition.get("iorate")
-        return given.number() if given and given.text.lower() != "max" else 0.0
+        return given.number() * self.part if given and given.text.lower() != "max" else 0.0
 
     def pattern(self, threads: int) -> dict[str, Value]:
         """Returns pattern and position: all threads of a storage go on from one, reads and writes alike."""
