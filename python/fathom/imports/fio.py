@@ -5,7 +5,7 @@ their files are one job on an array of targets. If sections have different files
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fathom.errors import UsageError
@@ -285,47 +285,63 @@ def _check_apart(groups: Sequence[_Group], several: Sequence[Files]) -> None:
 
 
 def _add_group(draft: Draft, group: _Group, state: _State) -> None:
-    made, first = group.made, group.first
+    """Adds the step of jobs at once, with those before and behind it. Raises UsageError."""
     step = DraftStep(
-        group.name, job=_job(made, group.targets, group.together), place=first.job.place, places=first.place
+        group.name,
+        job=_job(group.made, group.targets, group.together),
+        place=group.first.job.place,
+        places=group.first.place,
     )
     if group.target:
         step.keys["target"] = group.target
-    if text := first.job.options.get("description"):
+    if text := group.first.job.options.get("description"):
         step.keys["label"] = text.value
-    if rule := _still(made):
+    if rule := _still(group.made):
         step.keys["until_steady"] = rule
     _check_sealed(group, state)
-    laid = any(_needs_data(one) for one in made) and group.files not in (NOTHING, NO_DISK)
+    for before in _before(group, step, state):
+        draft.add(before)
+    draft.add(step)
+    if back := _read_back(group, step):
+        draft.add(back)
+    if not group.targets:
+        state.filled += [one.fills for one in group.made if one.fills is not None]
+        if any(one.writes for one in group.made):
+            state.sealed = [
+                one.fills for one in group.made if one.seals and one.fills and len(group.made) == 1
+            ]
+
+
+def _before(group: _Group, step: DraftStep, state: _State) -> Iterator[DraftStep]:
+    """Yields what goes before a step: a layout of files that it reads, the delay of its start, and its ramp-up."""
+    first = group.first
+    laid = any(_needs_data(one) for one in group.made) and group.files not in (NOTHING, NO_DISK)
     if laid and not state.laid_out and first.region not in state.filled:
-        draft.add(_layout(group))
+        yield _layout(group)
         state.laid_out = True
-    if begins_s := min(one.delay_s for one in made):
+    if begins_s := min(one.delay_s for one in group.made):
         keys = {key: value for key, value in step.keys.items() if key == "target"}
         label = f"startdelay of {step.name}"
         pause: dict[str, Value] = {"kind": "idle", "time": duration_text(begins_s), "label": label, **keys}
-        draft.add(DraftStep(f"{step.name}-delay", pause, place=first.place("startdelay")))
+        yield DraftStep(f"{step.name}-delay", pause, place=first.place("startdelay"))
     if first.ramp_s:
-        ramp = DraftStep(
-            f"{step.name}-ramp", step.keys | {"label": f"ramp-up of {step.name}"}, place=step.place
-        )
-        ramp.job = _endless(step.job) | {"until": {"time": duration_text(first.ramp_s)}}
-        draft.add(ramp)
-    draft.add(step)
-    if several := [one for one in made if one.read_back and len(made) > 1]:
+        ramp = _endless(step.job) | {"until": {"time": duration_text(first.ramp_s)}}
+        keys = step.keys | {"label": f"ramp-up of {step.name}"}
+        yield DraftStep(f"{step.name}-ramp", keys, ramp, place=step.place)
+
+
+def _read_back(group: _Group, step: DraftStep) -> DraftStep | None:
+    """Returns the step that reads what a step wrote; None where fio reads nothing back. Raises UsageError."""
+    asked = [one for one in group.made if one.read_back]
+    if asked and len(group.made) > 1:
         raise UsageError(
-            f"{several[0].place('verify')}: what concurrent jobs wrote is not read back here",
+            f"{asked[0].place('verify')}: what concurrent jobs wrote is not read back here",
             "give do_verify=0",
         )
-    if first.read_back:
-        back = {
-            key: value for key, value in step.job.items() if key not in ("position", "flush_every", "align")
-        }
-        draft.add(DraftStep(f"{step.name}-verify", dict(step.keys), back | first.read_back, place=step.place))
-    if not group.targets:
-        state.filled += [one.fills for one in made if one.fills is not None]
-        if any(one.writes for one in made):
-            state.sealed = [one.fills for one in made if one.seals and one.fills and len(made) == 1]
+    if not asked:
+        return None
+    job = {key: value for key, value in step.job.items() if key not in ("position", "flush_every", "align")}
+    return DraftStep(f"{step.name}-verify", dict(step.keys), job | asked[0].read_back, place=step.place)
 
 
 def _still(made: Sequence[Made]) -> dict[str, Value]:
