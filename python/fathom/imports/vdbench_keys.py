@@ -254,8 +254,9 @@ def _loops() -> Iterable[VdbenchKey]:
         Use.REFUSED,
         "makes another set of files for each value",
         *("fordepth/depth", "forwidth/width", "forfiles/files", "forsizes/sizes"),
-        *("fortotalsize/totalsize", "forwss/forworkingsetsize/wss/workingsetsize", "foroperations"),
+        *("fortotalsize/totalsize", "forwss/forworkingsetsize/wss/workingsetsize"),
     )
+    yield from _keys(section, Use.REFUSED, "runs each operation behind a format of its own", "foroperations")
 
 
 KEYS: tuple[VdbenchKey, ...] = (
