@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 TRACE = "trace"
 STREAMS = "streams"
+NAMES = ("name", "workload", "label")
+"""Keys of a step that may hold `{stream}`."""
 _MULTIPLE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?)x")
 
 
@@ -97,18 +99,25 @@ def _steps(
         if isinstance(needs, str) and not (stream or workloads.cumulative).has(needs):
             continue
         done = {key: value for key, value in step.items() if key != "needs"}
+        if stream:
+            done |= _named(step, stream)
         if "steps" in step:
             done["steps"] = list(_steps(step["steps"], file, workloads, stream))
-        if stream:
-            for key in ("name", "workload", "label"):
-                if isinstance(text := done.get(key), str):
-                    done[key] = text.replace("{stream}", stream.words if key == "label" else stream.slug)
         if isinstance(job := step.get("job"), dict) and TRACE in job:
             workload = _workload(job[TRACE], file, workloads, stream)
             done["job"] = _job(job, workload)
             if isinstance(steady := step.get("steady"), dict) and not workload.written:
                 done["steady"] = {key: value for key, value in steady.items() if key != "written"}
         yield done
+
+
+def _named(step: "Table", stream: Workload) -> "dict[str, JsonValue]":
+    """Returns the step's names with the stream's in them."""
+    with_places = {key: text for key in NAMES if isinstance(text := step.get(key), str)}
+    return {
+        key: text.replace("{stream}", stream.words if key == "label" else stream.slug)
+        for key, text in with_places.items()
+    }
 
 
 def _workload(use: "JsonValue", file: str, workloads: Workloads, stream: Workload | None) -> Workload:

@@ -6,8 +6,9 @@ recovery the rate after each pause.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from fathom.method.rounds import UNITS
+from fathom.method.rounds import UNITS, Metric
 from fathom.output.text import size
 from fathom.prediction.interval import Spread
 from fathom.report.axes import Axis
@@ -80,85 +81,139 @@ def _spread(members: Sequence[TargetRounds], column: Column, step: str, out: Gat
 
 def _bars(found: Found, out: Gate) -> KeyFigure | None:
     """Returns a bar for every tracked step and target; latency first where it is what counts."""
-    first = next(iter(found.values()))
-    metric = first[0].place.metric
-    same = {name: members for name, members in found.items() if members[0].place.metric == metric}
-    rows = [(members, step) for members in same.values() for step in members[0].place.track]
-    rows = [(members, step) for members, step in rows if any(one.mean(step) for one in members)][:MOST_BARS]
-    if not rows:
-        return None
-    columns = list({one.column.index: one.column for members, _ in rows for one in members}.values())
-    labels = [_called(members, step) for members, step in rows]
+    metric = next(iter(found.values()))[0].place.metric
+    rows = [
+        _Tracked(members, step)
+        for members in found.values()
+        if members[0].place.metric == metric
+        for step in members[0].place.track
+        if any(one.mean(step) for one in members)
+    ]
+    return _BarsKey(rows[:MOST_BARS], metric, out).figure() if rows else None
 
-    def value(index: int, members: Sequence[TargetRounds], step: str) -> Mean | None:
-        return next((one.mean(step) for one in members if one.column.index == index), None)
 
-    spreads = {column.index: [_spread(row[0], column, row[1], out) for row in rows] for column in columns}
-    bars: list[Bars] = []
-    for column in columns:
-        means = [_short(value(column.index, *row)) for row in rows]
-        ranges = [bar_range(*one) for one in zip(spreads[column.index], means, strict=True)]
-        bars.append(Bars(column.short, slot(column.index), means, ranges))
-    any_range = any(one.whiskers for one in bars)
-    unit = UNITS[metric]
-    option = bar_chart(Axis(unit, "us" if metric == "latency" else "count", low=0), labels, bars, width_px=16)
-    when = _when(first, out)
-    what = "Mean latency" if metric == "latency" else "Bandwidth" if metric == "mbps" else "IOPS"
-    chart = Chart(
-        "key-rounds",
-        f"{what}, {when[0].lower()}{when[1:]}",
-        unit,
-        option,
-        f"{what} by workload and target; the table below has the figures.",
-        70 + len(labels) * (14 + 20 * len(columns)),
-    )
-    data = Table(
-        "Workload",
-        [Item(column.label, unit, slot=slot(column.index)) for column in columns],
-        [
-            Group(
-                "",
-                [
-                    Row(
-                        Item(label),
-                        [
-                            _item(value(column.index, *row), spreads[column.index][place])
-                            for column in columns
-                        ],
-                    )
-                    for place, (label, row) in enumerate(zip(labels, rows, strict=True))
-                ],
+@dataclass(frozen=True)
+class _Tracked:
+    """A step that rounds track: a row of bars, one for each target."""
+
+    members: Sequence[TargetRounds]
+    step: str
+
+    @property
+    def label(self) -> str:
+        return _called(self.members, self.step)
+
+    def mean(self, column: Column) -> Mean | None:
+        return next((one.mean(self.step) for one in self.members if one.column.index == column.index), None)
+
+
+@dataclass(frozen=True)
+class _BarsKey:
+    """Bars of means, with the sentence above and the table below."""
+
+    rows: Sequence[_Tracked]
+    metric: Metric
+    out: Gate
+
+    def figure(self) -> KeyFigure:
+        columns = self._columns
+        spreads = [[_spread(row.members, one, row.step, self.out) for row in self.rows] for one in columns]
+        bars = [self._bars_of(column, own) for column, own in zip(columns, spreads, strict=True)]
+        any_range = any(one.whiskers for one in bars)
+        caption = (
+            "Means over the standard's window of rounds, all operations together." + WHISKERS * any_range
+        )
+        table = self._table(columns, spreads, any_range=any_range)
+        figure = Figure([self._chart(bars)], caption, table, legend_of(columns), columns=1)
+        return KeyFigure(self._sentence(), figure, self._reasons())
+
+    @property
+    def _unit(self) -> str:
+        return UNITS[self.metric]
+
+    @property
+    def _columns(self) -> list[Column]:
+        return list({one.column.index: one.column for row in self.rows for one in row.members}.values())
+
+    @cached_property
+    def _labels(self) -> list[str]:
+        return [row.label for row in self.rows]
+
+    def _bars_of(self, column: Column, spreads: Sequence[Spread | None]) -> Bars:
+        means = [_short(row.mean(column)) for row in self.rows]
+        ranges = [bar_range(*one) for one in zip(spreads, means, strict=True)]
+        return Bars(column.short, slot(column.index), means, ranges)
+
+    def _chart(self, bars: Sequence[Bars]) -> Chart:
+        axis = Axis(self._unit, "us" if self.metric == "latency" else "count", low=0)
+        when = _when(self.rows[0].members, self.out)
+        what = {"latency": "Mean latency", "mbps": "Bandwidth"}.get(self.metric, "IOPS")
+        return Chart(
+            "key-rounds",
+            f"{what}, {when[0].lower()}{when[1:]}",
+            self._unit,
+            bar_chart(axis, self._labels, bars, width_px=16),
+            f"{what} by workload and target; the table below has the figures.",
+            70 + len(self.rows) * (14 + 20 * len(bars)),
+        )
+
+    def _table(
+        self, columns: Sequence[Column], spreads: Sequence[Sequence[Spread | None]], *, any_range: bool
+    ) -> Table:
+        heads = [Item(column.label, self._unit, slot=slot(column.index)) for column in columns]
+        rows = [
+            Row(
+                Item(label),
+                [_item(row.mean(column), own[place]) for column, own in zip(columns, spreads, strict=True)],
             )
-        ],
-        ranges_note(any_range=any_range),
-    )
-    caption = "Means over the standard's window of rounds, all operations together." + WHISKERS * any_range
-    figure = Figure([chart], caption, data, legend_of(columns), columns=1)
-    members, step = rows[0]
-    pick = min if metric == "latency" else max
-    known = [(one, mean.value) for one in members if (mean := one.mean(step))]
-    settled = [pair for pair in known if _why_not(pair[0], out) is None]
-    best, figure_of = pick(settled or known, key=lambda pair: pair[1])
-    verb, to = ("answers", "in") if metric == "latency" else ("sustains", "at")
-    if not settled:
-        verb = "answered" if metric == "latency" else "did"
+            for place, (label, row) in enumerate(zip(self._labels, self.rows, strict=True))
+        ]
+        return Table("Workload", heads, [Group("", rows)], ranges_note(any_range=any_range))
 
-    def told(value: float) -> str:
-        if metric == "latency":
-            return in_words(value)
-        return f"{grouped(value) if metric == 'mbps' else compact(value)} {unit}"
+    @cached_property
+    def _known(self) -> list[tuple[TargetRounds, float]]:
+        """The targets that have the first bar, with their means."""
+        first = self.rows[0]
+        return [(one, mean.value) for one in first.members if (mean := one.mean(first.step))]
 
-    sentence = f"{best.column.short} {verb} {labels[0]} {to} {told(figure_of)}"
-    later = next((row for row in reversed(rows) if row[0] is members), rows[0])
-    other = value(best.column.index, *later)
-    if other and later is not rows[0]:
-        sentence += f" and {labels[rows.index(later)]} {to} {told(other.value)}"
-    sentence += "." if settled else " over its last rounds."
-    reasons = [f"{one.column.short}: {grouped(mean)} {unit}." for one, mean in known if one is not best]
-    if metric == "latency":
-        longest = value(best.column.index, members, step)
-        reasons += [f"The longest I/O of these rounds took {in_words(longest.max_us)}."] if longest else []
-    return KeyFigure(sentence, figure, [*reasons, *_unsettled(members, out)])
+    @cached_property
+    def _settled(self) -> list[tuple[TargetRounds, float]]:
+        return [pair for pair in self._known if _why_not(pair[0], self.out) is None]
+
+    @property
+    def _best(self) -> tuple[TargetRounds, float]:
+        pick = min if self.metric == "latency" else max
+        return pick(self._settled or self._known, key=lambda pair: pair[1])
+
+    def _sentence(self) -> str:
+        """Returns what the best target did at its first bar, and at its last one of the same rounds."""
+        best, value = self._best
+        members = self.rows[0].members
+        sentence = f"{best.column.short} {self._verb} {self._said(0, value)}"
+        last = max(place for place, row in enumerate(self.rows) if row.members is members)
+        if last and (other := self.rows[last].mean(best.column)):
+            sentence += f" and {self._said(last, other.value)}"
+        return sentence + ("." if self._settled else " over its last rounds.")
+
+    def _reasons(self) -> list[str]:
+        """Returns the others' means, the best one's longest I/O, and who had not settled."""
+        first, (best, _) = self.rows[0], self._best
+        others = [(one, mean) for one, mean in self._known if one is not best]
+        reasons = [f"{one.column.short}: {grouped(mean)} {self._unit}." for one, mean in others]
+        if self.metric == "latency" and (longest := first.mean(best.column)):
+            reasons.append(f"The longest I/O of these rounds took {in_words(longest.max_us)}.")
+        return [*reasons, *_unsettled(first.members, self.out)]
+
+    @property
+    def _verb(self) -> str:
+        now, past = ("answers", "answered") if self.metric == "latency" else ("sustains", "did")
+        return now if self._settled else past
+
+    def _said(self, place: int, value: float) -> str:
+        label = self._labels[place]
+        if self.metric == "latency":
+            return f"{label} in {in_words(value)}"
+        return f"{label} at {grouped(value) if self.metric == 'mbps' else compact(value)} {self._unit}"
 
 
 def _called(members: Sequence[TargetRounds], step: str) -> str:

@@ -173,6 +173,11 @@ def _run(parameters_json: str, trial: Trial, seed: int, limits: Limits, interrup
     if trial.covered is not None:
         return _once_covered(backend, trial, job, trial.covered, seed, interrupt)
     _fill(backend, trial, seed, interrupt)
+    return _until_steady(backend, job, limits, seed, interrupt)
+
+
+def _until_steady(backend: TwinBackend, job: Job, limits: Limits, seed: int, interrupt: Event) -> Measured:
+    """Runs the workload in rounds until they are steady and their mean is known."""
     handle = backend.start(job, seed + 1, ROUND_S)
     judged = _Judged(_criterion(job, backend.capacity_bytes), backend.capacity_bytes, limits)
     while not handle.done():
