@@ -43,8 +43,20 @@ def test_acknowledged_writes_that_are_there_pass(journaled: tuple[Path, Path]):
     target, directory = journaled
     result = verify(directory)
     assert result.returncode == 0, result.stderr
-    assert f"{target}: 256 acknowledged writes in 1 journals; 256 blocks checked" in result.stdout
+    assert f"{target}: 256 acknowledged writes in 1 journal; 256 blocks checked" in result.stdout
     assert "all of them are on the target" in result.stdout
+
+
+def test_the_target_may_be_named_as_a_run_names_it(journaled: tuple[Path, Path], tmp_path: Path):
+    target, directory = journaled
+    result = verify(directory, f"file:{target}")
+    assert result.returncode == 0, result.stderr
+    for other in (f"dir:{tmp_path}", "twin:samsung-pm9a3-7.68tb", "null:"):
+        result = verify(directory, other)
+        assert (result.returncode, result.stderr) == (
+            2,
+            f"fathom: {other}: neither a device nor a file; name its path, such as /dev/nvme3n1\n",
+        )
 
 
 def test_lost_writes_are_named_and_fail_the_command(journaled: tuple[Path, Path]):

@@ -32,10 +32,22 @@ def verify_journal(directory: Path, target: Path | None = None) -> JournalReport
     Raises UsageError where nothing can be looked for: no journal, or a target that cannot be read.
     """
     try:
-        text = _core.verify_journal(str(directory), str(target) if target else None)
+        text = _core.verify_journal(str(directory), _path_of(target) if target else None)
     except _core.BackendError as error:
         raise UsageError(str(error)) from error
     return JournalReport.model_validate_json(text)
+
+
+def _path_of(target: Path) -> str:
+    """Returns the path of a target that is named by its path or as `run` names it. Raises UsageError for another."""
+    kind, colon, rest = str(target).partition(":")
+    if not colon or target.exists():
+        return str(target)
+    if kind == "file" and rest:
+        return rest
+    if kind in ("array", "dir", "file", "nop", "null", "twin"):
+        raise UsageError(f"{target}: neither a device nor a file", "name its path, such as /dev/nvme3n1")
+    return str(target)
 
 
 def print_report(console: Console, report: JournalReport) -> None:
@@ -43,7 +55,8 @@ def print_report(console: Console, report: JournalReport) -> None:
 
     Raises FathomError when an acknowledged write is missing.
     """
-    what = f"{report.writes:,} acknowledged writes in {report.journals} journals; {report.blocks:,} blocks checked"
+    journals = f"{report.journals} journal{'s' * (report.journals != 1)}"
+    what = f"{report.writes:,} acknowledged writes in {journals}; {report.blocks:,} blocks checked"
     console.print(f"{report.target}: {what}", soft_wrap=True, highlight=False)
     last = f"the last was acknowledged {report.last_acked_ns / 1000000000.0:.6f} s after the start"
     behind = f"; writes waited up to {report.behind_ns / 1000000.0:.1f} ms for the journal"
