@@ -129,6 +129,36 @@ def test_several_workloads_are_streams_with_the_rate_by_their_skew(tmp_path: Pat
     assert step["job"]["streams"][1]["pattern"] == "sequential"
 
 
+KEPT = (
+    "skew= without a rate: here each sd and stream runs as fast as its threads can; Vdbench keeps their rates at their "
+    "shares"
+)
+EQUAL = "workloads without skew= have equal shares here, which Vdbench does not promise"
+
+
+@pytest.mark.parametrize(
+    ("workloads", "rate", "said"),
+    [
+        # Without skew and a rate each workload of an sd runs uncontrolled (RD_entry.willWeUseWaiterForWG,
+        # RD_entry.java:1107).
+        ("wd=w,sd=*", "max", []),
+        ("wd=w,sd=*,skew=100", "max", [KEPT]),
+        ("wd=w,sd=*,skew=100", "100", []),
+        ("wd=w,sd=sd1,skew=100", "max", []),
+        ("wd=v,sd=sd1\nwd=w,sd=sd2", "max", []),
+        ("wd=v,sd=sd1,skew=50\nwd=w,sd=sd2", "max", [KEPT]),
+        ("wd=v,sd=sd1,seekpct=0\nwd=w,sd=sd1", "max", [EQUAL]),
+        ("wd=v,sd=sd1,skew=50,rdpct=0\nwd=w,sd=sd1", "max", []),
+    ],
+)
+def test_a_line_says_where_shares_at_the_maximum_are_not_kept(
+    workloads: str, rate: str, said: list[str], tmp_path: Path
+) -> None:
+    storage = ONE + "sd=sd2,lun=/dev/nvme1n1,openflags=o_direct\n"
+    _, notes = imported(tmp_path, f"{storage}{workloads}\nrd=r,wd=*,iorate={rate}\n")
+    assert [note.partition(": ")[2] for note in notes] == said
+
+
 def test_a_pause_is_an_idle_step(tmp_path: Path) -> None:
     steps, _ = imported(tmp_path, ONE + "wd=w,sd=sd1\nrd=r,wd=w,pause=30\n")
     assert steps[-1] == {"name": "r-pause", "kind": "idle", "time": "30s"}

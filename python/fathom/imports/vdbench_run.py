@@ -231,7 +231,13 @@ class Combination:
         if len(opened) > 1:
             raise UsageError(f"{self._place}: openflags differ between its workloads", "give all the same")
         own: dict[str, Value] = {**opened.pop().keys(), "until": self._until()}
-        if together := self._together():
+        together = self._together()
+        if rate is None and self._keeps_shares() and (not together or len(self._run.storage) > 1):
+            self._run.draft.note(
+                f"{self._place}: skew= without a rate: here each sd and stream runs as fast as its threads can; "
+                "Vdbench keeps their rates at their shares"
+            )
+        if together:
             only = self._own_rate(self._workloads[0]) if len(self._workloads) == 1 else 0.0
             return {
                 **together,
@@ -240,6 +246,15 @@ class Combination:
                 **own,
             }
         return {**own, "streams": [self._stream(one, share, rate) for one, share in self._shares()]}
+
+    def _keeps_shares(self) -> bool:
+        """Returns whether Vdbench holds workloads back that go beyond their share (`RD_entry.willWeUseWaiterForWG`)."""
+        return any(one.skew or one.rate for one in self._workloads)
+
+    def _note_equal_shares(self) -> None:
+        self._run.draft.note(
+            f"{self._place}: workloads without skew= have equal shares here, which Vdbench does not promise"
+        )
 
     def _together(self) -> dict[str, Value] | None:
         """Returns all workloads as one: a single one, a mix in one region, or bands of one. None: they are streams."""
@@ -252,9 +267,7 @@ class Combination:
             return None
         ranges = [self._range(one) for one in self._workloads]
         if not any(one.skew for one in self._workloads):
-            self._run.draft.note(
-                f"{self._place}: workloads without skew= have equal shares here, which Vdbench does not promise"
-            )
+            self._note_equal_shares()
         if len(set(ranges)) == 1:
             return {**mix_of(self._shares()), **self._where(first)}
         alike = len({(one.reads, one.sizes) for one in self._workloads}) == 1
@@ -356,10 +369,8 @@ class Combination:
             part = share or 100.0 / len(self._workloads)
         else:
             own, part = None, share
-            self._run.draft.note(
-                f"{self._place}: iorate=max over several workloads: each has its part of the threads and runs "
-                "as fast as it can; Vdbench keeps their rates at their skew"
-            )
+            if len(self._beside(workload)) > 1 and not self._keeps_shares():
+                self._note_equal_shares()
         io = {**mix_of([(workload, 100.0)]), **self._where(workload), **self._run.content(self._chosen)}
         name = name_of(workload.definition.name)
         numbers = self._run.numbers_of(workload.definition)
