@@ -152,6 +152,18 @@ def test_wrong_lines_are_counted_and_the_first_three_shown_with_their_numbers(tm
     ]
 
 
+def test_only_a_flush_may_lack_its_place_or_its_length(tmp_path: Path):
+    lines = ["0,R,0,512", "1,R,,512", "2,W,0,", "3,W,0,0", "4,D,512,", "5,F,,", "6,F,0,0"]
+    trace = of_text(tmp_path, "\n".join(lines), "time_us,op,offset,size")
+    assert len(read(trace)) == 3
+    assert trace.findings.wrong == 4
+    assert trace.findings.first_wrong == [
+        (2, "offset: none, and only a flush has none"),
+        (3, "size: none, and only a flush has none"),
+        (4, "size: none, and only a flush has none"),
+    ]
+
+
 def test_ios_are_put_into_the_order_of_their_issue(tmp_path: Path):
     trace = of_text(tmp_path, "5,R,0,1\n3,R,1,1\n4,R,2,1\n3,R,3,1\n", "time_ns,op,offset,size")
     ios = read(trace)

@@ -175,6 +175,7 @@ impl Columns {
             cpu: None,
         };
         self.device.clear();
+        let mut has_offset = true;
         let mut rest = Some(line);
         for (place, &column) in self.columns.iter().enumerate() {
             let Some(text) = rest else {
@@ -197,7 +198,8 @@ impl Columns {
                     io.latency_ns =
                         Some(number::time_ns(field, unit).map_err(in_field("latency"))?);
                 }
-                Column::Offset(_) | Column::Size(_) if field.is_empty() => {}
+                Column::Offset(_) if field.is_empty() => has_offset = false,
+                Column::Size(_) if field.is_empty() => {}
                 Column::Offset(unit) => {
                     io.offset_bytes = number::scaled(field, unit).map_err(in_field("offset"))?;
                 }
@@ -222,6 +224,14 @@ impl Columns {
                 Column::Pid => io.pid = small(field).map_err(in_field("pid"))?,
                 Column::Cpu => io.cpu = small(field).map_err(in_field("cpu"))?,
                 Column::Ignored => {}
+            }
+        }
+        if io.op != Operation::Flush {
+            if !has_offset {
+                return Err(Fault::Missing { field: "offset" });
+            }
+            if io.size_bytes == 0 {
+                return Err(Fault::Missing { field: "size" });
             }
         }
         match self.devices {

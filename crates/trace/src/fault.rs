@@ -43,6 +43,12 @@ pub enum Fault {
         /// How many are kept.
         most: usize,
     },
+    /// An I/O that is no flush has no place or no length.
+    #[error("{field}: none, and only a flush has none")]
+    Missing {
+        /// The field's name.
+        field: &'static str,
+    },
     /// The I/O ends beyond 2^63 bytes, or its latency would begin before the trace.
     #[error("{field}: out of range")]
     Range {
