@@ -8,12 +8,12 @@ import pytest
 from rich.console import Console
 
 import fathom
+from fathom.output.text import latency_text
 from fathom.plan.replay import Replay, Timing
 from fathom.report.built import build
 from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.findings import finding_texts
-from fathom.report.latencies import in_words
 from fathom.report.opening import opened
 from fathom.report.sections import build_all, placement, replayed
 from fathom.report.terminal import print_table
@@ -77,7 +77,7 @@ def test_a_replay_of_several_devices_opens_with_its_latency_and_claims_no_write_
     ("us", "text"), [(62.34, "62.3 us"), (999.6, "1 ms"), (1764.0, "1.76 ms"), (2_100_000.0, "2.1 s")]
 )
 def test_latencies_in_sentences_have_the_unit_that_fits(us: float, text: str) -> None:
-    assert in_words(us) == text
+    assert latency_text(us) == text
 
 
 def test_a_rate_that_was_only_offered_has_no_range_of_measurements(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from fathom.statistics.uncertainty import Bounds
 BIN_WIDTH = 2.0**-7
 """Relative width of a latency histogram's bin at most (crate `recording`): a percentile is anywhere in its bin."""
 
+WAF = "waf"
 RATE = "rate"
 """Stands for the headline of a workload: MB/s of large blocks, else IOPS."""
 
@@ -85,11 +86,13 @@ METRICS: Mapping[str, Metric] = {
         Metric("mbps", "MB/s", "MB/s", True, lambda point: point.mbps, _mbps_bounds),
         *_latencies(),
         _column("max", "largest latency", "us", "max_us"),
-        _column("waf", "WAF", "", "waf"),
+        _column(WAF, "WAF", "", "waf"),
         Metric("iops/W", "IOPS per watt", "IOPS/W", True, _ios_per_joule, _ios_per_joule_bounds),
     )
 }
-DEFAULT = (RATE, "p50", "p99", "p99.9", "waf")
+DEFAULT = (RATE, "p50", "p99", "p99.9", WAF)
+OF_OPEN_LOADS = {name: f"response-{name}" for name in ("p50", "p99", "p99.9")}
+"""What stands in the place of a default metric under open load: latency from the intended start, waits included."""
 
 
 def metric_names(text: str | None) -> Sequence[str]:

@@ -1,13 +1,14 @@
 """A comparison in figures: per target, workload and metric the two values, their ratio and the verdict."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from fathom.analysis.finding import joined
 from fathom.compare.gate import Gate, Outcome
-from fathom.compare.metrics import METRICS, RATE, Metric, metric_of
+from fathom.compare.loads import OpenLoad, default_metrics, open_load
+from fathom.compare.metrics import DEFAULT, METRICS, RATE, WAF, Metric, metric_of
 from fathom.compare.phases import PhasePair, phases_beside
 from fathom.compare.sides import PUBLISHED, Match, Side, Unclaimed, cells, matches
 from fathom.errors import UsageError
@@ -29,6 +30,7 @@ from fathom.statistics.differences import (
 )
 
 NO_INTERVAL = "no interval"
+LITTLE_WRITTEN = "too little written"
 LEVEL_PCT = 2.0
 """A change whose whole interval is smaller is none, unless the user says otherwise."""
 
@@ -86,6 +88,8 @@ class Compared:
     unsettled: Sequence[str]
     phases: Sequence[PhasePair] = ()
     """Those of a trace that both replayed."""
+    loads: Sequence[OpenLoad] = ()
+    """How both sides did under open loads."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +158,7 @@ class _MetricPair:
     """Why nothing may be claimed of it, as a sentence about its sides; empty where something may."""
     order_chance: float | None = None
     is_bound: bool = False
-    """Whether one of the values is only a bound."""
+    """Whether one of the values is only a bound, or no figure of the load."""
 
     @property
     def ratio(self) -> float | None:
@@ -183,8 +187,8 @@ def compare_sides(
             f"{_called(new.name)}: the base {_called(base.name)} is the same run or another of its repeats",
             "name a run of another measurement; `fathom report` shows the figure of each repeat",
         )
-    names = tuple(dict.fromkeys((*metrics, *(gate.metric for gate in gates))))
-    found = [(match, *_pairs(base, new, match, names)) for match in matches(base, new)]
+    limited = [gate.metric for gate in gates]
+    found = [(match, *_pairs(base, new, match, metrics, limited)) for match in matches(base, new)]
     count = sum(pair.estimates is not None for _, pairs, _ in found for pair in pairs)
     confidence = confidence_of_each(count)
     pairs = [
@@ -195,36 +199,55 @@ def compare_sides(
             missing,
             list(dict.fromkeys(f"{pair.workload}: {pair.unclaimed}" for pair in pairs if pair.unclaimed)),
             phases_beside(match.base, match.new) if match.base else (),
+            _loads(base, new, match),
         )
         for match, pairs, missing in found
     ]
     return Result(base.name if base else PUBLISHED, new.name, pairs, confidence, level_pct, gates)
 
 
+def _loads(base: Side | None, new: Side, match: Match) -> list[OpenLoad]:
+    both = [(theirs, own) for _, theirs, own in cells(base, new, match) if theirs and own]
+    found = (open_load(theirs, own) for theirs, own in both)
+    return list(dict.fromkeys(load for load in found if load))
+
+
 def _pairs(
-    base: Side | None, new: Side, match: Match, names: Sequence[str]
+    base: Side | None, new: Side, match: Match, metrics: Sequence[str], limited: Sequence[str]
 ) -> tuple[list[_MetricPair], list[Missing]]:
+    """Returns the values of the metrics, and of those with limits, by workload; and what could not be compared."""
     pairs: list[_MetricPair] = []
     missing: list[Missing] = []
     for corner, theirs, own in cells(base, new, match):
         if own is None:
             missing.append(Missing(corner.label, f"not measured in {new.name}"))
         elif base is None:
-            pairs += _beside_published(corner.label, own, new, names)
+            pairs += _beside_published(corner.label, own, new, (*metrics, *limited))
         elif theirs is None:
             missing.append(Missing(corner.label, f"not measured in {base.name}"))
         elif failed := [cell.failed for cell in (theirs, own) if cell.failed]:
             missing.append(Missing(corner.label, f"{failed[0]}, so it is compared with nothing"))
         else:
             unclaimed = _unclaimed(base, theirs, new, own)
+            is_default = tuple(metrics) == DEFAULT
+            asked = default_metrics(theirs, own) if is_default else metrics
+            too_little = base.wrote_little(theirs) or new.wrote_little(own)
+            if too_little and is_default:
+                asked = [name for name in asked if name != WAF]
             chosen: dict[str, list[str]] = {}
-            for name in names:
+            for name in dict.fromkeys((*asked, *limited)):
                 chosen.setdefault(metric_of(name, in_bandwidth=own.metric == "mbps").name, []).append(name)
             each = (
-                _pair(corner.label, METRICS[key], asked, theirs, own, unclaimed)
-                for key, asked in chosen.items()
+                _pair(corner.label, METRICS[key], as_asked, theirs, own, unclaimed)
+                for key, as_asked in chosen.items()
             )
-            pairs += [pair for pair in each if pair]
+            pairs += [
+                replace(pair, estimates=None, why=LITTLE_WRITTEN, is_bound=True)
+                if too_little and pair.metric is METRICS[WAF]
+                else pair
+                for pair in each
+                if pair
+            ]
     return pairs, missing
 
 

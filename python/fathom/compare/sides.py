@@ -1,15 +1,16 @@
 """The two sides of a comparison: their runs, and which target and workload of one corresponds to the other's."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from fathom.analysis.settled import Unsettled
+from fathom.analysis.settled import Unsettled, unsettled
+from fathom.analysis.validity.of_waf import little_written
 from fathom.errors import UsageError
 from fathom.report.comparison import Cell, Column, Comparison, Corner, compare
 from fathom.report.data import RunData, load
-from fathom.report.findings import gate
+from fathom.report.findings import one_view
 from fathom.runs.finder import LOCAL, Finder
 from fathom.runs.layout import RUN
 
@@ -35,6 +36,8 @@ class Side:
     name: str
     comparison: Comparison
     unsettled: Mapping[tuple[str, str], Unsettled]
+    little_written: Collection[tuple[str, str]]
+    """Steps that wrote too little for a WAF of their own, by the column's short label and the step's name."""
 
     @property
     def runs(self) -> Sequence[RunData]:
@@ -55,6 +58,10 @@ class Side:
         """Returns why nothing may be claimed of a cell; None where something may."""
         found = self.unsettled.get((cell.column.short, cell.step.name))
         return Unclaimed(found.tag, found.value) if found else None
+
+    def wrote_little(self, cell: Cell) -> bool:
+        """Returns whether a cell's step wrote too little for a WAF of its own."""
+        return (cell.column.short, cell.step.name) in self.little_written
 
 
 @dataclass(frozen=True)
@@ -79,7 +86,8 @@ def read_side(text: str, finder: Finder = LOCAL) -> Side:
             f"{text}: these runs are no repeats of one measurement",
             "repeats share method, targets, version and machine, and each twin has its own seed",
         )
-    return Side(text, comparison, gate(comparison))
+    view = one_view(comparison, comparison.columns)
+    return Side(text, comparison, unsettled(view), little_written(view))
 
 
 def _paths(text: str, finder: Finder) -> list[Path]:

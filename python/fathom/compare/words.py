@@ -4,6 +4,7 @@ from collections import Counter
 
 from fathom.analysis.finding import joined
 from fathom.compare.gate import Outcome
+from fathom.compare.loads import loads_in_words
 from fathom.compare.rows import Result, Row
 from fathom.compare.sides import PUBLISHED, UNCLAIMED
 from fathom.output.text import signed_pct
@@ -43,6 +44,7 @@ def answer(result: Result) -> list[str]:
         *_named(result, Verdict.WORSE, "Worse"),
         *_named(result, Verdict.BETTER, "Better"),
         *_unproven(result),
+        *loads_in_words([load for pair in result.pairs for load in pair.loads]),
     ]
     return [*texts, _count(result)]
 

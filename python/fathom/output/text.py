@@ -45,11 +45,14 @@ def mbps_text(mbps: float) -> str:
     return f"{mbps:,.0f} MB/s" if mbps >= 100 else f"{mbps:.1f} MB/s"
 
 
-def latency_text(mean_us: float | None) -> str:
-    """Returns `87.2 us`, `1.25 ms`; a dash where there is none."""
-    if mean_us is None:
+def latency_text(latency_us: float | None) -> str:
+    """Returns a latency in three digits: `62.3 us`, `1.76 ms`, `2.1 s`; a dash where there is none."""
+    if latency_us is None:
         return "-"
-    return f"{mean_us:.1f} us" if mean_us < 1000 else f"{mean_us / 1e3:.2f} ms"
+    for unit, unit_us in (("s", 1e6), ("ms", 1e3)):
+        if latency_us >= 0.9995 * unit_us:
+            return f"{four_digits(float(f'{latency_us / unit_us:.3g}'))} {unit}"
+    return f"{latency_us:.3g} us"
 
 
 def span(low: float, high: float) -> str:

@@ -7,7 +7,6 @@ from fathom.prediction.interval import COVERAGE
 from fathom.prediction.words import spread_words
 from fathom.recommend.judge import MOST_FACTOR, Judged, placed
 from fathom.recommend.ranking import Candidate, Recommendation
-from fathom.statistics.limits import LimitKind
 
 NONE = "–"
 _MOST_YEARS = 100
@@ -131,7 +130,7 @@ def _limit_text(judged: Judged) -> str:
     limit = judged.limit
     if limit is None:
         return f"{at} the limit is not known"
-    if limit.kind is LimitKind.OFFERED_RATE and not judged.beyond:
+    if limit.is_offered_rate and not judged.beyond:
         busiest = f" ({limit.other})" if limit.other else ""
         return f"{at} an objective is missed with nothing saturated{busiest}"
     return f"{at} the limit is {limit.words}"

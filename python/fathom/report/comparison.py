@@ -12,13 +12,13 @@ from string import ascii_uppercase
 
 import numpy as np
 
-from fathom._core import LARGE_BLOCK_BYTES
+from fathom._core import LARGE_BLOCK_BYTES, Job
 from fathom.analysis.consistency import floor_of
 from fathom.analysis.finding import joined
 from fathom.catalog.models import Device
 from fathom.catalog.settings import split
 from fathom.columns.schema import Point
-from fathom.method.curve import is_point
+from fathom.method.curve import SUSTAINED_LEAST, is_point
 from fathom.method.method import AGAINST_ITS_DRIVE, WARM_UP, Quick
 from fathom.output.text import many_of
 from fathom.prediction.interval import Spread, known_device, order_chance, spread_of
@@ -33,7 +33,6 @@ from fathom.report.totals import TOTAL, merged, rates_of_repeats, total
 from fathom.runs.document import NoteRecord, QuickFactors, TargetRecord
 from fathom.sizing.files import Prices, read_prices
 from fathom.statistics import failed, uncertainty
-from fathom.statistics.limits import LimitKind
 from fathom.statistics.percentiles import Histogram
 from fathom.statistics.series import Floats
 
@@ -156,9 +155,46 @@ class Cell:
 
         None too of an offered rate that was kept up with: it says what was asked, not what a drive can do.
         """
-        limit = self.point.limit
-        offered = limit is not None and limit.kind is LimitKind.OFFERED_RATE
-        return None if self.value is None or offered else self.column.spread(self.point.block_bytes)
+        unknown = self.value is None or self.is_offered_rate
+        return None if unknown else self.column.spread(self.point.block_bytes)
+
+    @property
+    def is_offered_rate(self) -> bool:
+        """Whether the rate is the one that was offered."""
+        return self.point.limit is not None and self.point.limit.is_offered_rate
+
+    @property
+    def is_replay(self) -> bool:
+        """Whether the step issues a trace, or those of several devices as streams."""
+        return bool(self._loads) and all(one.pattern.kind == "replay" for one in self._loads)
+
+    @property
+    def _loads(self) -> Sequence[Job]:
+        """The streams of the step's job, or the job alone; none of a run that keeps no job."""
+        job = self.column.run.jobs.get(self.point.step)
+        return [*job.streams.values()] or [job] if job else []
+
+    @property
+    def offered_iops(self) -> float | None:
+        """The rate of an open load, all operations together; None of a closed one.
+
+        That of a replay is the recorded one. A replay that is late has a longer window, in which less arrives.
+        """
+        if not self.is_replay:
+            return self.point.offered_iops
+        known = [(one.count, one.rate_iops) for one in self._loads if one.count and one.rate_iops]
+        if len(known) < len(self._loads):
+            return None
+        return sum(ios for ios, _ in known) / max(ios / rate for ios, rate in known)
+
+    @property
+    def keeps_up(self) -> bool | None:
+        """Whether an open load was served at its rate; None of a closed one."""
+        if not self.offered_iops:
+            return None
+        own = (self.point.target, self.point.step)
+        done = sum(one.iops or 0.0 for one in self.column.run.points if (one.target, one.step) == own)
+        return done >= SUSTAINED_LEAST * self.offered_iops
 
     def order_chance(self, behind: "Cell") -> float | None:
         """Returns how likely measurements show this cell's headline ahead of a lower one's, 0..1.

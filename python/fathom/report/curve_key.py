@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from fathom.analysis.settled import Unsettled
 from fathom.method.curve import Latency
+from fathom.output.text import latency_text
 from fathom.report.axes import Axis, Switch
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Option, Row, Table
 from fathom.report.charts import Cross, Limit, Line, apart, scatter_chart
-from fathom.report.latencies import in_words
 from fathom.report.legend import legend_of
 from fathom.report.predicted import ACROSS, rate_axis
 from fathom.report.style import compact, grouped, slot
@@ -78,13 +78,13 @@ def _sentence(workload: "Workload", ranked: "Sequence[TargetCurve]") -> str:
     verb = "sustains the most:" if len(ranked) > 1 else "sustains"
     rate, half = _most(best).figures.iops, _half(best)
     text = f"{best.column.short} {verb} {compact(rate)} IOPS of {workload.label}"
-    return f"{text}; at half that, mean latency is {in_words(half)}." if half else f"{text}."
+    return f"{text}; at half that, mean latency is {latency_text(half)}." if half else f"{text}."
 
 
 def _held(one: "TargetCurve") -> str:
     rate, half = _most(one).figures.iops, _half(one)
     return f"{one.column.short} sustains {compact(rate)} IOPS" + (
-        f"; at half that, mean latency is {in_words(half)}." if half else "."
+        f"; at half that, mean latency is {latency_text(half)}." if half else "."
     )
 
 

@@ -21,11 +21,10 @@ from fathom.analysis.settled import Unsettled, unsettled
 from fathom.analysis.surprises import Rated
 from fathom.columns.schema import TABLES
 from fathom.errors import FathomError
-from fathom.report.comparison import Cell, Column, Comparison, Corner
+from fathom.report.comparison import Column, Comparison, Corner
 from fathom.report.published import counted
 from fathom.runs.remarks import fact_of
 from fathom.sizing.drive import rated_drive
-from fathom.statistics.limits import LimitKind
 
 SIMULATED = "twins: virtual drives simulated in virtual time, not hardware measured here."
 """What targets are that are no hardware."""
@@ -70,19 +69,12 @@ def finding_texts(comparison: Comparison) -> FindingTexts:
     )
 
 
-def is_replay(cell: Cell) -> bool:
-    """Returns whether the step issues a trace, or those of several devices as streams."""
-    job = cell.column.run.jobs.get(cell.point.step)
-    return job is not None and all(one.pattern.kind == "replay" for one in job.streams.values() or [job])
-
-
 def _said_of_replay(finding: Finding, comparison: Comparison) -> bool:
     """Returns whether the answer of a replay says it: why nothing is claimed, or that it kept up with its rate."""
     cells = [cell for corner in comparison.corners for cell in corner.cells if cell.step.name == finding.step]
-    if not cells or not all(map(is_replay, cells)):
+    if not cells or not all(cell.is_replay for cell in cells):
         return False
-    limits = [cell.point.limit for cell in cells]
-    offered = all(limit is not None and limit.kind is LimitKind.OFFERED_RATE for limit in limits)
+    offered = all(cell.is_offered_rate for cell in cells)
     return finding.kind == "unsettled" or (finding.kind == "single" and offered)
 
 

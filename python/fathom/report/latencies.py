@@ -3,21 +3,13 @@
 from fathom.columns.schema import Point
 from fathom.report.blocks import Item
 from fathom.report.comparison import margin_of
-from fathom.report.style import compact, grouped
+from fathom.report.style import grouped
 from fathom.statistics.latency_columns import PREFIXES, QUANTILES
 from fathom.statistics.uncertainty import count_for
 
 FEW = "no interval: too few seconds, seconds that drift, or too few independent I/Os in them"
 
 AT_LEAST = "lower bound: I/O was still in flight at the end of the window, longer than any that returned"
-
-
-def in_words(latency_us: float) -> str:
-    """Returns a latency for a sentence: `62.3 us`, `1.76 ms`, `2.1 s`."""
-    for unit, unit_us in (("s", 1e6), ("ms", 1e3)):
-        if latency_us >= 0.9995 * unit_us:
-            return f"{compact(latency_us / unit_us)} {unit}"
-    return f"{compact(latency_us)} us"
 
 
 def latency(point: Point, name: str, why_none: str = FEW) -> Item | None:

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fathom.method.rounds import UNITS, Metric
-from fathom.output.text import size
+from fathom.output.text import latency_text, size
 from fathom.prediction.interval import Spread
 from fathom.report.axes import Axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Table
 from fathom.report.charts import Bars, Line, bar_chart, scatter_chart
 from fathom.report.comparison import Column, Comparison
 from fathom.report.findings import Gate, gate
-from fathom.report.latencies import in_words
 from fathom.report.legend import legend_of
 from fathom.report.predicted import WHISKERS, bar_range, range_text, ranges_note
 from fathom.report.rounds import Mean, TargetRounds, axes
@@ -201,7 +200,7 @@ class _BarsKey:
         others = [(one, mean) for one, mean in self._known if one is not best]
         reasons = [f"{one.column.short}: {grouped(mean)} {self._unit}." for one, mean in others]
         if self.metric == "latency" and (longest := first.mean(best.column)):
-            reasons.append(f"The longest I/O of these rounds took {in_words(longest.max_us)}.")
+            reasons.append(f"The longest I/O of these rounds took {latency_text(longest.max_us)}.")
         return [*reasons, *_unsettled(first.members, self.out)]
 
     @property
@@ -212,7 +211,7 @@ class _BarsKey:
     def _said(self, place: int, value: float) -> str:
         label = self._labels[place]
         if self.metric == "latency":
-            return f"{label} in {in_words(value)}"
+            return f"{label} in {latency_text(value)}"
         return f"{label} at {grouped(value) if self.metric == 'mbps' else compact(value)} {self._unit}"
 
 

@@ -98,6 +98,11 @@ class Limit:
         return hash(self.words)
 
     @property
+    def is_offered_rate(self) -> bool:
+        """Whether the rate is what was asked, not what a target can do."""
+        return self.kind is LimitKind.OFFERED_RATE
+
+    @property
     def name(self) -> str:
         """What limits, without figures."""
         if self.resource is None:
@@ -108,7 +113,7 @@ class Limit:
     def share(self) -> str:
         """How busy it is, or how much of it there is; empty where neither is known."""
         if self.resource is None:
-            unit = " IOPS" if self.kind is LimitKind.OFFERED_RATE else ""
+            unit = " IOPS" if self.is_offered_rate else ""
             return "" if self.amount is None else f"{self._amount}{unit}"
         if self.kind is LimitKind.QUEUE:
             return _percent(self.resource.mean)
@@ -140,7 +145,7 @@ class Limit:
     @property
     def _amount(self) -> str:
         amount = self.amount or 0.0
-        return f"{amount:,.0f}" if self.kind is LimitKind.OFFERED_RATE else _short(amount)
+        return f"{amount:,.0f}" if self.is_offered_rate else _short(amount)
 
     def as_row(self) -> dict[str, object] | None:
         """Returns the value of the column `limit`; None where words are all that there is."""

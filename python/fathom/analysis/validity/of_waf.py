@@ -1,6 +1,6 @@
 """Rules on write amplification: whether writes had lasted long enough, and whether it was still changing."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from fathom._core import Job
@@ -35,18 +35,15 @@ class _Unsettled:
 
 def unsettled_waf(view: RunView) -> Iterable[Note]:
     """Yields a note where WAF was still changing from one pattern to the next: one per target, on the worst step."""
-    written = _written_x(view)
+    little = little_written(view)
     for target in view.document.targets:
         found: list[_Unsettled] = []
         for key, figures in view.steps.items():
             if key[0] != target.name or all(row.waf is None for row in figures.rows):
                 continue
-            judged = any(row.steady for row in figures.rows)
-            wrote_x = written.get(key, 0.0)
-            little = wrote_x if wrote_x < LEAST_X and not judged else None
             drift = _drift(view, key)
-            if little is not None or drift is not None:
-                found.append(_Unsettled(key[1], little, drift))
+            if key in little or drift is not None:
+                found.append(_Unsettled(key[1], little.get(key), drift))
         if found:
             worst = min(
                 found, key=lambda one: (LEAST_X if one.written_x is None else one.written_x, one.step)
@@ -60,6 +57,19 @@ def unsettled_waf(view: RunView) -> Iterable[Note]:
                 f"WAF had not settled: {worst.text}. The figure is still changing{others}",
                 "write the same way for longer before measuring (`settle` in a copy of the method)",
             )
+
+
+def little_written(view: RunView) -> Mapping[Key, float]:
+    """Maps each step that wrote too little for a WAF of its own to how often its region was written.
+
+    A step that was judged steady wrote enough.
+    """
+    written = _written_x(view)
+    return {
+        key: x
+        for key, figures in view.steps.items()
+        if (x := written.get(key, 0.0)) < LEAST_X and not any(row.steady for row in figures.rows)
+    }
 
 
 def _written_x(view: RunView) -> dict[Key, float]:

@@ -5,12 +5,13 @@ from itertools import chain
 from math import log
 
 from fathom.columns.schema import Point
+from fathom.output.text import latency_text
 from fathom.report.axes import Axis, around_1_2_5, from_zero
 from fathom.report.blocks import Block, Chart, Figure, Group, Item, KeyFigure, Points, Row, Section, Table
 from fathom.report.charts import Line, line_chart
 from fathom.report.comparison import Column, Comparison
 from fathom.report.findings import Gate, gate
-from fathom.report.latencies import in_words, latency
+from fathom.report.latencies import latency
 from fathom.report.legend import legend_of
 from fathom.report.predicted import PREDICTED, WHISKERS, range_item, whisker
 from fathom.report.style import compact, grouped, plain, slot
@@ -155,7 +156,7 @@ def _sentence(label: str, steps: Sequence[SweptStep]) -> str:
     mixed = next((one for one in reversed(steps) if one.half("read") and one.half("write")), None)
     beside = mixed.half("read") if mixed else None
     if alone and beside and mixed and alone.mean_us and beside.mean_us and last.half("write") is None:
-        before, after = in_words(alone.mean_us), in_words(beside.mean_us)
+        before, after = latency_text(alone.mean_us), latency_text(beside.mean_us)
         writes = f"{100 - mixed.read_pct:g} % of writes"
         text += (
             f"; {writes} leave the mean read latency at {before}"
@@ -278,7 +279,7 @@ def _place(one: SweptStep | None, rates: Sequence[float]) -> Item:
         return NONE
     spread = log(max(rates) / min(rates))
     heat = log(one.iops / min(rates)) / spread if spread > 0 else 0.0
-    latency_text = "" if one.mean_us is None else in_words(one.mean_us)
+    latency = "" if one.mean_us is None else latency_text(one.mean_us)
     # Breaks between the two only: a unit does not stand alone.
-    sub = " · ".join(part.replace(" ", "\u00a0") for part in (one.margin, latency_text) if part)
+    sub = " · ".join(part.replace(" ", "\u00a0") for part in (one.margin, latency) if part)
     return Item(compact(one.iops), sub, heat=round(heat, 3))

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from fathom.analysis.finding import joined
 from fathom.analysis.settled import TIMES, Unsettled
 from fathom.columns.schema import Point
-from fathom.method.curve import SUSTAINED_LEAST
+from fathom.output.text import latency_text
 from fathom.report.axes import Axis, rounded
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
 from fathom.report.charts import Bars, bar_chart
 from fathom.report.comparison import Cell, Column, Comparison, Corner
-from fathom.report.findings import Gate, gate, is_replay
-from fathom.report.latencies import in_words, latency, percentile
+from fathom.report.findings import Gate, gate
+from fathom.report.latencies import latency, percentile
 from fathom.report.legend import legend_of
 from fathom.report.recorded import recorded_blocks
 from fathom.report.style import plain, slot
@@ -24,7 +24,11 @@ ROW_PX = 40
 
 def build(comparison: Comparison) -> Section | None:
     """Returns the percentiles of each operation of a replay; None where no trace was replayed."""
-    corners = [corner for corner in comparison.corners if corner.cells and all(map(is_replay, corner.cells))]
+    corners = [
+        corner
+        for corner in comparison.corners
+        if corner.cells and all(cell.is_replay for cell in corner.cells)
+    ]
     if not corners:
         return None
     lines = [
@@ -92,7 +96,7 @@ def _sentence(corners: Sequence[Corner], out: Gate) -> str:
     known = [cell for cell in corner.cells if _us(cell, name)]
     claimed = [cell for cell in known if not _why_not(cell, out)]
     best = min(claimed or known, key=lambda cell: _us(cell, name) or 0.0)
-    time = in_words(_us(best, name) or 0.0)
+    time = latency_text(_us(best, name) or 0.0)
     subject = f"{best.column.short} {'answers' if claimed else 'answered'}"
     if name == "mean_us":
         return f"{subject} the recorded {_op(corner)} in {time} on average{_depth(best)}."
@@ -127,19 +131,10 @@ def _cells(column: Column, corners: Sequence[Corner]) -> list[Cell]:
     return [cell for corner in corners if (cell := corner.cell(column))]
 
 
-def _keeps_up(cells: Sequence[Cell]) -> bool | None:
-    """Returns whether a target kept up with the recorded times; None where those were not kept."""
-    # What arrived within the window is offered; a replay that is late has a longer one.
-    recorded = cells[0].column.run.jobs[cells[0].point.step].rate_iops
-    if not recorded:
-        return None
-    return sum(cell.point.iops or 0.0 for cell in cells) >= SUSTAINED_LEAST * recorded
-
-
 def _reasons(corners: Sequence[Corner], out: Gate) -> list[str]:
     """Returns which targets kept up with the recorded times, and why nothing more is claimed of some."""
     each = [(column, _cells(column, corners)) for column in _columns(corners)]
-    kept = [(column, up) for column, cells in each if (up := _keeps_up(cells)) is not None]
+    kept = [(column, up) for column, cells in each if (up := cells[0].keeps_up) is not None]
     reasons = [
         f"{column.short} {'kept up with' if up else 'fell behind'} the recorded times." for column, up in kept
     ]
@@ -158,9 +153,9 @@ def _answer(column: Column, corners: Sequence[Corner], out: Gate) -> str:
         cell = corner.cell(column)
         if mean_us := _us(cell, "mean_us"):
             p99_us = _us(cell, "p99_us")
-            tail = f" (99 % within {in_words(p99_us)})" if p99_us else ""
-            parts.append(f"{_op(corner)} in {in_words(mean_us)}{tail}")
-    up = _keeps_up(cells)
+            tail = f" (99 % within {latency_text(p99_us)})" if p99_us else ""
+            parts.append(f"{_op(corner)} in {latency_text(mean_us)}{tail}")
+    up = cells[0].keeps_up
     times = "" if up is None else f"; it {'kept up with' if up else 'fell behind'} the recorded times"
     why = _why_not(cells[0], out)
     no_more = f" No more is claimed: it {why.verb} ({why.value})." if why else ""
