@@ -7,6 +7,7 @@ import pytest
 
 import fathom
 from fathom.errors import UsageError
+from fathom.method.method import parse_method
 
 TARGETS = ("twin:samsung-pm9a3-7.68tb", "null:")
 HEAD = 'schema = "fathom-method/1"\nname = "together"\n[[steps]]\nname = "both"\n[steps.job]\n'
@@ -74,3 +75,45 @@ def test_what_depends_on_nothing_is_refused(tmp_path: Path, keys: str, what: str
     job = f'until = {{ time = "10ms" }}\nstreams = [{{ name = "a", {READS}, load = {{ iodepth = 1 }}, {keys} }}]\n'
     with pytest.raises(UsageError, match=what):
         counts(tmp_path, "null:", job)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_step_with_exitall_ends_with_the_first_thread_that_has_done_its_part(
+    tmp_path: Path, target: str
+) -> None:
+    method = tmp_path / "tail.toml"
+    method.write_text(
+        f'{HEAD}mix = {{ read = 70, write = 30 }}\nblock = "4KiB"\npattern = "uniform"\nexitall = true\n'
+        'load = { threads = 4, iodepth = 4 }\nuntil = { count = 4000, time = "1min" }\n'
+    )
+    run = fathom.run(str(method), targets=[target], out=tmp_path / "runs")
+    done = sum(run.points["n"].to_pylist())
+    assert 1000 <= done <= 4000
+
+
+def test_a_window_of_a_system_by_count_has_the_rate_of_one_by_time(tmp_path: Path) -> None:
+    """Threads on drives of their own are done before those that share one."""
+    head = 'schema = "fathom-method/1"\nname = "tail"\n'
+    job = 'mix = "read"\nblock = "4KiB"\npattern = "uniform"\nload = {{ threads = 8, iodepth = 8 }}\nuntil = {{ {} }}\n'
+    ends = {"time": 'time = "20ms"', "tail": "count = 40000", "first": "count = 40000"}
+    steps = [
+        f'[[steps]]\nname = "{name}"\n[steps.job]\n{"exitall = true" if name == "first" else ""}\n{job.format(end)}'
+        for name, end in ends.items()
+    ]
+    method = tmp_path / "tail.toml"
+    method.write_text(head + "".join(steps))
+    run = fathom.run(str(method), targets=["twin:atto-xstreamcore-9400"], out=tmp_path / "runs")
+    found = dict(zip(run.points["step"].to_pylist(), run.points["iops"].to_pylist(), strict=True))
+    assert found["first"] == pytest.approx(found["time"], rel=0.02)
+    assert found["tail"] < 0.99 * found["first"]
+
+
+def test_exitall_needs_a_volume() -> None:
+    with pytest.raises(
+        UsageError, match="exitall ends the step when a thread has done its part: set until to"
+    ):
+        parse_method(
+            f'{HEAD}mix = "read"\nblock = "4KiB"\npattern = "uniform"\nexitall = true\nload = {{ iodepth = 1 }}\n'
+            'until = { time = "1s" }\n',
+            "tail.toml",
+        )

@@ -17,13 +17,14 @@ from rich.console import Console
 from fathom._core import TwinDevice
 from fathom.catalog import CatalogError, load_device
 from fathom.columns.schema import POINTS
-from fathom.errors import UsageError
+from fathom.errors import FathomError, UsageError
 from fathom.load.resolve import resolve_targets
 from fathom.method.method import load_method, parse_method
 from fathom.session import Options, start_run
 from fathom.sweep.grid import combinations, parse_axis
 from fathom.sweep.page import write_page
 from fathom.sweep.study import Outcome, Sweep, simulate_all
+from fathom.sweep.sweep import Swept
 from fathom.sweep.table import gather, write_tables
 from fathom.sweep.terminal import print_sweep
 
@@ -261,7 +262,7 @@ def test_a_value_that_the_model_cannot_take_begins_no_run(tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_command_prints_one_document_and_fails_when_a_point_does(tmp_path: Path) -> None:
+def test_an_impossible_value_is_named_once_before_anything_is_simulated(tmp_path: Path) -> None:
     (tmp_path / "tiny.toml").write_text(METHOD)
     command = [
         sys.executable,
@@ -277,12 +278,39 @@ def test_the_command_prints_one_document_and_fails_when_a_point_does(tmp_path: P
     done = subprocess.run(
         [*command, "--out", "."], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=240
     )
-    assert done.returncode == 1
-    assert "1 of 2 points failed; the first: " in done.stderr.splitlines()[-1]
+    assert done.returncode == 2
+    [line] = done.stderr.splitlines()
+    assert line.startswith("fathom: no twin can be made of dies_per_channel 0: ")
+    assert line.endswith("; write another value")
+    assert done.stdout == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["tiny.toml"]
+
+
+def test_the_command_prints_one_document(tmp_path: Path) -> None:
+    (tmp_path / "tiny.toml").write_text(METHOD)
+    command = [sys.executable, "-m", "fathom", "sweep", "tiny.toml", DRIVE, "--set", "dies_per_channel=4,8"]
+    done = subprocess.run(
+        [*command, "--json", "--out", "."],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=240,
+    )
     document = json.loads(done.stdout)
     assert document["schema"] == "fathom-sweep/1"
-    assert [row["dies_per_channel"] for row in document["rows"]] == [8]
+    assert [row["dies_per_channel"] for row in document["rows"]] == [4, 8]
     assert (tmp_path / document["id"] / "report.html").exists()
+
+
+def test_a_point_that_failed_and_is_named_is_not_named_again(tmp_path: Path, workers: Executor) -> None:
+    asked = sweep("write_buffer_bytes=10,25165824")
+    outcomes, _ = simulated(asked, tmp_path, workers)
+    swept = Swept(asked, tmp_path, gather(asked.axes, outcomes), outcomes, tmp_path / "report.html")
+    with pytest.raises(FathomError, match=r"^1 of 2 points failed; correct or remove their values"):
+        swept.check(named=True)
+    with pytest.raises(FathomError, match=r"1 of 2 points failed; the first: .*holds less than"):
+        swept.check()
 
 
 def printed(asked: Sweep, table: pa.Table) -> str:

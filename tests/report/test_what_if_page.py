@@ -63,6 +63,22 @@ def test_more_spare_space_writes_faster_than_the_drive_as_it_is(seen: Visit) -> 
     assert "times the drive" not in seen.page.inner_text("#sentence")
 
 
+def test_the_sentence_says_that_its_figures_are_of_the_first_pass_until_they_are_settled(seen: Visit) -> None:
+    seen.page.evaluate(
+        """() => {
+          window.said = [];
+          const sentence = document.getElementById("sentence");
+          new MutationObserver(() => window.said.push(sentence.textContent)).observe(sentence, { childList: true });
+        }"""
+    )
+    move(seen.page, over_provisioning=8)
+    settled(seen.page, beside=True)
+    said: list[str] = seen.page.evaluate("() => window.said")
+    assert said[0].startswith("First pass: ")
+    assert not said[-1].startswith("First pass: ")
+    seen.page.click("#as-it-is")
+
+
 def test_a_slider_moves_by_keys_and_says_its_value_with_its_unit(seen: Visit) -> None:
     seen.page.focus("#s-program_us")
     seen.page.keyboard.press("ArrowRight")

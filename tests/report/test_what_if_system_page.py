@@ -24,7 +24,9 @@ def test_the_page_of_a_shelf_answers_while_its_hosts_and_links_move(
     seen = visit(write_page(SHELF, tmp_path / "shelf.html"))
     settled(seen.page)
     said = seen.page.inner_text("#sentence")
-    assert re.fullmatch(r"[\d.]+M IOPS with 128 in flight per host, limited by what is in flight\.", said)
+    assert re.fullmatch(
+        r"[\d.]+M IOPS with 128 in flight per host, limited by internal link \(read\)\.", said
+    )
     for width, height in SCREENS:
         seen.page.set_viewport_size({"width": width, "height": height})
         for name in ("#sentence", "#numbers", "#curve", "#s-mix"):
@@ -58,7 +60,12 @@ def test_the_printed_command_gives_the_figures_of_the_page(
     seen = visit(write_page(target, tmp_path / "page.html"))
     move(seen.page, **places)
     shown = {point["name"]: point for point in settled(seen.page)}
-    assert_same_figures(printed_rows(seen.page, tmp_path), shown)
+    rows = printed_rows(seen.page, tmp_path)
+    assert_same_figures(rows, shown)
+    named = re.search(r"limited by (.+?)(?:: |\.$)", seen.page.inner_text("#sentence"))
+    assert named
+    [limit] = {row["limited_by"] for row in rows if row["step"] == "q128"}
+    assert limit.startswith(named[1]), "page and run name one limit"
     assert seen.complaints == []
 
 

@@ -153,6 +153,7 @@ fn job(settings: &HashMap<&str, &str>) -> Result<Job, Box<dyn Error>> {
         sqpoll: false,
         huge_pages: false,
         gpu: number(settings, "gpu", 0.0)? != 0.0,
+        exitall: false,
         streams: Vec::new(),
         load: if rate_iops > 0.0 {
             Load::Open {

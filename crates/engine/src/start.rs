@@ -192,7 +192,7 @@ impl<'o> Starter<'o> {
                 Ok(ThreadPart {
                     job: Arc::clone(stream.map_or(&job, |(_, job)| job)),
                     stream: stream.map(|(name, _)| Arc::clone(name)),
-                    exitall: part.stream.is_some_and(|index| job.streams[index].exitall),
+                    exitall: job.exits_all(part.stream),
                     number: part.thread,
                     limits: requests.limited(limits),
                     requests,

@@ -163,7 +163,7 @@ impl<'a, D: Device> Driver<'a, D> {
                 if zoning.as_ref().is_some_and(|zoning| zoning.is_over(thread)) {
                     made.left.count = 0;
                 }
-                made.exitall = part.stream.is_some_and(|index| job.streams[index].exitall);
+                made.exitall = job.exits_all(part.stream);
                 made
             })
             .collect();

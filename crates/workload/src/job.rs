@@ -75,6 +75,9 @@ pub struct Job {
     pub journal: Option<String>,
     /// When to stop; the first condition met ends the step.
     pub until: Until,
+    /// End all threads when the first of them has done its part of the volume. Streams have their own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exitall: bool,
     /// Several workloads at once, each with threads of its own; the other fields say what they come to together.
     /// Empty: the job is one workload.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -71,6 +71,7 @@ impl Job {
             errors,
             journal: None,
             until,
+            exitall: false,
             streams,
         }
     }
@@ -78,6 +79,11 @@ impl Job {
     /// Whether a stream ends all of them when its volume is done.
     pub fn has_exitall(&self) -> bool {
         self.streams.iter().any(|stream| stream.exitall)
+    }
+
+    /// Whether a thread of a stream, or of a job without any, ends all of them when its part of the volume is done.
+    pub fn exits_all(&self, stream: Option<usize>) -> bool {
+        stream.map_or(self.exitall, |index| self.streams[index].exitall)
     }
 
     /// Every thread of the job in order: those of the first stream, then those of the next.

@@ -253,7 +253,7 @@ def sweep(
     else:
         terminal.print_sweep(stdout(), swept.asked, swept.points, swept.outcomes)
         print(f"report  {swept.page}\ntables  {csv}")
-    swept.check()
+    swept.check(named=not (as_json or as_csv))
 
 
 def what_if(

@@ -12,6 +12,7 @@ from fathom.errors import UsageError
 from fathom.exports.fio_job import MOST_JOBS, FioOptions, RateFromSection
 from fathom.exports.units import NoCounterpartError, Place, time_text
 from fathom.method.curve import open_job
+from fathom.method.job import document_of
 from fathom.method.method import Method, Step
 from fathom.method.offered import offered_job
 from fathom.output.text import percent
@@ -137,6 +138,9 @@ class FioFile:
         if job.has_exitall:
             # fio's exitall counts for all jobs of a file, so each stream would end the others.
             raise NoCounterpartError("streams that all end with one of them")
+        if document_of(job).get("exitall"):
+            # In fio's file it would end the steps behind it too.
+            differences.append("each thread does its part to the end (no exitall)")
         flow_id = len(self._sections) + 1
         for number, (name, own) in enumerate((job.streams or {"": job}).items()):
             made = FioOptions(

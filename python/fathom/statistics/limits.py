@@ -34,13 +34,14 @@ class LimitKind(StrEnum):
     """Words of a run directory that has no more."""
 
 
-_OF_LOADS = {
+NAMES_OF_LOADS = {
     LimitKind.OFFERED_RATE: "offered rate",
     LimitKind.OUTSTANDING_IO: "outstanding I/O",
     LimitKind.TARGET_OR_OUTSTANDING_IO: "target or outstanding I/O",
     LimitKind.THINK_TIME: "think time",
     LimitKind.TARGET_OR_THINK_TIME: "target or think time",
 }
+"""The name of each limit that is the load's own; that of a resource is the resource's."""
 _PAUSED = {
     LimitKind.OUTSTANDING_IO: LimitKind.THINK_TIME,
     LimitKind.TARGET_OR_OUTSTANDING_IO: LimitKind.TARGET_OR_THINK_TIME,
@@ -106,7 +107,7 @@ class Limit:
     def name(self) -> str:
         """What limits, without figures."""
         if self.resource is None:
-            return self.stated or _OF_LOADS[self.kind]
+            return self.stated or NAMES_OF_LOADS[self.kind]
         return self.resource.name if self.kind is LimitKind.QUEUE else self.resource.called
 
     @property

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from fathom import __version__, _core
 from fathom.catalog import load_device
-from fathom.errors import FathomError
+from fathom.errors import FathomError, UsageError
 from fathom.load.initiator import ThisMachine
+from fathom.load.resolve import ensure_simulable
 from fathom.load.workers import Workers, as_they_end
 from fathom.method.method import Method, parse_method
 from fathom.plan.prepare import prepare
@@ -81,6 +82,28 @@ def simulate_all(sweep: Sweep, folder: Path, workers: Workers, watch: Watch) -> 
         watch(one.label, done, len(runs))
     _save(sweep, folder, "failed" if errors else "complete", errors)
     return [Outcome(one, run, errors.get(one)) for one, run in runs.items()]
+
+
+def check_values(sweep: Sweep, workers: Workers) -> None:
+    """Raises UsageError where no twin can be made of a combination, before any of them is simulated."""
+    alike: dict[tuple[str, ...], Combination] = {}
+    for one in sweep.combinations:
+        alike.setdefault(tuple(one.targets), one)
+    futures = {
+        workers.submit(make_once, one.method_text, sweep.quick, one.targets): one for one in alike.values()
+    }
+    errors = {one: error for one, error in as_they_end(futures) if error is not None}
+    if errors:
+        first = min(errors, key=lambda one: one.number)
+        others = f" (and of {len(errors) - 1} more)" if len(errors) > 1 else ""
+        raise UsageError(f"no twin can be made of {first.label}{others}: {errors[first]}")
+
+
+def make_once(method_text: str, quick: bool, targets: Sequence[str]) -> None:
+    """Makes the twins and leaves them. Raises FathomError where one cannot be made. Runs on a worker."""
+    method = parse_method(method_text, _file(method_text), quick=quick)
+    for target in prepare(method, targets, ThisMachine()):
+        ensure_simulable(target)
 
 
 def simulate(method_text: str, quick: bool, targets: Sequence[str], seed: int) -> dict[str, bytes]:

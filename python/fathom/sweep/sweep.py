@@ -24,11 +24,12 @@ class Swept:
     outcomes: Sequence[study.Outcome]
     page: Path
 
-    def check(self) -> None:
-        """Raises FathomError where a combination has no run."""
+    def check(self, *, named: bool = False) -> None:
+        """Raises FathomError where a combination has no run; without the reason where all are `named` already."""
         if failed := [one for one in self.outcomes if one.error]:
+            why = "" if named else f"; the first: {failed[0].error}"
             raise FathomError(
-                f"{len(failed)} of {len(self.outcomes)} points failed; the first: {failed[0].error}",
+                f"{len(failed)} of {len(self.outcomes)} points failed{why}",
                 "correct or remove their values; the others are kept",
             )
 
@@ -52,6 +53,7 @@ def run_sweep(
     parsed = load_method(method, quick=quick)
     axes = [grid.parse_axis(text) for text in settings]
     asked = study.Sweep(parsed, targets, axes, grid.combinations(axes, parsed, targets), seed, quick)
+    study.check_values(asked, workers)
     folder = (out or runs_home()) / asked.name
     outcomes = study.simulate_all(asked, folder, workers, watch)
     points = table.gather(axes, outcomes)

@@ -12,6 +12,7 @@ from fathom.catalog.models.device import SYSTEM_KINDS
 from fathom.catalog.settings import MARK
 from fathom.errors import UsageError
 from fathom.method.method import Method
+from fathom.statistics.limits import NAMES_OF_LOADS, STANDS_OUT, LimitKind
 from fathom.what_if import ssd_sliders, system_sliders
 from fathom.what_if.choice import Parameters, Slider, can_be
 from fathom.what_if.steps import SEED, of_drives, of_systems, steps
@@ -25,7 +26,7 @@ ALONE = "see `fathom catalog --kind devices`"
 IN_FLIGHT = {"fabric": "in flight per host", "cluster": "in flight per client"}
 """What a point of the curve has, by the kind of a system; of others simply in flight."""
 LEVEL_OF_DRIVES, LEVEL_OF_SYSTEMS = 0.05, 0.08
-"""The most that a rate of the methods' short windows was off that of windows ten times as long."""
+"""More than a rate of the methods' short windows was off that of longer ones, with blocks of 4 KiB."""
 
 
 SETTLED: Parameters = {"settled_share": 1.0}
@@ -57,6 +58,11 @@ class Played:
             "parameters": self.parameters,
             "hosts": self.hosts,
             "level": self.level,
+            "limits": {
+                "names": {kind.value: name for kind, name in NAMES_OF_LOADS.items()},
+                "queue": LimitKind.QUEUE.value,
+                "standsOut": STANDS_OUT,
+            },
             "seed": str(SEED),
             "steps": cast("JsonValue", steps(self.method)),
             "sliders": [_in_page(slider) for slider in self.sliders],

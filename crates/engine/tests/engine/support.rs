@@ -160,6 +160,7 @@ pub fn job(op: Op) -> Job {
         sqpoll: false,
         huge_pages: false,
         gpu: false,
+        exitall: false,
         streams: Vec::new(),
         load: Load::Closed {
             threads: 1,

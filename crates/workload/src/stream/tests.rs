@@ -54,6 +54,7 @@ fn job(pattern: Pattern, ops: Vec<Block>, threads: u32) -> Job {
         sqpoll: false,
         huge_pages: false,
         gpu: false,
+        exitall: false,
         streams: Vec::new(),
         load: Load::Closed {
             threads,

@@ -62,13 +62,16 @@ def unsettled_waf(view: RunView) -> Iterable[Note]:
 def little_written(view: RunView) -> Mapping[Key, float]:
     """Maps each step that wrote too little for a WAF of its own to how often its region was written.
 
-    A step that was judged steady wrote enough.
+    A step that was judged steady wrote enough. A target whose capacity another program did not record is not judged.
     """
     written = _written_x(view)
+    known = {one.name for one in view.document.targets if one.capacity_bytes is not None}
     return {
         key: x
         for key, figures in view.steps.items()
-        if (x := written.get(key, 0.0)) < LEAST_X and not any(row.steady for row in figures.rows)
+        if (x := written.get(key, 0.0)) < LEAST_X
+        and key[0] in known
+        and not any(row.steady for row in figures.rows)
     }
 
 
@@ -77,6 +80,8 @@ def _written_x(view: RunView) -> dict[Key, float]:
     bytes_ = view.written_bytes()
     out: dict[Key, float] = {}
     for target in view.document.targets:
+        if target.capacity_bytes is None:
+            continue
         capacity_bytes = target.known_bytes * (target.scale or 1.0)
         pattern, since = None, 0
         for step, job in view.jobs.items():

@@ -197,7 +197,7 @@ def _sentence(label: str, one: Scaling) -> str:
         share = percent(enough.iops / one.best.iops)
         text += f"depth {enough.depth} suffices: {compact(enough.iops)} IOPS, {share} of the maximum"
         if one.best.limit:
-            text += f", limited by {plain(one.best.limit.name)}"
+            text += f", which is limited by {plain(one.best.limit.name)}"
     if one.crossing:
         text += f"; the asymptotes cross at {one.crossing:.3g} in flight"
     if enough is not last and enough.mean_us and last.mean_us:

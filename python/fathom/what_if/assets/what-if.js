@@ -126,12 +126,19 @@
 
   const at = (answer) => answer?.points.find((point) => point.depth === depth());
 
-  /* Which kind of limit, in words; a resource has its own name. */
-  const LIMITS = { "outstanding-io": "what is in flight", "target-or-outstanding-io": "what is in flight" };
+  /* What limits, by the names that reports give it: of a group of servers the busiest, where one stands out. */
+  function limitOf(limit) {
+    const one = limit?.resource;
+    if (!one) return data.limits.names[limit?.kind];
+    const standsOut = limit.kind !== data.limits.queue && one.servers > 1 && one.busiest - one.mean > data.limits.standsOut;
+    return standsOut ? `busiest of ${one.servers} ${one.name}` : one.name;
+  }
+
   function sentence(point, before) {
-    const limit = point.limit;
-    const name = limit?.resource ? `the ${limit.resource.name}` : LIMITS[limit?.kind];
-    const first = `${compact(iops(point))} IOPS with ${group(depth(), 0)} ${data.inFlight}` + (name ? `, limited by ${name}` : "");
+    const name = limitOf(point.limit);
+    // Few words, so that the page does not jump when the settled figures come.
+    const pass = [own, before && asIs].some((answer) => answer?.stage === "sketch") ? "First pass: " : "";
+    const first = `${pass}${compact(iops(point))} IOPS with ${group(depth(), 0)} ${data.inFlight}` + (name ? `, limited by ${name}` : "");
     if (!before) return `${first}.`;
     const ratio = iops(point) / iops(before);
     if (Math.abs(ratio - 1) < LEVEL) return `${first}: level with ${AS_IT_IS}.`;

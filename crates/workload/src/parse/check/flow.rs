@@ -43,14 +43,24 @@ fn keeps_step(stream: &Stream) -> bool {
     !replays && !stream.job.is_metadata() && stream.job.pace.think_ns == 0
 }
 
+fn has_volume(job: &Job) -> bool {
+    let until = job.until;
+    until.bytes.is_some() || until.region_multiple.is_some() || until.count.is_some()
+}
+
+/// A job without streams that ends with the first of its threads has a volume.
+pub(super) fn exit(job: &Job) -> Checked {
+    ensure(!job.exitall || has_volume(job), "exitall", || {
+        "exitall ends the step when a thread has done its part: set until to bytes, volume or count"
+            .to_owned()
+    })
+}
+
 /// A stream that ends all has an end of its own.
 pub(super) fn exits(whole: &Job) -> Checked {
     for (index, stream) in whole.streams.iter().enumerate() {
-        let until = stream.job.until;
-        let ends =
-            until.bytes.is_some() || until.region_multiple.is_some() || until.count.is_some();
         let at = format!("streams.{index}.exitall");
-        ensure(!stream.exitall || ends, &at, || {
+        ensure(!stream.exitall || has_volume(&stream.job), &at, || {
             "exitall ends all streams when this one has done its part: set its until to bytes, volume or count".to_owned()
         })?;
         let apart = whole.has_exitall() && !stream.targets.is_empty();

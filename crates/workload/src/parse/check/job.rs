@@ -42,6 +42,7 @@ pub fn job(job: &Job) -> Checked {
     })?;
     job.mix.ops.iter().try_for_each(block)?;
     flushes(job)?;
+    flow::exit(job)?;
     pattern(&job.pattern)?;
     places(job)?;
     replay(job)?;

@@ -14,7 +14,7 @@ use crate::{
     PriorityClass, PriorityShare, Region, Request, Stream, Sync, Until, Verify,
 };
 
-const JOB_KEYS: [&str; 22] = [
+const JOB_KEYS: [&str; 23] = [
     "mix",
     "block",
     "flush_every",
@@ -36,6 +36,7 @@ const JOB_KEYS: [&str; 22] = [
     "errors",
     "journal",
     "until",
+    "exitall",
     "streams",
 ];
 /// Keys of one of several workloads; the job says when all end, a stream when it ends sooner.
@@ -68,7 +69,10 @@ pub fn job(node: &Node) -> Result<Job> {
     let ends = until(fields.need("until")?)?;
     let job = workload(&fields, &Shared::of(&fields, ends)?)?;
     written_fits(&fields, &job.mix)?;
-    Ok(job)
+    Ok(Job {
+        exitall: exitall(&fields)?,
+        ..job
+    })
 }
 
 fn job_of_streams(node: &Node, streams: &Node) -> Result<Job> {
@@ -97,9 +101,7 @@ fn job_of_streams(node: &Node, streams: &Node) -> Result<Job> {
             job: Job { until, ..job },
             targets: fields.get("targets").map_or(Ok(Vec::new()), numbers)?,
             flow: fields.get("flow").map(flow).transpose()?,
-            exitall: fields
-                .get("exitall")
-                .map_or(Ok(false), |node| node.flag("exitall"))?,
+            exitall: exitall(&fields)?,
         })
     };
     let streams = streams.list("streams")?.iter().map(stream);
@@ -111,6 +113,11 @@ fn job_of_streams(node: &Node, streams: &Node) -> Result<Job> {
         gpu: shared.gpu,
         ..Job::of_streams(streams, shared.direct, shared.errors, shared.until)
     })
+}
+
+fn exitall(fields: &Fields<'_>) -> Result<bool> {
+    let node = fields.get("exitall");
+    node.map_or(Ok(false), |node| node.flag("exitall"))
 }
 
 /// What the streams of a job have in common.
@@ -205,6 +212,7 @@ fn workload(fields: &Fields<'_>, shared: &Shared) -> Result<Job> {
             .map(|node| node.text("journal").map(str::to_owned))
             .transpose()?,
         until: shared.until,
+        exitall: false,
         streams: Vec::new(),
     })
 }

@@ -37,6 +37,7 @@ fn a_short_job_gets_the_documented_defaults() {
         sqpoll: false,
         huge_pages: false,
         gpu: false,
+        exitall: false,
         streams: Vec::new(),
         load: Load::Closed {
             threads: 8,

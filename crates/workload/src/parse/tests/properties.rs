@@ -114,6 +114,7 @@ fn any_job() -> impl Strategy<Value = Job> {
             priority_shares: Vec::new(),
             huge_pages: true,
             gpu: true,
+            exitall: false,
             streams: Vec::new(),
             load,
             pace: Pace {
