@@ -166,11 +166,11 @@ fn the_reference_states_how_long_each_built_in_method_takes() {
             true => format!("{}", whole(least)),
             false => format!("{} to {}", whole(least), whole(most)),
         };
-        let cells = format!(
-            "| {} min | {} s |",
-            span(least, most),
-            span(quick_least, quick_most)
-        );
+        let full = match most < 0.1 {
+            true => format!("{} s", span(60.0 * least, 60.0 * most)),
+            false => format!("{} min", span(least, most)),
+        };
+        let cells = format!("| {full} | {} s |", span(quick_least, quick_most));
         let row = page
             .lines()
             .find(|line| line.starts_with(&format!("| `{}`", method.name)));
