@@ -2,7 +2,7 @@
 
 import pytest
 
-from fathom.output.text import four_digits, size, span
+from fathom.output.text import four_digits, ios_in_flight, size, span
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,8 @@ def test_a_size_is_printed_without_an_exponent() -> None:
 )
 def test_four_digits_have_no_exponent(value: float, sign: str, text: str) -> None:
     assert four_digits(value, sign) == text
+
+
+@pytest.mark.parametrize(("count", "text"), [(1, "1 I/O in flight"), (64, "64 I/Os in flight")])
+def test_one_io_in_flight_is_no_plural(count: int, text: str) -> None:
+    assert ios_in_flight(count) == text

@@ -276,6 +276,7 @@ def test_a_run_that_measured_nothing_has_no_findings():
         ("Samsung page, https://example.com/ssd?id=1", "Samsung page"),
         ("Listing 7, https://example.com/a (quoted elsewhere)", "Listing 7 (quoted elsewhere)"),
         ("StorageReview, 'SN861' (000_298800c845c14a25)", "StorageReview, 'SN861'"),
+        ("'Vendors' (https://example.com/a/), quoting the makers", "'Vendors', quoting the makers"),
     ],
 )
 def test_a_sentence_names_its_source_without_the_address(source: str, named: str):

@@ -78,6 +78,24 @@ def test_a_published_figure_stands_beside_the_measured_one_with_its_error(compar
         assert cell.error_pct == pytest.approx(100 * (cell.value - published) / published)
 
 
+def test_results_of_twins_say_that_their_intervals_are_of_sampling_alone(
+    comparison: Comparison, tmp_path: Path
+) -> None:
+    section = corners.build(comparison)
+    assert section is not None
+    [table] = section.blocks
+    assert isinstance(table, Table)
+    [note] = [note for note in table.footnotes if note.startswith("Intervals of a twin")]
+    assert note == (
+        "Intervals of a twin, ± included, are of sampling alone: how well its window is known. They do not say how "
+        "near a real drive is. “Measured, 80 % expected” does that for rates, and nothing does for latencies."
+    )
+    measured = compare([load(synthetic.make_run(tmp_path / "file", (synthetic.FILE,)))])
+    [alone] = (corners.build(measured) or section).blocks
+    assert isinstance(alone, Table)
+    assert not [note for note in alone.footnotes if note.startswith("Intervals of a twin")]
+
+
 def test_cards_and_findings_agree_on_who_leads_and_who_is_level(comparison: Comparison) -> None:
     read, write = comparison.corners[0], comparison.corners[3]
     assert {cell.column.index for cell in read.level_with_best} == {2, 3}

@@ -91,6 +91,11 @@ def signed_pct(value: float, digits: int = 1) -> str:
     return text[1:] if float(text[1:-2]) == 0 else text
 
 
+def ios_in_flight(count: int) -> str:
+    """Returns `1 I/O in flight`, `8 I/Os in flight`."""
+    return f"{count:,} I/O{'' if count == 1 else 's'} in flight"
+
+
 def many_of(op: str) -> str:
     """Returns an operation's name for many of them: `reads`, `flushes`, `write-zeroes`."""
     return op if op.endswith("es") else f"{op}es" if op.endswith("sh") else f"{op}s"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fathom.method.rounds import UNITS, Metric
-from fathom.output.text import latency_text, size
+from fathom.output.text import ios_in_flight, latency_text, size
 from fathom.prediction.interval import Spread
 from fathom.report.axes import Axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Table
@@ -363,12 +363,11 @@ def _demand_plot(members: Sequence[TargetRounds], out: Gate) -> KeyFigure:
     known = of[best.column.index]
     most, last, enough = max(at.iops for at in known), known[-1], _enough(known)
     if enough is None:
-        sentence = (
-            f"{best.column.short} still gains at {last.outstanding} I/Os in flight: {compact(most)} IOPS."
-        )
+        at = ios_in_flight(last.outstanding)
+        sentence = f"{best.column.short} still gains at {at}: {compact(most)} IOPS."
         return KeyFigure(sentence, figure, _unsettled(members, out))
     sentence = (
-        f"{best.column.short} gives nearly all of its {compact(most)} IOPS from {enough.outstanding} I/Os in flight "
+        f"{best.column.short} gives nearly all of its {compact(most)} IOPS from {ios_in_flight(enough.outstanding)} "
         "on: more only add latency."
     )
     longer = last.mean_us / enough.mean_us if enough.mean_us else 1.0

@@ -29,6 +29,10 @@ PREDICTED_NOTE = (
     f"{PREDICTED}: the range around a twin's rate that holds {100 * COVERAGE:.0f} % of measurements of such drives. "
     "It is learnt from the published results of other devices, never from the drive's own."
 )
+TWIN_NOTE = (
+    "Intervals of a twin, ± included, are of sampling alone: how well its window is known. They do not say how near a "
+    f"real drive is. “{PREDICTED}” does that for rates, and nothing does for latencies."
+)
 NONE = Item("–", tone="quiet", title="does not apply, or was not recorded")
 
 
@@ -43,6 +47,7 @@ def build(comparison: Comparison) -> Section | None:
     footnotes = [
         "MB/s are 10⁶ bytes per second. Latencies are service latencies, issue to completion, in us. ± is half "
         "the 95 % interval of the mean rate within the window; a latency's own interval stands under it.",
+        *([TWIN_NOTE] if comparison.twins else []),
         f"“n too small”: percentile p is given only if {MIN_TAIL} I/Os or more lie above it: n (1 − p) ≥ {MIN_TAIL}.",
         *(
             note

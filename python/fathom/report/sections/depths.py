@@ -165,7 +165,8 @@ def _key_sentence(label: str, kept: Sequence[Scaling]) -> str:
     per_host = " per host" if any(one.hosts > 1 for one in kept) else ""
     if len(kept) == 1:
         rate = compact(kept[0].enough.iops)
-        return f"{first} I/Os in flight{per_host} suffice for {rate} IOPS in {label}: more only add latency."
+        suffice = "I/O in flight{} suffices" if depths[0] == 1 else "I/Os in flight{} suffice"
+        return f"{first} {suffice.format(per_host)} for {rate} IOPS in {label}: more only add latency."
     many = first if len(depths) == 1 else f"{first} to {IN_WORDS.get(depths[-1], depths[-1])}"
     each = "on every target" if len(depths) == 1 else "by target"
     return f"{many} I/Os in flight{per_host} suffice {each} in {label}: more only add latency."
