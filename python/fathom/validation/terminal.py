@@ -222,13 +222,14 @@ def _parameters_table(calibration: Calibration) -> Table:
 
 
 def _sensitivities_table(calibration: Calibration) -> Table:
-    names = [one.name for one in calibration.parameters]
-    table = _table("sensitivity", *names, right=names)
+    """Returns what moves each row: a line of its own names each parameter, so that any number fits any width."""
+    table = _table("row", "sensitivity", "up | down", right=("up | down",))
     for index in range(len(calibration.cases)):
-        sides = [(one.sensitivity.up, one.sensitivity.down) for one in calibration.parameters]
-        moves = [[None if side is None else 100 * float(side[index]) for side in pair] for pair in sides]
-        if any(move and abs(move) >= SHOWN_POINTS for pair in moves for move in pair):
-            table.add_row(f"row {index + 1}", *(" | ".join(map(_points, pair)) for pair in moves))
+        for one in calibration.parameters:
+            sides = (one.sensitivity.up, one.sensitivity.down)
+            pair = [None if side is None else 100 * float(side[index]) for side in sides]
+            if any(move and abs(move) >= SHOWN_POINTS for move in pair):
+                table.add_row(str(index + 1), one.name, " | ".join(map(_points, pair)))
     return table
 
 

@@ -1,0 +1,31 @@
+"""What `fathom calibrate` prints of many parameters is whole in a terminal of 80 columns."""
+
+from io import StringIO
+
+import numpy as np
+from rich.console import Console
+
+from fathom.catalog import load_device
+from fathom.validation.calibrate import Calibration, FittedParameter
+from fathom.validation.cases import cases_of
+from fathom.validation.search import Sensitivity
+from fathom.validation.terminal import print_calibration
+
+DEVICE = "samsung-pm9a3-7.68tb"
+
+
+def test_the_name_of_each_parameter_that_moves_a_row_is_on_one_line() -> None:
+    device = load_device(DEVICE)
+    cases = cases_of(device)[:3]
+    assert device.twin is not None
+    names = list(device.twin.parameters)[:12]
+    effect = Sensitivity(np.array([0.01, 0.0, -0.02]), np.array([-0.01, 0.0, 0.02]), 1.0)
+    parameters = [FittedParameter(name, 1.0, 1.1, effect, None) for name in names]
+    printed = StringIO()
+    print_calibration(
+        Console(file=printed, width=80), Calibration(device, cases, parameters, [0.0] * 3, [0.0] * 3, 1)
+    )
+    matrix = printed.getvalue().split("sensitivity")[1]
+    for name in names:
+        assert sum(name in line.split() for line in matrix.splitlines()) == 2, name
+    assert "+2.0" in matrix
