@@ -116,6 +116,25 @@ def test_tables_and_page_are_written_and_agree(tmp_path: Path, workers: Executor
     assert ">r, read" not in page
 
 
+def test_what_speaks_against_figures_is_said_once_for_all_combinations(
+    tmp_path: Path, workers: Executor
+) -> None:
+    head, _, reads = METHOD.split("[[steps]]")
+    method = parse_method(f"{head}[[steps]]{reads}", "tiny.toml")
+    axes, targets = [parse_axis("op=0.1,0.3")], ("twin:samsung-pm9a3-7.68tb",)
+    asked = Sweep(method, targets, axes, combinations(axes, method, targets), 1, quick=False)
+    outcomes, _ = simulated(asked, tmp_path, workers)
+    table = gather(asked.axes, outcomes)
+    console = Console(width=80)
+    with console.capture() as captured:
+        print_sweep(console, asked, table, outcomes)
+    said = " ".join(captured.get().split())
+    assert said.count("of the reads went to blocks never written") == 1
+    assert "warning in 2 of 2 combinations: " in said
+    page = write_page(asked, tmp_path, table, outcomes).read_text()
+    assert "Warning in 2 of 2 combinations: " in page
+
+
 def test_a_page_draws_measured_steps_alone_and_lists_those_that_warm_up_behind_them(
     tmp_path: Path, workers: Executor
 ) -> None:

@@ -28,6 +28,7 @@ from fathom.sweep.answer import (
     series,
     shown,
 )
+from fathom.sweep.doubts import doubts
 from fathom.sweep.grid import Axis
 from fathom.sweep.study import Outcome, Sweep, now
 from fathom.sweep.terminal import headings
@@ -42,7 +43,8 @@ def write_page(sweep: Sweep, folder: Path, table: pa.Table, outcomes: Sequence[O
     found, x = panels(sweep, table), across(sweep.axes)
     rows = _table(sweep, table, found)
     drawn = _figure(sweep, x, found, rows) if found and (x.is_numeric or x.sizes_bytes) else rows
-    blocks = [Points([f"Failed: {text}" for text in failed])] if failed else []
+    said = [with_micro(text[:1].upper() + text[1:]) for text in doubts(outcomes)]
+    blocks = [Points([*(f"Failed: {text}" for text in failed), *said])] if failed or said else []
     header = {
         "letter": "",
         "ids": [(folder.name, f"seed {sweep.seed}")],

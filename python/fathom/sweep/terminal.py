@@ -16,6 +16,7 @@ from fathom.report.style import plain
 from fathom.runs.layout import SWEEP
 from fathom.statistics.limits import limit_in
 from fathom.sweep.answer import FIGURES, NOT_MEASURED, across, answer, by_target, panels, shown
+from fathom.sweep.doubts import doubts
 from fathom.sweep.grid import Axis
 from fathom.sweep.study import Outcome, Sweep
 
@@ -27,7 +28,8 @@ def headings(axes: Sequence[Axis], table: pa.Table) -> list[str]:
 
 
 def print_sweep(console: Console, sweep: Sweep, table: pa.Table, outcomes: Sequence[Outcome]) -> None:
-    """Prints the answer and what it is worth, a row per combination under each step, then what failed.
+    """Prints the answer and what it is worth, a row per combination under each step, then what
+    speaks against them and what failed.
 
     In a narrow terminal words are folded.
     """
@@ -52,6 +54,8 @@ def print_sweep(console: Console, sweep: Sweep, table: pa.Table, outcomes: Seque
             printed.add_row(*map(Name, cells))
         console.print(Text(label, style="bold"))
         console.print(printed)
+    for doubt in doubts(outcomes):
+        console.print(Text(doubt, style="yellow"))
     for outcome in outcomes:
         if outcome.error:
             console.print(
