@@ -42,7 +42,7 @@ KNOWN = {
     "report/sections/provenance.py: name.endswith(' bytes')",
     "report/sections/provenance.py: name.removesuffix(' bytes')",
     # Words for people made shorter or marked up for people; nothing follows from them.
-    "analysis/finding.py: re.sub(',? ?(\\\\(https?://[^\\\\s)]+\\\\)|https?://[^\\\\s)]+)', '', without_document(source))",
+    "analysis/finding.py: re.sub(',? ?(\\\\()?https?://[^\\\\s)]+(?(1)\\\\))', '', without_document(source))",
     "analysis/findings.py: what.replace('figures', 'figure', 1)",
     "compare/views.py: text.replace(char, f'\\\\{char}')",
     "report/page.py: CODE.sub('<code>\\\\1</code>', str(escape(unbroken(text))))",

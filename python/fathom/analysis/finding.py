@@ -44,7 +44,7 @@ def joined(parts: Sequence[str]) -> str:
 
 def cited(source: str) -> str:
     """Returns a source by its name: where to fetch it is for the list of sources, not for a sentence."""
-    return re.sub(r",? ?(\(https?://[^\s)]+\)|https?://[^\s)]+)", "", without_document(source))
+    return re.sub(r",? ?(\()?https?://[^\s)]+(?(1)\))", "", without_document(source))
 
 
 def rate_text(figures: StepFigures) -> str:
