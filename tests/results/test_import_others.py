@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from fathom.errors import UsageError
+from fathom.results.formats import TextFile, format_of
 from fathom.results.hdr_codec import encode
 from fathom.results.import_files import import_results
 from fathom.results.records import Bin
@@ -117,3 +119,11 @@ def test_every_file_says_that_it_was_measured_elsewhere_and_what_is_not_known(na
     assert note.level == "warning"
     assert name in note.text
     assert [row["steady"] for row in run.points.to_pylist()] == [None] * run.points.num_rows
+
+
+@pytest.mark.parametrize(
+    "heading", ["* Reqrate : Requested FWD rate\n", "Apr 11, 2019 ..Interval.. .ReqstdOps... ...cpu%...\n"]
+)
+def test_reports_of_file_system_workloads_are_refused_by_their_kind(heading: str) -> None:
+    with pytest.raises(UsageError, match=r"summary\.html: is of a file system workload \(fwd\) of Vdbench"):
+        format_of(TextFile("summary.html", f"<pre>Starting RD=rd1; fwdrate=max\n{heading}"))

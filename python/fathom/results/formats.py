@@ -74,6 +74,8 @@ READERS: Mapping[Format, Reader] = {
 
 _FOR_PEOPLE = re.compile(r"^fio-\d+\.\d+.*$|: \(g=\d+\): rw=", re.MULTILINE)
 """Lines of fio's normal output: its version, or a job and its pattern."""
+_OF_FILES = re.compile(r"ReqstdOps|Requested FWD rate")
+"""Headings of Vdbench's reports on its file system workloads."""
 
 
 def format_of(file: TextFile) -> Format:
@@ -88,6 +90,11 @@ def format_of(file: TextFile) -> Format:
         raise UsageError(
             f"{file.name}: is what fio prints for people, which has no figures for programs",
             "run fio with --output-format=json+",
+        )
+    if _OF_FILES.search(head):
+        raise UsageError(
+            f"{file.name}: is of a file system workload (fwd) of Vdbench, which Fathom does not read",
+            "give the reports of workloads on storage (wd)",
         )
     raise UsageError(f"{file.name}: no format of results that Fathom reads", f"formats: {', '.join(Format)}")
 
