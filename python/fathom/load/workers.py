@@ -79,6 +79,10 @@ def as_they_end(futures: Mapping["Future[T]", K]) -> Iterator[tuple[K, T | Fatho
             yield futures[future], cause
 
 
+_STARTING = threading.Lock()
+"""Held while the program's main module has a stand-in: pools in several threads may start processes at once."""
+
+
 class _Worker(SpawnProcess):
     """A process that does not run the program's main script again.
 
@@ -88,12 +92,13 @@ class _Worker(SpawnProcess):
 
     def start(self) -> None:
         """Starts the process."""
-        main = sys.modules["__main__"]
-        sys.modules["__main__"] = ModuleType("__main__")  # it has no file, so there is nothing to run
-        try:
-            super().start()
-        finally:
-            sys.modules["__main__"] = main
+        with _STARTING:
+            main = sys.modules["__main__"]
+            sys.modules["__main__"] = ModuleType("__main__")  # it has no file, so there is nothing to run
+            try:
+                super().start()
+            finally:
+                sys.modules["__main__"] = main
 
 
 class _Context(SpawnContext):
