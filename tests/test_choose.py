@@ -132,7 +132,7 @@ def test_a_latency_known_only_at_full_load_is_no_proof_of_being_slow() -> None:
     choice = chosen("read in 600 us")
     assert recommended(choice) == (1, CAPACITY)
     assert (
-        "the best that is known is 930.9 us, the mean at its maximum by Little's law, 12 hosts x 32 jobs"
+        "the best that is known is 931 us, the mean at its maximum by Little's law, 12 hosts x 32 jobs"
         in (reasons(choice)[-1])
     )
 
