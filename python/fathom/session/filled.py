@@ -9,6 +9,7 @@ from fathom.method.method import Step
 from fathom.statistics.steady import SteadyState, Volume
 
 FILLED_X = 2
+"""Multiple of the capacity that a fill writes."""
 FILL = Job(
     f"""
     mix = "write"

@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from fathom import _core
 from fathom._core import WRITES
 from fathom.method.method import Step
-from fathom.session.filled import settling
+from fathom.session.filled import FILLED_X, settling
 from fathom.statistics.steady import SteadyState, Verdict, Volume
 
-FILLED_X = 2.0
-"""Multiple of the capacity that a fill before random writes writes."""
 WRITTEN_X = 3.0
 """Multiple of the capacity to write after a purge before random writes are judged: the fill, and 1x at random. Random
 writes make up for a smaller fill, or none.

@@ -132,8 +132,10 @@ class _Load:
                 watched_s = monotonic()
             for interval in handle.poll(POLL_S):
                 self._take(interval)
-            if handle.held():
-                handle.stop() if self.enough else handle.proceed()
+            if handle.held() and self.enough:
+                handle.stop()
+            elif handle.held():
+                handle.proceed()
 
     def _take(self, interval: _core.Interval) -> None:
         self._rows.add(interval)

@@ -22,12 +22,12 @@ from fathom.plan.fit import inapplicable
 from fathom.power.meter import PowerMeter
 from fathom.runs.remarks import LeftOut
 from fathom.runs.store import RunStore, StepKey, StepOutcome
-from fathom.session.filled import FILL, FILLED_TURNOVER, settled_by_writes
+from fathom.session.filled import FILL, FILLED_TURNOVER, FILLED_X, settled_by_writes
 from fathom.session.helpers import Helpers
 from fathom.session.options import Observer, Options
 from fathom.session.remark_log import RemarkLog
 from fathom.session.schedule import Part, Schedule
-from fathom.session.steady_rounds import FILLED_X, Written
+from fathom.session.steady_rounds import Written
 from fathom.session.step_run import StepRun
 from fathom.session.stepper import on_this_machine
 from fathom.targets.not_measured import NotMeasured, Quantity
