@@ -19,10 +19,11 @@ from fathom.recommend.objective import parse_objective
 from fathom.recommend.page import render
 from fathom.recommend.portion import at_speed, portion
 from fathom.recommend.ranking import Recommendation, devices_of, recommend
+from fathom.recommend.reading import read
 from fathom.recommend.words import basis, chance_text, grounds, growth_text, headline, reasons
 from fathom.sizing.files import Prices, read_prices
 from fathom.traces.opening import open_trace
-from fathom.traces.prepare import prepare
+from fathom.traces.prepare import HEADER_BYTES, ROW, prepare
 
 FAST, SLOW = "samsung-pm9a3-7.68tb", "wd-ultrastar-dc-hc560-20tb"
 ZONED = "wd-ultrastar-dc-zn540-1tb"
@@ -290,3 +291,63 @@ def test_a_missed_objective_with_nothing_saturated_is_not_blamed_on_the_offered_
     sentence = reasons(judged)[0]
     assert "beyond that an objective is missed with nothing saturated" in sentence
     assert "offered rate" not in sentence
+
+
+def timed(folder: Path, unit: str) -> Path:
+    """The same load, with its microseconds divided by a million and called by another unit."""
+    path = trace(folder)
+    head, *lines = path.read_text().splitlines()
+    digits = 0 if unit == "s" else 6
+    split = (line.split(",", 1) for line in lines)
+    rows = "".join(
+        f"{int(t) / 1e6 if digits else int(t) // 1_000_000:.{digits}f},{rest}\n" for t, rest in split
+    )
+    path.write_text(f"{head.replace('_us', f'_{unit}')}\n{rows}")
+    return path
+
+
+def test_a_trace_of_a_coarse_clock_is_ranked_by_rate_and_has_no_latency(tmp_path: Path, workers: Workers):
+    path = timed(tmp_path, "s")
+    reading = read(lambda: open_trace(path), None, [], ranking.MOST_IOS)
+    judged = recommend(reading.prepared, reading.portion, [FAST], [], read_prices(None), workers)
+    best = judged.best
+    assert best is not None
+    assert best.judged is not None
+    assert not best.judged.means_us
+    assert not best.judged.p99_us
+    assert "latency" not in " ".join(reasons(judged))
+    assert "Latency counts" not in render(judged)
+    assert any("spread at random over each 1 s of the trace's clock" in text for text in basis(judged))
+    assert any("multiples of 1 s" in text for text in reading.complaints)
+
+
+def test_ios_of_a_coarse_clock_are_replayed_spread_over_its_step(tmp_path: Path):
+    path = timed(tmp_path, "s")
+    reading = read(lambda: open_trace(path), None, [], ranking.MOST_IOS)
+    with at_speed(reading.portion, 1.0) as one:
+        rows = np.fromfile(one.path, ROW, offset=HEADER_BYTES)
+    assert reading.portion.step_ns == 1_000_000_000
+    assert np.diff(rows["arrival_ns"].astype(np.int64)).max() < 50_000_000
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "slo", "message"),
+    [
+        (
+            "app.csv",
+            "s",
+            ["--slo", "p99 read < 500us"],
+            "app.csv shows no latency: its times are multiples of 1 s",
+        ),
+        ("-", "s", [], "such a trace is read several times"),
+        ("app.csv", "us", [], "its times may have another unit"),
+    ],
+)
+def test_doubtful_times_are_refused_where_a_claim_or_a_second_reading_would_need_them(
+    name: str, unit: str, slo: list[str], message: str, tmp_path: Path
+):
+    text = timed(tmp_path, unit).read_bytes()
+    done = fathom("recommend", name, f"twin:{FAST}", *slo, cwd=tmp_path, given=text)
+    assert done.returncode == 2
+    [line] = done.stderr.decode().splitlines()
+    assert message in line

@@ -1,5 +1,6 @@
 """Methods that take their workload from a trace: SNIA's RWSW tests, and a user's own."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,10 @@ from fathom.fitting.chosen import Choice
 from fathom.fitting.io_streams import MOST, cumulative
 from fathom.fitting.of_trace import method_of
 from fathom.method.method import Step, load_method
-from fathom.plan.replay import Replay
+from fathom.plan.replay import Replay, Timing
+from fathom.report.built import build
+from fathom.report.opening import opened
+from fathom.report.sections import build_all
 from fathom.traces.opening import open_trace
 from small_trace import IOS, SHARES, write_trace
 
@@ -35,8 +39,10 @@ def found_in(path: Path):
     return cumulative(Choice(lambda: open_trace(path), align_bytes=512), path.name)
 
 
-def steps_of(name: str, trace: Path, *, quick: bool = False) -> dict[str, Step]:
-    return {step.name: step for step in method_of(name, Replay(trace), quick=quick)[0].steps}
+def steps_of(
+    name: str, trace: Path, *, quick: bool = False, timing: Timing = "as-recorded"
+) -> dict[str, Step]:
+    return {step.name: step for step in method_of(name, Replay(trace, timing=timing), quick=quick)[0].steps}
 
 
 def test_streams_are_an_operation_of_one_size_in_order_or_at_random(trace: Path):
@@ -147,3 +153,31 @@ def test_what_does_not_fit_is_refused_in_one_line(words: list[str], said: str, t
 def test_a_method_that_needs_a_trace_says_so_where_none_can_be_given():
     with pytest.raises(UsageError, match="needs a trace"):
         load_method(MULTI)
+
+
+def with_times(trace: Path, times: Callable[[int], int], unit: str) -> Path:
+    """The trace with other times."""
+    rows = [line.split(",", 1)[1] for line in trace.read_text().splitlines()[1:]]
+    trace.write_text(
+        f"time_{unit},op,offset,size\n" + "".join(f"{times(n)},{row}\n" for n, row in enumerate(rows))
+    )
+    return trace
+
+
+@pytest.mark.parametrize("timing", ["as-recorded", "dependent"])
+def test_a_replay_native_of_a_trace_without_times_is_refused(timing: Timing, trace: Path):
+    still = with_times(trace, lambda _: 5, "us")
+    with pytest.raises(UsageError, match=r"no times to be replayed at|no latencies"):
+        method_of(NATIVE, Replay(still, timing=timing))
+    assert "replay" in steps_of(NATIVE, still, timing="as-fast-as-possible")
+
+
+def test_a_replay_native_at_times_of_a_coarse_clock_claims_no_latency(trace: Path, tmp_path: Path):
+    coarse = with_times(trace, lambda n: n // 2000, "s")
+    run = package.run(NATIVE, TWIN, replay=Replay(coarse), quick=True, out=tmp_path)
+    assert [note.step for note in run.notes if note.rule == "doubtful-times"] == ["replay"]
+    opening, _ = opened(build_all(build([run.path]).comparison))
+    assert opening is not None
+    assert opening.sentence.startswith(
+        "No latency of the recorded load is known: the trace's clock is too coarse"
+    )

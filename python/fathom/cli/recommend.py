@@ -38,26 +38,28 @@ def recommend(
     from fathom.recommend import ranking
     from fathom.recommend.objective import parse_objective
     from fathom.recommend.page import render
-    from fathom.recommend.portion import portion
+    from fathom.recommend.reading import read
     from fathom.recommend.terminal import print_recommendation, recommendation_json
     from fathom.sizing.files import read_prices
-    from fathom.traces.convert import complaints
     from fathom.traces.opening import open_trace
-    from fathom.traces.prepare import prepare
     from fathom.validation.terminal import TrialProgress
 
     if out is not None:
         check_output(out)
     objectives = [parse_objective(text) for text in slo]
     devices, listed = ranking.devices_of(targets or []), read_prices(prices)
-    opened = open_trace(trace, format, columns)
-    prepared = prepare(opened, trace_device)
-    part = portion(prepared, ranking.MOST_IOS)
-    for text in complaints(opened.name, opened.findings, opened.findings.clock.ios):
+    found_in = read(
+        lambda: open_trace(trace, format, columns),
+        trace_device,
+        objectives,
+        ranking.MOST_IOS,
+        once=trace == Path("-"),
+    )
+    for text in found_in.complaints:
         print(f"fathom: {text}", file=sys.stderr)
     with local_workers() as workers, TrialProgress(stderr()) as watch:
         found = ranking.recommend(
-            prepared, part, devices, objectives, listed, workers, seed=seed, watch=watch
+            found_in.prepared, found_in.portion, devices, objectives, listed, workers, seed=seed, watch=watch
         )
     if out is not None:
         write_output(out, render(found).encode())

@@ -11,7 +11,7 @@ from fathom.fitting.chosen import Choice
 from fathom.fitting.io_streams import Cumulative, cumulative
 from fathom.method.method import Method, load_method, method_file, parse_method
 from fathom.method.template import Workload, Workloads, filled_in, is_template, uses_replay
-from fathom.plan.replay import NAME, Replay, measure_step, replay_method
+from fathom.plan.replay import NAME, Replay, measure_step, refuse_without_times, replay_method
 from fathom.traces.convert import complaints
 from fathom.traces.opening import open_trace
 from fathom.traces.prepare import prepare
@@ -87,13 +87,15 @@ def _shortened_by(text: str) -> float:
 
 
 def _replayed(name: str, replay: Replay, shortened_by: float) -> Workload:
+    trace = open_trace(replay.trace)
     prepared = prepare(
-        open_trace(replay.trace),
+        trace,
         replay.device,
         speed=replay.speed,
         align_bytes=replay.align_bytes,
         waits=replay.timing == "dependent",
     )
+    refuse_without_times(trace, replay)
     step = measure_step(prepared, replay, shortened_by=shortened_by)
     return Workload(NAME, name, cast("dict[str, JsonValue]", step["job"]))
 

@@ -85,11 +85,7 @@ def replay_method(replay: Replay) -> tuple[Method, list[str]]:
     trace = open_trace(replay.trace)
     devices = _prepared(trace, replay)
     found = list(devices.values())
-    if replay.timing == "as-recorded" and not trace.findings.clock.has_times:
-        raise UsageError(
-            f"{trace.name}: its I/Os have no times to be replayed at",
-            "give --timing as-fast-as-possible, or a trace with times",
-        )
+    refuse_without_times(trace, replay)
     fills = [_fill(one, replay) for one in found]
     if len(found) > 1 and any(fills):
         fills = [fill or _fill_of(first_chunk(one), replay) for fill, one in zip(fills, found, strict=True)]
@@ -117,6 +113,15 @@ def replay_method(replay: Replay) -> tuple[Method, list[str]]:
         shown = ", ".join(f"{name} ({one.ios:,} I/Os)" for name, one in list(devices.items())[:8])
         notes.append(f"{trace.name}: {len(found)} devices: {shown}")
     return method, notes
+
+
+def refuse_without_times(trace: Trace, replay: Replay) -> None:
+    """Raises UsageError where a replay keeps times that the trace lacks; the trace has been read."""
+    if replay.timing != "as-fast-as-possible" and not trace.findings.clock.has_times:
+        raise UsageError(
+            f"{trace.name}: its I/Os have no times to be replayed at",
+            "give --timing as-fast-as-possible, or a trace with times",
+        )
 
 
 def _prepared(trace: Trace, replay: Replay) -> dict[str, Prepared]:

@@ -35,7 +35,8 @@ MOST_SLICE_BYTES = 64 << 30
 
 @dataclass(frozen=True)
 class Judged:
-    """What a twin makes of a trace. Latencies in us, by objective; `headroom` is the factor by which the load may grow.
+    """What a twin makes of a trace. Latencies in us, by objective; none of a trace whose I/Os are spread. `headroom` is
+    the factor by which the load may grow.
 
     `below` and `beyond`: the headroom is less, or more, than what is given.
     """
@@ -72,14 +73,16 @@ def judge(
     media = own.counters.get("media_write_bytes")
     written = sum(op.bytes for op in own.ops if op.op == "write")
     joules = own.counters.get("joules")
+    # Where in the clock's step an I/O came is drawn, so its latency is of no load that was recorded.
+    timed = [] if whole.step_ns else own.ops
     return Judged(
         device=name,
         fits=replays.fits,
         wrapped_bytes=replays.wrapped_bytes,
         meets=replays.fits and headroom >= 1 and not below,
         values_us=[one.value(own) for one in objectives],
-        means_us={op.op: op.response_mean_us for op in own.ops if op.response_mean_us is not None},
-        p99_us={op.op: op.response_p99_us for op in own.ops if op.response_p99_us is not None},
+        means_us={op.op: us for op in timed if (us := op.response_mean_us) is not None},
+        p99_us={op.op: us for op in timed if (us := op.response_p99_us) is not None},
         headroom=headroom,
         below=below,
         beyond=beyond,

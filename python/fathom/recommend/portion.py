@@ -29,6 +29,8 @@ class Portion:
     """I/Os of each operation."""
     written_bytes: int
     whole: bool
+    step_ns: int = 0
+    """The step of the trace's clock over which its I/Os are spread; 0 where their times are as recorded."""
 
     @property
     def rate_iops(self) -> float:
@@ -36,8 +38,11 @@ class Portion:
         return self.ios / self.length_s
 
 
-def portion(prepared: Prepared, most: int) -> Portion:
-    """Returns the first I/Os of a prepared trace. Raises UsageError for a trace without times."""
+def portion(prepared: Prepared, most: int, step_ns: int = 0) -> Portion:
+    """Returns the first I/Os of a prepared trace, which was spread over `step_ns` or not at all.
+
+    Raises UsageError for a trace without times.
+    """
     rows = _rows(prepared.path)[:most]
     span_ns = int(rows["arrival_ns"][-1] - rows["arrival_ns"][0])
     if len(rows) < 2 or not span_ns:
@@ -48,7 +53,7 @@ def portion(prepared: Prepared, most: int) -> Portion:
     written = int(rows["size"][rows["op"] == OPS["write"]].sum(dtype=np.uint64))
     length_s = span_ns / _NS_PER_S * len(rows) / (len(rows) - 1)
     whole = len(rows) == prepared.ios
-    return Portion(prepared.path, len(rows), prepared.extent_bytes, length_s, ios_of, written, whole)
+    return Portion(prepared.path, len(rows), prepared.extent_bytes, length_s, ios_of, written, whole, step_ns)
 
 
 @contextmanager

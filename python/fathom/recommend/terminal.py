@@ -91,6 +91,7 @@ def recommendation_json(found: Recommendation) -> dict[str, object]:
         "ios": found.portion.ios,
         "whole": found.portion.whole,
         "rate_iops": found.portion.rate_iops,
+        "spread_over_s": found.portion.step_ns / 1e9 or None,
         "objectives": [asdict(one) for one in found.objectives],
         "recommended": best.device if best else None,
         "sentence": headline(found),

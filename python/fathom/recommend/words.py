@@ -2,10 +2,11 @@
 
 from math import floor
 
-from fathom.output.text import iops_text, latency_text, percent
+from fathom.output.text import duration, iops_text, latency_text, percent
 from fathom.prediction.interval import COVERAGE
 from fathom.prediction.words import spread_words
 from fathom.recommend.judge import MOST_FACTOR, Judged, placed
+from fathom.recommend.portion import Portion
 from fathom.recommend.ranking import Candidate, Recommendation
 
 NONE = "–"
@@ -121,7 +122,8 @@ def _behind(one: Candidate) -> str:
     judged = one.judged
     assert judged is not None
     means = ", ".join(f"{op} {latency_text(mean)}" for op, mean in judged.means_us.items())
-    return f"headroom {headroom_text(one)}; {_limit_text(judged)}; mean latency {means or NONE}"
+    latency = f"; mean latency {means}" if means else ""
+    return f"headroom {headroom_text(one)}; {_limit_text(judged)}{latency}"
 
 
 def _limit_text(judged: Judged) -> str:
@@ -136,18 +138,27 @@ def _limit_text(judged: Judged) -> str:
     return f"{at} the limit is {limit.words}"
 
 
+def _times(part: Portion) -> str:
+    if not part.step_ns:
+        return "at the recorded times"
+    step = duration(part.step_ns / 1e9)
+    return f"spread at random over each {step} of the trace's clock: rates are claimed, latencies are not"
+
+
 def basis(found: Recommendation) -> list[str]:
     """Returns what the figures rest on, a sentence each."""
     part, best = found.portion, found.best
     said = [
         *([f"The twin of {best.label} is `twin:{best.device}`."] if best else []),
-        f"Replayed: {found.scope} at {iops_text(part.rate_iops)}, by one thread, at the recorded times.",
+        f"Replayed: {found.scope} at {iops_text(part.rate_iops)}, by one thread, {_times(part)}.",
+        *(["Latency counts from the recorded arrival."] if not part.step_ns else []),
         (
-            "Latency counts from the recorded arrival. Each drive was written once before, so WAF is that of the trace "
-            "on a full drive. It needs a trace that writes as much as it reaches, and ten of the drive's write buffers."
+            "Each drive was written once before, so WAF is that of the trace on a full drive. "
+            "It needs a trace that writes as much as it reaches, and ten of the drive's write buffers."
         ),
         "Years: the rated endurance over the bytes that the trace writes, day and night.",
-        "Headroom: times are divided by a growing factor until the drive misses the objective, known to 5 %.",
+        "Headroom: times are divided by a growing factor until the drive "
+        f"{'misses the objective' if found.objectives else 'falls behind'}, known to 5 %.",
     ]
     if spread := next((one.spread for one in found.candidates if one.spread), None):
         said.append(f"Headroom is taken to be as uncertain as a rate; {spread_words(spread)}.")
