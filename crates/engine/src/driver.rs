@@ -9,18 +9,21 @@
 //! requests within the call gains by long batches. A device that works on its own could have begun meanwhile, so its
 //! wait is bounded. Which of the two a target is shows once a second.
 
-mod in_step;
+mod accounts;
+mod held;
+mod loops;
+mod slots;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::VecDeque, io, iter, mem, sync::Arc, thread, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use recording::IoGroup;
-use workload::{Job, Limits, Load, Op, Request, RequestStream, Waiting};
+use workload::{Job, Limits, Load, Op, Request, RequestStream};
 
+use self::slots::Slots;
 use crate::{
-    clock::Clock, message::ThreadContext, meter::Meter, offered::Offered, queue_pair::QueuePair,
-    target::Target,
+    clock::Clock, message::ThreadContext, meter::Meter, queue_pair::QueuePair, target::Target,
 };
 
 /// What one load thread is to do.
@@ -74,25 +77,6 @@ pub(crate) fn drive<Q: QueuePair>(spec: &ThreadSpec, queues: Q, clock: Clock) ->
     (driver.meter, driver.queues)
 }
 
-/// One I/O in flight.
-#[derive(Clone, Copy)]
-struct Slot {
-    issued_ns: u64,
-    arrival_ns: u64,
-    /// As it was queued.
-    request: Request,
-}
-
-// Half a cache line: two slots share one, none straddles two.
-const _: () = assert!(mem::size_of::<Slot>() == 32);
-
-const NOTHING: Request = Request {
-    offset_bytes: 0,
-    size_bytes: 0,
-    placement: 0,
-    op: Op::Read,
-};
-
 const EMPTY_GROUP: IoGroup = IoGroup {
     op: Op::Read,
     service_ns: 0,
@@ -103,8 +87,6 @@ const EMPTY_GROUP: IoGroup = IoGroup {
 /// How long the first request of a batch may wait for the last. On a virtio disk submitting one takes 4 us. There,
 /// rounds sent whole made it wait 60 us and lowered the rate at iodepth 32 by an eighth; 12 to 32 us cost nothing.
 const HOLD_NS: u64 = 20_000;
-/// How soon a thread looks again at a request that waits for those of other threads.
-const HELD_NS: u64 = 5_000;
 /// Requests in the first batch, which shows what submitting one costs.
 const BATCH: usize = 8;
 /// Fewest requests in a batch: a system call for each would cost more than the wait.
@@ -114,12 +96,9 @@ const LEAST_BATCH: usize = 4;
 struct Driver<Q> {
     queues: Q,
     stream: RequestStream,
-    slots: Box<[Slot]>,
+    slots: Slots,
     /// Where threads share a trace, the mark of each slot's request; else empty.
     marks: Box<[u32]>,
-    /// Free slots, a stack of `free_len`. What lies above was handed out last.
-    free: Box<[u16]>,
-    free_len: usize,
     /// Requests queued since the last were sent: the slots handed out last.
     unsent: usize,
     /// Requests to send at once.
@@ -140,11 +119,6 @@ impl<Q: QueuePair> Driver<Q> {
         clock: Clock,
         context: &ThreadContext,
     ) -> Self {
-        let idle = Slot {
-            issued_ns: 0,
-            arrival_ns: 0,
-            request: NOTHING,
-        };
         let marks = match stream.shares_trace() {
             true => vec![0; usize::from(iodepth)].into(),
             false => Box::default(),
@@ -153,9 +127,7 @@ impl<Q: QueuePair> Driver<Q> {
             queues,
             stream,
             marks,
-            slots: vec![idle; usize::from(iodepth)].into(),
-            free: (0..iodepth).rev().collect(),
-            free_len: usize::from(iodepth),
+            slots: Slots::new(iodepth),
             unsent: 0,
             batch: BATCH,
             left: limits,
@@ -164,10 +136,6 @@ impl<Q: QueuePair> Driver<Q> {
             clock,
             meter: Meter::new(context.clone(), limits.time_ns),
         }
-    }
-
-    fn in_flight(&self) -> usize {
-        self.slots.len() - self.free_len
     }
 
     fn exhausted(&self) -> bool {
@@ -180,233 +148,33 @@ impl<Q: QueuePair> Driver<Q> {
         !self.exhausted() && !self.stream.is_held() && self.queues.is_ready()
     }
 
-    /// Returns whether the next request waits for others of the trace.
-    #[inline(always)]
-    fn is_held(&self) -> bool {
-        (!self.marks.is_empty() || self.stream.is_in_step())
-            && !self.exhausted()
-            && self.stream.is_held()
-    }
-
-    /// Returns the next request, for the slot that is handed out next.
-    #[inline(always)]
-    fn next_request(&mut self) -> Request {
-        if !self.marks.is_empty() {
-            let slot = self.free[self.free_len - 1];
-            self.marks[usize::from(slot)] = self.stream.next_mark();
-        }
-        self.stream.next_request()
-    }
-
-    /// Waits for requests of other threads that the next one waits for, or for an own one. With none out there is
-    /// nothing to look for, and another thread may need the core.
-    fn wait_for_others(&mut self) -> io::Result<()> {
-        if self.in_flight() == 0 {
-            thread::yield_now();
-            return Ok(());
-        }
-        self.queues.submit_until(self.clock.now_ns() + HELD_NS)
-    }
-
-    /// Notes in the stream which requests have returned since `free_before` slots were free.
-    #[inline(always)]
-    fn note_returned(&self, free_before: usize, now_ns: u64) {
-        if self.marks.is_empty() {
-            return;
-        }
-        for &slot in &self.free[free_before..self.free_len] {
-            let mark = self.marks[usize::from(slot)];
-            self.stream.returned(mark, now_ns);
-        }
-    }
-
-    /// Keeps `iodepth` in flight at all times.
-    fn closed(&mut self) -> io::Result<()> {
-        loop {
-            while self.free_len > 0 && self.takes_more() {
-                let request = self.next_request();
-                self.push(request, 0)?;
-            }
-            self.stamp();
-            if self.in_flight() == 0 && self.exhausted() {
-                self.cut_last(None);
-                return Ok(());
-            }
-            let returned = if self.free_len > 0 && self.is_held() {
-                if self.stream.pause_ns() > 0 && self.rest()? {
-                    return Ok(());
-                }
-                self.wait_for_others()?;
-                true
-            } else {
-                self.queues.submit(self.reap_min.min(self.in_flight()))?
-            };
-            let now_ns = self.clock.now_ns();
-            if self.meter.is_due(now_ns) && self.look_up(now_ns, None) {
-                return Ok(());
-            }
-            if returned {
-                let free_before = self.free_len;
-                self.reap::<false>(now_ns);
-                self.note_returned(free_before, now_ns);
-            }
-        }
-    }
-
-    /// Runs as `closed`, but each of the `iodepth` pauses between a completion and its next request.
-    fn thinking(&mut self, think_ns: u64) -> io::Result<()> {
-        let mut ready_ns = VecDeque::from(vec![0; self.slots.len()]);
-        loop {
-            let now_ns = self.clock.now_ns();
-            while ready_ns.front().is_some_and(|&at_ns| at_ns <= now_ns) && self.takes_more() {
-                ready_ns.pop_front();
-                let request = self.stream.next_request();
-                self.push(request, 0)?;
-            }
-            self.stamp();
-            if self.exhausted() && self.in_flight() == 0 {
-                self.cut_last(None);
-                return Ok(());
-            }
-            match ready_ns.front() {
-                Some(&at_ns) if self.takes_more() => self.queues.submit_until(at_ns)?,
-                _ => {
-                    self.queues.submit(1)?;
-                }
-            }
-            let now_ns = self.clock.now_ns();
-            if self.meter.is_due(now_ns) && self.look_up(now_ns, None) {
-                return Ok(());
-            }
-            let free_before = self.free_len;
-            self.reap::<false>(now_ns);
-            let returned = self.free_len - free_before;
-            ready_ns.extend(iter::repeat_n(now_ns + think_ns, returned));
-        }
-    }
-
-    /// Issues a trace whose I/Os wait for others.
-    fn waiting(&mut self, mut trace: Waiting) -> io::Result<()> {
-        let mut rows = vec![0; self.slots.len()];
-        loop {
-            let now_ns = self.clock.now_ns();
-            while self.free_len > 0 && self.takes_more() {
-                let Some((row, _, request)) = trace.take_due(now_ns) else {
-                    break;
-                };
-                rows[usize::from(self.free[self.free_len - 1])] = row;
-                self.push(request, 0)?;
-            }
-            self.stamp();
-            let over = self.exhausted() || trace.left() == 0;
-            if over && self.in_flight() == 0 {
-                self.cut_last(None);
-                return Ok(());
-            }
-            match trace.next_due_ns() {
-                Some(at_ns) if self.free_len > 0 && self.takes_more() => {
-                    self.queues.submit_until(at_ns)?;
-                }
-                _ => {
-                    self.queues.submit(1)?;
-                }
-            }
-            let now_ns = self.clock.now_ns();
-            if self.meter.is_due(now_ns) && self.look_up(now_ns, None) {
-                return Ok(());
-            }
-            let free_before = self.free_len;
-            self.reap::<false>(now_ns);
-            for &slot in &self.free[free_before..self.free_len] {
-                trace.returned(rows[usize::from(slot)], now_ns, |_| {});
-            }
-        }
-    }
-
-    /// Requests arrive on their own clock; those that find no free slot wait in the backlog.
-    fn open(&mut self) -> io::Result<()> {
-        let mut offered = Offered::new(&self.stream, self.left.count);
-        let ended = self.issue_on_arrival(&mut offered);
-        self.meter.summary.uncounted_ns = offered.uncounted_ns();
-        ended
-    }
-
-    fn issue_on_arrival(&mut self, offered: &mut Offered) -> io::Result<()> {
-        let mut arrival_ns = self.stream.next_arrival_ns();
-        let mut waited_for_slot = false;
-        loop {
-            let now_ns = self.clock.now_ns();
-            while arrival_ns <= now_ns && self.free_len > 0 && self.takes_more() {
-                let request = self.next_request();
-                self.push(request, arrival_ns)?;
-                if !waited_for_slot {
-                    self.meter.summary.lateness.0 += 1;
-                    self.meter.summary.lateness.1 += now_ns - arrival_ns;
-                }
-                arrival_ns = self.stream.next_arrival_ns();
-            }
-            self.stamp();
-            let held = arrival_ns <= now_ns && self.is_held();
-            waited_for_slot = self.free_len == 0 || held || !self.queues.is_ready();
-            if self.exhausted() && self.in_flight() == 0 {
-                self.cut_last(Some(offered));
-                return Ok(());
-            }
-            if self.free_len > 0 && held {
-                self.wait_for_others()?;
-            } else if self.free_len == 0 || self.exhausted() || !self.queues.is_ready() {
-                self.queues.submit(1)?;
-            } else {
-                self.queues.submit_until(arrival_ns)?;
-            }
-            let now_ns = self.clock.now_ns();
-            offered.advance(now_ns.min(self.meter.due_ns));
-            if self.meter.is_due(now_ns) && self.look_up(now_ns, Some(offered)) {
-                return Ok(());
-            }
-            let free_before = self.free_len;
-            self.reap::<true>(now_ns);
-            self.note_returned(free_before, now_ns);
-        }
-    }
-
     /// Waits for what is in flight without counting it, for a bounded time.
     fn drain(&mut self, timeout: Duration) -> io::Result<()> {
         let give_up_ns = self.clock.now_ns() + timeout.as_nanos() as u64;
-        while self.in_flight() > 0 && self.clock.now_ns() < give_up_ns && !self.meter.is_abandoned()
+        while self.slots.in_flight() > 0
+            && self.clock.now_ns() < give_up_ns
+            && !self.meter.is_abandoned()
         {
             self.queues.submit(1)?;
             while let Some((slot, result)) = self.queues.next() {
-                let request = &self.slots[usize::from(slot)].request;
+                let request = &self.slots.get(slot).request;
                 // Neither good nor bad is counted any more; the queues still hear of it.
                 let _ = self.queues.settle(slot, request, result);
-                self.free[self.free_len] = slot;
-                self.free_len += 1;
+                self.slots.free_up(slot);
             }
         }
         Ok(())
-    }
-
-    /// Counts what is still in flight as lost.
-    fn count_lost(&mut self) {
-        let oldest = oldest(&self.slots, &self.free[..self.free_len]);
-        let age_ns = oldest.map(|(.., issued_ns)| self.clock.now_ns().saturating_sub(issued_ns));
-        self.meter.summary.lost = self.in_flight() as u64;
-        self.meter.summary.lost_age_ns = age_ns.unwrap_or_default();
     }
 
     /// Queues a request in a free slot.
     #[inline(always)]
     fn push(&mut self, mut request: Request, arrival_ns: u64) -> io::Result<()> {
         self.left.spend(request.size_bytes);
-        self.free_len -= 1;
-        let index = self.free[self.free_len];
+        let index = self.slots.take();
         self.queues.queue(&mut request, index)?;
-        let slot = &mut self.slots[usize::from(index)];
-        slot.arrival_ns = arrival_ns;
-        slot.request = request;
+        self.slots.fill(index, request, arrival_ns);
         self.unsent += 1;
-        if self.unsent == self.batch && self.free_len > 0 {
+        if self.unsent == self.batch && self.slots.free() > 0 {
             self.send()?;
         }
         Ok(())
@@ -416,12 +184,8 @@ impl<Q: QueuePair> Driver<Q> {
     #[inline(always)]
     fn stamp(&mut self) -> u64 {
         let issued_ns = self.clock.now_ns();
-        for &index in &self.free[self.free_len..][..self.unsent] {
-            self.slots[usize::from(index)].issued_ns = issued_ns;
-        }
-        if self.unsent > 0 {
-            let last = usize::from(self.free[self.free_len]);
-            self.meter.issuing(self.slots[last].request.op, issued_ns);
+        if let Some(last) = self.slots.stamp(self.unsent, issued_ns) {
+            self.meter.issuing(last, issued_ns);
         }
         self.issued += self.unsent as u64;
         self.unsent = 0;
@@ -433,7 +197,7 @@ impl<Q: QueuePair> Driver<Q> {
     fn send(&mut self) -> io::Result<()> {
         let sent = self.unsent as u64;
         let issued_ns = self.stamp();
-        if self.queues.send()? >= self.in_flight() {
+        if self.queues.send()? >= self.slots.in_flight() {
             self.batch = usize::MAX;
         } else {
             let request_ns = (self.clock.now_ns() - issued_ns) / sent;
@@ -449,9 +213,8 @@ impl<Q: QueuePair> Driver<Q> {
     fn reap<const OPEN: bool>(&mut self, now_ns: u64) {
         let mut group = EMPTY_GROUP;
         while let Some((index, result)) = self.queues.next() {
-            let slot = &self.slots[usize::from(index)];
-            self.free[self.free_len] = index;
-            self.free_len += 1;
+            self.slots.free_up(index);
+            let slot = self.slots.get(index);
             let Request { op, size_bytes, .. } = slot.request;
             let service_ns = now_ns - slot.issued_ns;
             let bytes = u64::from(size_bytes);
@@ -478,72 +241,4 @@ impl<Q: QueuePair> Driver<Q> {
         }
         self.meter.recorder.record_group(group);
     }
-
-    /// Cuts the intervals that are due; whether the run is over.
-    #[cold]
-    fn look_up(&mut self, now_ns: u64, mut offered: Option<&mut Offered>) -> bool {
-        self.batch = BATCH.max(self.reap_min);
-        self.meter.set_idle(self.queues.idle_ns());
-        let issued = self.issued;
-        let (slots, free) = (&self.slots, &self.free[..self.free_len]);
-        let age_ns = |at_ns| age_of_busy(slots, free, at_ns);
-        self.meter.cut_due(now_ns, age_ns, |at_ns| {
-            Some(offered.as_mut()?.report(at_ns, issued))
-        });
-        self.meter.watch(now_ns, oldest(slots, free));
-        if !self.meter.is_over(now_ns) {
-            return false;
-        }
-        self.cut_last(offered);
-        true
-    }
-
-    /// Ends the record now.
-    fn cut_last(&mut self, mut offered: Option<&mut Offered>) {
-        self.meter.set_idle(self.queues.idle_ns());
-        let (now_ns, issued) = (self.clock.now_ns(), self.issued);
-        let (slots, free) = (&self.slots, &self.free[..self.free_len]);
-        let is_open = offered.is_some();
-        let each = busy(slots, free).map(|slot| {
-            let arrival_ns = is_open.then_some(slot.arrival_ns);
-            (slot.request.op, slot.issued_ns, arrival_ns)
-        });
-        self.meter.note_in_flight(now_ns, each);
-        let age_ns = |at_ns| age_of_busy(slots, free, at_ns);
-        self.meter.cut_last(now_ns, age_ns, |at_ns| {
-            Some(offered.as_mut()?.report(at_ns, issued))
-        });
-    }
-}
-
-/// Slots of I/O in flight.
-fn busy<'s>(slots: &'s [Slot], free: &[u16]) -> impl Iterator<Item = &'s Slot> {
-    let mut busy = vec![true; slots.len()];
-    free.iter()
-        .for_each(|&index| busy[usize::from(index)] = false);
-    let each = slots.iter().zip(busy);
-    each.filter(|(_, busy)| *busy).map(|(slot, _)| slot)
-}
-
-/// Returns the I/O in flight that was issued first.
-fn oldest(slots: &[Slot], free: &[u16]) -> Option<(Op, u64, u32, u64)> {
-    let slot = busy(slots, free).min_by_key(|slot| slot.issued_ns)?;
-    let Request {
-        op,
-        offset_bytes,
-        size_bytes,
-        ..
-    } = slot.request;
-    Some((op, offset_bytes, size_bytes, slot.issued_ns))
-}
-
-/// Returns the summed age at `at_ns` of the I/O in flight: of all slots less that of the free ones.
-fn age_of_busy(slots: &[Slot], free: &[u16], at_ns: u64) -> u64 {
-    let age = |slot: &Slot| at_ns.saturating_sub(slot.issued_ns);
-    let all: u64 = slots.iter().map(age).sum();
-    let idle: u64 = free
-        .iter()
-        .map(|&index| age(&slots[usize::from(index)]))
-        .sum();
-    all - idle
 }

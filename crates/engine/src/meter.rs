@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use recording::{FaultCounter, InFlight, Interval, Recorder, Utilisation};
-use workload::Op;
+use workload::{Op, Request};
 
 use crate::{
     affinity::{CpuMeter, CpuTime},
@@ -140,17 +140,19 @@ impl Meter {
         }
     }
 
-    /// Ends the run if an I/O has been in flight for longer than the job puts up with. `oldest` is what, where,
-    /// how long and since when.
-    pub(crate) fn watch(&mut self, now_ns: u64, oldest: Option<(Op, u64, u32, u64)>) {
-        let Some((op, offset_bytes, size_bytes, issued_ns)) = oldest else {
+    /// Ends the run if an I/O has been in flight for longer than the job puts up with. `oldest` is the one that was
+    /// issued first, and when.
+    pub(crate) fn watch(&mut self, now_ns: u64, oldest: Option<(&Request, u64)>) {
+        let Some((request, issued_ns)) = oldest else {
             return;
         };
         let age_ns = now_ns.saturating_sub(issued_ns);
         if age_ns > self.context.errors.stuck_ns {
             self.give_up(format!(
-                "an I/O does not return: {} of {size_bytes} bytes at {offset_bytes} has been in flight for {:.1} s",
-                op.name(),
+                "an I/O does not return: {} of {} bytes at {} has been in flight for {:.1} s",
+                request.op.name(),
+                request.size_bytes,
+                request.offset_bytes,
                 age_ns as f64 / 1e9
             ));
         }

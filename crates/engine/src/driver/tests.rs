@@ -1,6 +1,7 @@
 //! What the loop asks of its pair of queues.
 
 use std::{
+    collections::VecDeque,
     sync::{Arc, Mutex, atomic::AtomicU64, mpsc},
     thread,
     time::Instant,

@@ -3,6 +3,13 @@
 //! is cut into units as large as the job's largest block, and heat belongs to a unit. A smaller block lands uniformly
 //! inside the unit that was drawn.
 
+mod check;
+mod follow;
+mod units;
+
+use self::check::check_blocks;
+use self::follow::{Strides, Strips, Turns, follow_on, lead_up};
+use self::units::{HotSpots, Listed};
 use super::cursors::{Cursors, SharedCursors, cursor_of};
 use super::error::StreamError;
 use super::in_files::InFiles;
@@ -12,7 +19,7 @@ use super::permutation::{Scatter, Walk};
 use super::random::{Random, threshold};
 use super::zipf::Zipf;
 use crate::region::part_start;
-use crate::{FileSet, Geometry, HotBand, Job, Op, OperationPositions, Pattern, Span};
+use crate::{FileSet, Geometry, Job, Op, OperationPositions, Pattern, Span};
 
 /// Addresses of one thread.
 #[derive(Clone, Debug)]
@@ -28,33 +35,13 @@ enum State {
     Sequential {
         cursor_bytes: u64,
     },
-    Streams {
-        cursors_bytes: Box<[u64]>,
-        turn: usize,
-    },
+    Streams(Turns),
     Backwards {
         cursor_bytes: u64,
     },
-    /// `lap_bytes`: where this lap began.
-    Strided {
-        cursor_bytes: u64,
-        lap_bytes: u64,
-        stride_bytes: u64,
-    },
-    /// `first_bytes`: where the thread's first strip begins; `strip`: of its size and gap.
-    Strips {
-        cursor_bytes: u64,
-        begin_bytes: u64,
-        first_bytes: u64,
-        strip: (u64, u64),
-    },
-    /// `base`: the block that the list counts from in this round.
-    Blocks {
-        order: Box<[u32]>,
-        at: usize,
-        base: u64,
-        moves: bool,
-    },
+    Strided(Strides),
+    Strips(Strips),
+    Blocks(Listed),
     Uniform,
     RandomOnce(Walk),
     OnePass(Box<OnePass>),
@@ -68,17 +55,139 @@ enum State {
         pareto: Pareto,
         scatter: Scatter,
     },
-    HotSpots(Box<[Band]>),
+    HotSpots(HotSpots),
     /// In a set of files.
     Files(Box<InFiles>),
 }
 
-/// Units `first..first + units`, drawn when a uniform `u64` is below `threshold`.
+/// The region of one thread's requests, and the units it is cut into.
 #[derive(Clone, Copy, Debug)]
-struct Band {
-    threshold: u64,
-    first: u64,
+struct Ground {
+    geometry: Geometry,
+    region: Span,
+    /// The job's largest block.
+    largest_bytes: u32,
+    unit_bytes: u64,
     units: u64,
+}
+
+impl Ground {
+    fn new(job: &Job, geometry: Geometry, align_bytes: Option<u64>) -> Result<Self, StreamError> {
+        let region = job.region.resolve(geometry)?;
+        let largest_bytes = check_blocks(job, geometry)?;
+        if region.size_bytes < u64::from(largest_bytes) {
+            return Err(StreamError::RegionTooSmall {
+                region_bytes: region.size_bytes,
+                block_bytes: largest_bytes,
+            });
+        }
+        let unit_bytes = u64::from(largest_bytes.max(1))
+            .next_multiple_of(align_bytes.unwrap_or(1))
+            .min(region.size_bytes.max(1));
+        Ok(Self {
+            geometry,
+            region,
+            largest_bytes,
+            unit_bytes,
+            units: region.size_bytes / unit_bytes,
+        })
+    }
+
+    /// Returns where part `part` of `parts` equal ones begins.
+    fn start_bytes(&self, (part, parts): (u32, u32)) -> u64 {
+        self.unit_bytes * part_start(self.units, part, parts)
+    }
+}
+
+impl State {
+    fn new(
+        job: &Job,
+        ground: &Ground,
+        seed: u64,
+        thread: u32,
+        shared: &SharedCursors,
+    ) -> Result<Self, StreamError> {
+        let Ground {
+            geometry,
+            region,
+            units,
+            ..
+        } = *ground;
+        let (part, parts) = job.position.part_of(thread, job.load.threads());
+        let start_bytes = ground.start_bytes((part, parts));
+        let scatter = || Scatter::new(units, seed);
+        Ok(match &job.pattern {
+            Pattern::Sequential | Pattern::Mixed { .. } => {
+                Self::following(job, start_bytes, shared)
+            }
+            Pattern::SequentialStreams { streams } => {
+                let each = (0..*streams).map(|stream| (part * streams + stream, parts * streams));
+                Self::Streams(Turns::new(each.map(|part| ground.start_bytes(part))))
+            }
+            Pattern::Backwards => Self::Backwards {
+                cursor_bytes: ground.start_bytes((part + 1, parts)),
+            },
+            Pattern::Strided { stride_bytes } => Self::Strided(Strides::new(
+                *stride_bytes,
+                region,
+                geometry,
+                (part, parts),
+            )?),
+            Pattern::Strips {
+                strip_bytes,
+                gap_bytes,
+            } => Self::Strips(Strips::new(
+                (*strip_bytes, *gap_bytes),
+                ground.largest_bytes,
+                region,
+                geometry,
+                (part, parts),
+            )?),
+            Pattern::Blocks { order, moves } => Self::Blocks(Listed::new(order, *moves, units)?),
+            Pattern::Uniform | Pattern::Zones { once: false, .. } | Pattern::Replay { .. } => {
+                Self::Uniform
+            }
+            Pattern::RandomOnce | Pattern::Zones { once: true, .. } => {
+                Self::RandomOnce(walk(job, ground, seed, thread)?)
+            }
+            Pattern::OnePass { spare, stretches } => Self::OnePass(Box::new(OnePass::new(
+                units, *spare, *stretches, seed, thread,
+            ))),
+            Pattern::Zipf { theta } => Self::Zipf {
+                zipf: Zipf::new(units, *theta),
+                scatter: scatter(),
+            },
+            Pattern::Pareto { share } => Self::Pareto {
+                pareto: Pareto::new(units, *share),
+                scatter: scatter(),
+            },
+            Pattern::HotSpots { bands } => {
+                Self::HotSpots(HotSpots::new(bands, units, region.size_bytes)?)
+            }
+        })
+    }
+
+    /// Returns the state of a sequential job, with jumps or without.
+    fn following(job: &Job, start_bytes: u64, shared: &SharedCursors) -> Self {
+        let apart = job.position.operations == Some(OperationPositions::Apart);
+        if job.position.is_shared() {
+            return Self::Mixed(Cursors::Shared(shared.clone()));
+        }
+        match job.pattern {
+            Pattern::Sequential if !apart => Self::Sequential {
+                cursor_bytes: start_bytes,
+            },
+            _ => Self::Mixed(Cursors::Own([start_bytes; Op::COUNT])),
+        }
+    }
+}
+
+/// Returns the thread's part of a walk that comes to each place once.
+fn walk(job: &Job, ground: &Ground, seed: u64, thread: u32) -> Result<Walk, StreamError> {
+    let threads = job.load.threads();
+    let spare_bytes = ground.region.size_bytes - u64::from(ground.largest_bytes);
+    let blocks = spare_bytes / ground.unit_bytes + 1;
+    Walk::new(blocks, seed, thread, threads).ok_or(StreamError::TooFewBlocks { blocks, threads })
 }
 
 /// Places where a block of one size may lie.
@@ -103,110 +212,13 @@ impl Addresses {
         if let Some(set) = &job.files {
             return Self::in_files(job, set, geometry, seed, thread);
         }
-        let region = job.region.resolve(geometry)?;
-        let largest_bytes = check_blocks(job, geometry)?;
-        if region.size_bytes < u64::from(largest_bytes) {
-            return Err(StreamError::RegionTooSmall {
-                region_bytes: region.size_bytes,
-                block_bytes: largest_bytes,
-            });
-        }
         let align_bytes = job.align_bytes.filter(|&align| align > 0);
-        let unit_bytes = u64::from(largest_bytes.max(1))
-            .next_multiple_of(align_bytes.unwrap_or(1))
-            .min(region.size_bytes.max(1));
-        let units = region.size_bytes / unit_bytes;
-        let threads = job.load.threads();
-        let start_bytes = |part: u32, parts: u32| unit_bytes * part_start(units, part, parts);
-        let (part, parts) = job.position.part_of(thread, threads);
-        let cursors = || match job.position.is_shared() {
-            true => Cursors::Shared(shared.clone()),
-            false => Cursors::Own([start_bytes(part, parts); Op::COUNT]),
-        };
-        let apart = job.position.operations == Some(OperationPositions::Apart);
-        let one = !apart && !job.position.is_shared();
-        let pattern = match &job.pattern {
-            Pattern::Sequential if one => State::Sequential {
-                cursor_bytes: start_bytes(part, parts),
-            },
-            Pattern::Sequential | Pattern::Mixed { .. } => State::Mixed(cursors()),
-            Pattern::SequentialStreams { streams } => State::Streams {
-                cursors_bytes: (0..*streams)
-                    .map(|stream| start_bytes(part * streams + stream, parts * streams))
-                    .collect(),
-                turn: 0,
-            },
-            Pattern::Backwards => State::Backwards {
-                cursor_bytes: start_bytes(part + 1, parts),
-            },
-            Pattern::Strided { stride_bytes } => {
-                check_alignment(*stride_bytes, geometry)?;
-                let strides = region.size_bytes / stride_bytes;
-                State::Strided {
-                    cursor_bytes: stride_bytes * part_start(strides, part, parts),
-                    lap_bytes: 0,
-                    stride_bytes: *stride_bytes,
-                }
-            }
-            Pattern::Strips {
-                strip_bytes,
-                gap_bytes,
-            } => {
-                check_alignment(*strip_bytes, geometry)?;
-                check_alignment(*gap_bytes, geometry)?;
-                let apart = strip_bytes + gap_bytes;
-                // Those that hold a block.
-                let strips = (region.size_bytes - u64::from(largest_bytes)) / apart + 1;
-                let first_bytes = apart * part_start(strips, part, parts);
-                State::Strips {
-                    cursor_bytes: first_bytes,
-                    begin_bytes: first_bytes,
-                    first_bytes,
-                    strip: (*strip_bytes, *gap_bytes),
-                }
-            }
-            Pattern::Blocks { order, moves } => {
-                if let Some(&block) = order.iter().find(|&&block| u64::from(block) >= units) {
-                    return Err(StreamError::NoBlock { block, units });
-                }
-                State::Blocks {
-                    order: order.clone().into(),
-                    at: 0,
-                    base: 0,
-                    moves: *moves,
-                }
-            }
-            Pattern::Uniform | Pattern::Zones { once: false, .. } | Pattern::Replay { .. } => {
-                State::Uniform
-            }
-            Pattern::RandomOnce | Pattern::Zones { once: true, .. } => {
-                let places = (region.size_bytes - u64::from(largest_bytes)) / unit_bytes + 1;
-                let walk = Walk::new(places, seed, thread, threads);
-                State::RandomOnce(walk.ok_or(StreamError::TooFewBlocks {
-                    blocks: places,
-                    threads,
-                })?)
-            }
-            Pattern::OnePass { spare, stretches } => State::OnePass(Box::new(OnePass::new(
-                units, *spare, *stretches, seed, thread,
-            ))),
-            Pattern::Zipf { theta } => State::Zipf {
-                zipf: Zipf::new(units, *theta),
-                scatter: Scatter::new(units, seed),
-            },
-            Pattern::Pareto { share } => State::Pareto {
-                pareto: Pareto::new(units, *share),
-                scatter: Scatter::new(units, seed),
-            },
-            Pattern::HotSpots { bands } => {
-                State::HotSpots(lay_out(bands, units, region.size_bytes)?)
-            }
-        };
+        let ground = Ground::new(job, geometry, align_bytes)?;
         Ok(Self {
-            region,
-            unit_bytes,
+            region: ground.region,
+            unit_bytes: ground.unit_bytes,
             align_bytes,
-            pattern,
+            pattern: State::new(job, &ground, seed, thread, shared)?,
         })
     }
 
@@ -267,85 +279,26 @@ impl Addresses {
         }
     }
 
+    /// Returns where the next request goes, a block of `size_bytes` in one of its `slots`.
     #[inline(always)]
     pub(super) fn next(&mut self, slots: &Slots, size_bytes: u32, random: &mut Random) -> u64 {
+        let (region, align_bytes) = (self.region, self.align_bytes);
         let unit = match &mut self.pattern {
             State::Uniform => {
-                return self.region.start_bytes + random.below(slots.in_region) * slots.align_bytes;
+                return region.start_bytes + random.below(slots.in_region) * slots.align_bytes;
             }
             State::Sequential { cursor_bytes } => {
-                return follow_on(self.region, self.align_bytes, cursor_bytes, size_bytes);
+                return follow_on(region, align_bytes, cursor_bytes, size_bytes);
             }
-            State::Streams {
-                cursors_bytes,
-                turn,
-            } => {
-                *turn = if *turn + 1 < cursors_bytes.len() {
-                    *turn + 1
-                } else {
-                    0
-                };
-                let cursor_bytes = &mut cursors_bytes[*turn];
-                return follow_on(self.region, self.align_bytes, cursor_bytes, size_bytes);
+            State::Streams(turns) => {
+                return follow_on(region, align_bytes, turns.next(), size_bytes);
             }
             State::Backwards { cursor_bytes } => {
-                return lead_up(self.region, self.align_bytes, cursor_bytes, size_bytes);
+                return lead_up(region, align_bytes, cursor_bytes, size_bytes);
             }
-            State::Strided {
-                cursor_bytes,
-                lap_bytes,
-                stride_bytes,
-            } => {
-                let size_bytes = u64::from(size_bytes);
-                if *cursor_bytes + size_bytes > self.region.size_bytes {
-                    *lap_bytes += size_bytes;
-                    let covered =
-                        *lap_bytes + size_bytes > (*stride_bytes).min(self.region.size_bytes);
-                    *lap_bytes = if covered { 0 } else { *lap_bytes };
-                    *cursor_bytes = *lap_bytes;
-                }
-                let at_bytes = *cursor_bytes;
-                *cursor_bytes += *stride_bytes;
-                return self.region.start_bytes + at_bytes;
-            }
-            State::Strips {
-                cursor_bytes,
-                begin_bytes,
-                first_bytes,
-                strip: (strip_bytes, gap_bytes),
-            } => {
-                let size_bytes = u64::from(size_bytes);
-                if *cursor_bytes + size_bytes > *begin_bytes + *strip_bytes {
-                    *begin_bytes += *strip_bytes + *gap_bytes;
-                    *cursor_bytes = *begin_bytes;
-                }
-                if *cursor_bytes + size_bytes > self.region.size_bytes {
-                    (*begin_bytes, *cursor_bytes) = (*first_bytes, *first_bytes);
-                }
-                let at_bytes = *cursor_bytes;
-                *cursor_bytes += size_bytes;
-                return self.region.start_bytes + at_bytes;
-            }
-            State::Blocks {
-                order,
-                at,
-                base,
-                moves,
-            } => {
-                let units = self.region.size_bytes / self.unit_bytes;
-                let unit = (*base + u64::from(order[*at])) % units;
-                *at += 1;
-                if *at == order.len() {
-                    *at = 0;
-                    let moved = if *moves { order.len() as u64 } else { 0 };
-                    *base = (*base + moved) % units;
-                }
-                unit
-            }
-            State::RandomOnce(walk) => {
-                return self.region.start_bytes + walk.next() * self.unit_bytes;
-            }
-            State::OnePass(pass) => pass.next(),
+            State::Strided(strides) => return strides.next(region, size_bytes),
+            State::Strips(strips) => return strips.next(region, size_bytes),
+            State::RandomOnce(walk) => return region.start_bytes + walk.next() * self.unit_bytes,
             State::Mixed(cursors) => {
                 let jump_bytes = match random.next() < slots.jump_below {
                     true => Some(random.below(slots.in_region) * slots.align_bytes),
@@ -353,124 +306,20 @@ impl Addresses {
                 };
                 return cursors.advance(slots.cursor, |cursor_bytes| {
                     *cursor_bytes = jump_bytes.unwrap_or(*cursor_bytes);
-                    follow_on(self.region, self.align_bytes, cursor_bytes, size_bytes)
+                    follow_on(region, align_bytes, cursor_bytes, size_bytes)
                 });
             }
             State::Files(files) => return files.next(size_bytes, random),
+            State::Blocks(listed) => listed.next(region.size_bytes / self.unit_bytes),
+            State::OnePass(pass) => pass.next(),
             State::Zipf { zipf, scatter } => scatter.apply(zipf.next(random)),
             State::Pareto { pareto, scatter } => scatter.apply(pareto.next(random)),
-            State::HotSpots(bands) => {
-                let draw = random.next();
-                let below = bands[..bands.len() - 1]
-                    .iter()
-                    .map(|band| usize::from(draw >= band.threshold));
-                let band = &bands[below.sum::<usize>()];
-                band.first + random.below(band.units)
-            }
+            State::HotSpots(spots) => spots.next(random),
         };
         let slot = match slots.in_unit {
             1 => 0,
             several => random.below(several),
         };
-        self.region.start_bytes + unit * self.unit_bytes + slot * slots.align_bytes
-    }
-}
-
-/// Moves the cursor over the next block, from the region's start again where it does not fit.
-#[inline(always)]
-fn follow_on(
-    region: Span,
-    align_bytes: Option<u64>,
-    cursor_bytes: &mut u64,
-    size_bytes: u32,
-) -> u64 {
-    let mut at_bytes = match align_bytes {
-        None => *cursor_bytes,
-        Some(align) => cursor_bytes.next_multiple_of(align),
-    };
-    if at_bytes + u64::from(size_bytes) > region.size_bytes {
-        at_bytes = 0;
-    }
-    *cursor_bytes = at_bytes + u64::from(size_bytes);
-    region.start_bytes + at_bytes
-}
-
-/// Moves the cursor under the next block below, from the region's end again where it does not fit.
-#[inline(always)]
-fn lead_up(region: Span, align_bytes: Option<u64>, cursor_bytes: &mut u64, size_bytes: u32) -> u64 {
-    let size_bytes = u64::from(size_bytes);
-    if *cursor_bytes < size_bytes {
-        *cursor_bytes = region.size_bytes;
-    }
-    *cursor_bytes -= size_bytes;
-    if let Some(align) = align_bytes {
-        *cursor_bytes -= *cursor_bytes % align;
-    }
-    region.start_bytes + *cursor_bytes
-}
-
-/// Whether a distance of offsets fits the target's block.
-fn check_alignment(align_bytes: u64, geometry: Geometry) -> Result<(), StreamError> {
-    let block_bytes = geometry.block_bytes.max(1);
-    match align_bytes % u64::from(block_bytes) {
-        0 => Ok(()),
-        _ => Err(StreamError::MisalignedOffsets {
-            align_bytes,
-            block_bytes,
-        }),
-    }
-}
-
-/// Largest block of the job, once every size and the alignment fit the target's block.
-fn check_blocks(job: &Job, geometry: Geometry) -> Result<u32, StreamError> {
-    let block_bytes = geometry.block_bytes.max(1);
-    let aligns = job.mix.ops.iter().map(|block| block.align_bytes);
-    for align_bytes in aligns.chain([job.align_bytes]) {
-        check_alignment(align_bytes.unwrap_or(0), geometry)?;
-    }
-    let mut largest_bytes = 0;
-    for size in job.mix.ops.iter().flat_map(|block| &block.sizes) {
-        if size.size_bytes == 0 || size.size_bytes % block_bytes != 0 {
-            return Err(StreamError::Misaligned {
-                size_bytes: size.size_bytes,
-                block_bytes,
-            });
-        }
-        largest_bytes = largest_bytes.max(size.size_bytes);
-    }
-    Ok(largest_bytes)
-}
-
-fn lay_out(bands: &[HotBand], units: u64, region_bytes: u64) -> Result<Box<[Band]>, StreamError> {
-    let area_of_all: f64 = bands.iter().map(|band| band.area).sum();
-    let access_of_all: f64 = bands.iter().map(|band| band.access).sum();
-    let (mut area, mut access, mut first) = (0.0, 0.0, 0);
-    let mut laid_out = Vec::with_capacity(bands.len());
-    for (index, band) in bands.iter().enumerate() {
-        area += band.area;
-        access += band.access;
-        let end = match index + 1 == bands.len() {
-            true => units,
-            false => (area / area_of_all * units as f64).round() as u64,
-        };
-        if end <= first {
-            return Err(StreamError::EmptyBand {
-                band: index + 1,
-                region_bytes,
-            });
-        }
-        laid_out.push(Band {
-            threshold: threshold(access / access_of_all),
-            first,
-            units: end - first,
-        });
-        first = end;
-    }
-    match laid_out.is_empty() {
-        true => Err(StreamError::EmptyBand {
-            band: 1,
-            region_bytes,
-        }),
-        false => Ok(laid_out.into_boxed_slice()),
+        region.start_bytes + unit * self.unit_bytes + slot * slots.align_bytes
     }
 }
