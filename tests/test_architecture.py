@@ -50,8 +50,10 @@ LAYERS = (
 #: Modules that open, erase or load a device, or begin what does.
 TOUCHING = (
     "fathom.targets.claim",
-    "fathom.targets.files",
+    "fathom.targets.file_hold",
+    "fathom.targets.file_making",
     "fathom.targets.mkfs",
+    "fathom.targets.page_cache",
     "fathom.targets.purge",
     "fathom.targets.safety",
     "fathom.targets.telemetry",

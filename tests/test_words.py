@@ -43,7 +43,7 @@ KNOWN = {
     "report/sections/provenance.py: name.removesuffix(' bytes')",
     # Words for people made shorter or marked up for people; nothing follows from them.
     "analysis/finding.py: re.sub(',? ?(\\\\()?https?://[^\\\\s)]+(?(1)\\\\))', '', without_document(source))",
-    "analysis/findings.py: what.replace('figures', 'figure', 1)",
+    "analysis/beside_published.py: what.replace('figures', 'figure', 1)",
     "compare/views.py: text.replace(char, f'\\\\{char}')",
     "report/page.py: CODE.sub('<code>\\\\1</code>', str(escape(unbroken(text))))",
     "report/style.py: MICRO.sub('µs', text)",

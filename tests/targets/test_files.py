@@ -16,10 +16,12 @@ from fathom.errors import ExitCode, FathomError, RefusedError, UsageError
 from fathom.load.backend import EngineBackend
 from fathom.load.initiator import ThisMachine
 from fathom.plan.review import review_method, review_targets
-from fathom.targets import files
+from fathom.targets import file_hold, file_making, scratch
 from fathom.targets.claim import check_target, claim, recheck
-from fathom.targets.files import file_target, remove_file, scratch_file
+from fathom.targets.file_making import remove_file
+from fathom.targets.files import SCRATCH_NAME, file_target
 from fathom.targets.own_file import file_bytes, own
+from fathom.targets.scratch import scratch_file
 from fathom.targets.target import Target
 
 MIB = 1 << 20
@@ -159,7 +161,7 @@ def test_a_file_system_without_locks_is_used_all_the_same(tmp_path: Path, monkey
     def no_locks(*_: object) -> None:
         raise OSError(errno.ENOLCK, "no locks available")
 
-    monkeypatch.setattr(files.fcntl, "flock", no_locks)
+    monkeypatch.setattr(file_hold.fcntl, "flock", no_locks)
     make(tmp_path / "x.bin")
     assert (tmp_path / "x.bin").stat().st_size == WHOLE
 
@@ -209,7 +211,7 @@ def test_a_file_put_in_place_of_a_checked_one_is_not_given_another_size(
     make(path)
     thesis.write_bytes(b"x" * MIB)
     # The last look before the file is opened and cut.
-    monkeypatch.setattr(files, "free_bytes", lambda _: swap_in(path, thesis) or 1 << 40)
+    monkeypatch.setattr(file_making, "free_bytes", lambda _: swap_in(path, thesis) or 1 << 40)
     with pytest.raises(RefusedError, match="has taken its place"):
         make(path, 8192)
     assert path.stat().st_size == MIB
@@ -276,7 +278,7 @@ def test_too_little_space_is_said_before_anything_is_written(
     small_ext4: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ):
     point = small_ext4()
-    monkeypatch.setattr(files, "fallocate", lambda *_: pytest.fail("space was reserved"))
+    monkeypatch.setattr(file_making, "fallocate", lambda *_: pytest.fail("space was reserved"))
     with pytest.raises(FathomError) as caught:
         make(point / "x.bin", 64 * MIB)
     assert "needs 64 MiB" in str(caught.value)
@@ -290,7 +292,7 @@ def test_a_disk_that_fills_while_space_is_reserved_leaves_no_file(
 ):
     point = small_ext4()
     before = os.statvfs(point).f_bavail
-    monkeypatch.setattr(files, "free_bytes", lambda _: 1 << 40)
+    monkeypatch.setattr(file_making, "free_bytes", lambda _: 1 << 40)
     with pytest.raises(FathomError, match="not enough space"):
         make(point / "x.bin", 64 * MIB)
     assert not (point / "x.bin").exists()
@@ -302,7 +304,7 @@ def test_growing_an_own_file_on_a_full_disk_leaves_it_as_it_was(
 ):
     path = small_ext4() / "x.bin"
     make(path)
-    monkeypatch.setattr(files, "free_bytes", lambda _: 1 << 40)
+    monkeypatch.setattr(file_making, "free_bytes", lambda _: 1 << 40)
     with pytest.raises(FathomError, match="not enough space"):
         make(path, 64 * MIB)
     assert path.stat().st_size == WHOLE
@@ -364,7 +366,7 @@ def test_a_file_system_that_cannot_reserve_space_is_used_and_said(
     def unsupported(*_: object) -> None:
         raise OSError(errno.EOPNOTSUPP, "not supported")
 
-    monkeypatch.setattr(files, "fallocate", unsupported)
+    monkeypatch.setattr(file_making, "fallocate", unsupported)
     ready = make(tmp_path / "x.bin")
     assert (tmp_path / "x.bin").stat().st_size == WHOLE
     assert "reserves no space" in ready.notes[0]
@@ -383,7 +385,7 @@ def test_a_file_knows_its_file_system_mount_and_device(loops: Loops):
 def test_the_scratch_file_is_as_large_as_asked_where_there_is_room(tmp_path: Path):
     target = scratch_file(tmp_path, 8 * MIB)
     assert (target.capacity_bytes, target.notes) == (8 * MIB, ())
-    assert not (tmp_path / files.SCRATCH_NAME).exists()
+    assert not (tmp_path / SCRATCH_NAME).exists()
 
 
 def test_a_review_makes_the_directory_of_its_scratch_file(tmp_path: Path):
@@ -396,14 +398,14 @@ def test_a_review_makes_the_directory_of_its_scratch_file(tmp_path: Path):
 
 def test_a_scratch_file_that_was_copied_is_left_alone_and_another_made_beside_it(tmp_path: Path):
     with claim(scratch_file(tmp_path, MIB), writes=True):
-        original = tmp_path / files.SCRATCH_NAME
+        original = tmp_path / SCRATCH_NAME
         copy = tmp_path / "copy"
         copy.mkdir()
         sh("cp", "--preserve=all", original, copy)
-        kept = (copy / files.SCRATCH_NAME).read_bytes()
+        kept = (copy / SCRATCH_NAME).read_bytes()
     with claim(scratch_file(copy, MIB), writes=True) as beside:
         assert beside.path == copy / "fathom-scratch-2.bin"
-    assert (copy / files.SCRATCH_NAME).read_bytes() == kept
+    assert (copy / SCRATCH_NAME).read_bytes() == kept
 
 
 def test_the_scratch_file_is_smaller_where_there_is_less_room_and_says_so(loops: Loops):
@@ -438,9 +440,9 @@ def test_a_file_in_memory_is_named_as_such(loops: Loops, tmp_path: Path):
 
 def test_without_a_directory_the_scratch_file_avoids_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert scratch_file(None, MIB).path == tmp_path / "cache/fathom" / files.SCRATCH_NAME
+    assert scratch_file(None, MIB).path == tmp_path / "cache/fathom" / SCRATCH_NAME
     monkeypatch.setattr(
-        files, "_MEMORY_FILE_SYSTEMS", frozenset({(scratch_file(tmp_path, MIB).identity.file_system)})
+        scratch, "MEMORY_FILE_SYSTEMS", frozenset({(scratch_file(tmp_path, MIB).identity.file_system)})
     )
     monkeypatch.chdir(tmp_path)
-    assert scratch_file(None, MIB).path == tmp_path / files.SCRATCH_NAME
+    assert scratch_file(None, MIB).path == tmp_path / SCRATCH_NAME

@@ -17,7 +17,8 @@ from fathom._core import Job
 from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.load.backend import EngineBackend
 from fathom.targets.claim import Claimed, check_target, claim, recheck
-from fathom.targets.files import file_target, scratch_file
+from fathom.targets.files import file_target
+from fathom.targets.scratch import scratch_file
 
 MIB = 1 << 20
 THESIS = b"three years of work\n" * 4096

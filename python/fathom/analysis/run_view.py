@@ -192,6 +192,10 @@ class RunView:
             self.named, self.jobs, document.drives_of(target), document.copies_of(target)
         )
 
+    def is_twin(self, target: str) -> bool:
+        """Returns whether the target is a twin."""
+        return any(one.name == target and one.kind == "twin" for one in self.document.targets)
+
     def label(self, target: str) -> str:
         """Returns a target's name for people."""
         return next((one.label or one.name for one in self.document.targets if one.name == target), target)

@@ -18,7 +18,7 @@ from fathom.method.job import NS_PER_S
 from fathom.targets import sysfs
 from fathom.targets.claim import Claimed, claimed
 from fathom.targets.file_sets import drop_cached_set
-from fathom.targets.files import drop_cached
+from fathom.targets.page_cache import drop_cached
 from fathom.targets.target import FILE_KINDS, Target
 
 FLUSH = Job('{"mix": "flush", "pattern": "sequential", "load": {"threads": 1}, "until": {"count": 1}}')

@@ -6,7 +6,7 @@ from fathom.load.initiator import Initiator
 from fathom.method.compose import compose
 from fathom.method.method import Method, load_method
 from fathom.plan.prepare import Words, completed, prepare
-from fathom.targets.files import scratch_file
+from fathom.targets.scratch import scratch_file
 from fathom.targets.target import Target
 
 #: The drives of the SN861 review, which the default compares with this machine's own disk.

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from fathom.analysis.findings import joined
+from fathom.analysis.finding import joined
 from fathom.analysis.mechanics import Mechanics, limits_of
 from fathom.columns.schema import Point
 from fathom.report.comparison import Cell, Column, Comparison

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from fathom.analysis import findings
+from fathom.analysis import beside_published
 from fathom.output.text import signed_pct, without_document
 from fathom.report.blocks import Item
 
@@ -15,7 +15,7 @@ CALIBRATION = "calibration"
 Metric = Literal["mbps", "iops"]
 
 
-class PublishedRow(findings.PublishedRow, Protocol):
+class PublishedRow(beside_published.PublishedRow, Protocol):
     """What the report reads of a catalogue row beyond what findings read; `mbps` is 10^6 B/s."""
 
     @property

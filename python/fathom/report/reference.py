@@ -5,7 +5,7 @@ from functools import cache
 from statistics import median
 from typing import Literal
 
-from fathom.analysis.findings import left_out
+from fathom.analysis.beside_published import left_out
 from fathom.catalog.models import Device, PublishedRow
 from fathom.output.text import signed_pct
 from fathom.report.blocks import Item

@@ -20,8 +20,10 @@ from typing import Any
 
 from fathom.errors import NEW_RUN, FathomError, RefusedError
 from fathom.targets import libblkid
+from fathom.targets.file_check import check_file, check_held
+from fathom.targets.file_hold import hold_file
+from fathom.targets.file_making import prepare_file
 from fathom.targets.file_sets import check_held_set, check_set, hold_set, prepare_set
-from fathom.targets.files import check_file, check_held, hold_file, prepare_file
 from fathom.targets.mkfs import check_maker, lifted, made_file_system
 from fathom.targets.safety import (
     NO_LIBBLKID,

@@ -16,19 +16,12 @@ from uuid import uuid4
 from fathom._core import FileSet
 from fathom.errors import NEW_RUN, FathomError, RefusedError
 from fathom.output.text import size
+from fathom.targets.file_hold import lock, while_written
+from fathom.targets.file_identity import notes_on, where_text
+from fathom.targets.file_making import allocate
+from fathom.targets.file_path import explained, free_bytes, target_path
 from fathom.targets.file_users import users_of_any
-from fathom.targets.files import (
-    allocate,
-    direct_align_bytes,
-    directory_of,
-    explained,
-    free_bytes,
-    lock,
-    notes_on,
-    target_path,
-    where_text,
-    while_written,
-)
+from fathom.targets.files import directory_of
 from fathom.targets.own_file import Foreign
 from fathom.targets.own_set import (
     Entry,
@@ -43,6 +36,7 @@ from fathom.targets.own_set import (
     mark_set_open,
     unmark_set,
 )
+from fathom.targets.page_cache import direct_align_bytes
 from fathom.targets.safety import Refusal, refuse
 from fathom.targets.target import FileId, Target
 

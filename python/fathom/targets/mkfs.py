@@ -18,7 +18,9 @@ from uuid import uuid4
 
 from fathom.errors import NEW_RUN, FathomError, RefusedError, UsageError
 from fathom.targets.contents import blank
-from fathom.targets.files import dir_target, hold_file, prepare_file
+from fathom.targets.file_hold import hold_file
+from fathom.targets.file_making import prepare_file
+from fathom.targets.files import dir_target
 from fathom.targets.mounts import dev_text, mount_of
 from fathom.targets.safety import ExclusiveHold, Refusal, recheck_identity
 from fathom.targets.target import Target

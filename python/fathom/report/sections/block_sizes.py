@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 
-from fathom.analysis.findings import joined
+from fathom.analysis.finding import joined
 from fathom.catalog.models import PublishedRow
 from fathom.output.text import capacity, span
 from fathom.report.blocks import Block, Group, Item, Points, Row, Section, Table

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from fathom.analysis.findings import joined
+from fathom.analysis.finding import joined
 from fathom.output.text import span, without_document
 from fathom.report.blocks import Block, Group, Item, KeyFigure, Points, Row, Section, Table
 from fathom.report.comparison import Comparison

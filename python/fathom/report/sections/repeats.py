@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from fathom.analysis.findings import joined
+from fathom.analysis.finding import joined
 from fathom.method.rounds import UNITS
 from fathom.report.blocks import Group, Item, Prose, Row, Section, Table
 from fathom.report.capacity import capacities_of

@@ -1,0 +1,212 @@
+"""Measured figures beside published ones: which differ, by how much, and whether the order is the same."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Protocol
+
+import numpy as np
+
+from fathom.analysis.consistency import floor_of
+from fathom.analysis.finding import Finding, cited, joined, number
+from fathom.analysis.outcomes import interval_of
+from fathom.analysis.run_view import Key, RunView, StepFigures
+from fathom.analysis.settled import Unsettled
+from fathom.output.text import signed_pct
+
+SURPRISE_PCT = 10.0
+"""A published figure counts as contradicted from this difference on."""
+FITTED = "fitted"
+"""Role of a row that a twin's free parameters were fitted to."""
+UNCERTAIN = "uncertain"
+"""Role of a row whose source leaves the figure in doubt: it proves nothing, so it is reported separately."""
+ROWS = {
+    "validation": "figures that nothing was fitted to",
+    FITTED: "figures that the twin was fitted to",
+}
+
+
+class PublishedRow(Protocol):
+    """The fields of a published figure that findings read; absent ones are `None` or nan.
+    `fathom.catalog.published_for` returns such rows.
+    """
+
+    @property
+    def iops(self) -> float | None: ...  # noqa: D102
+    @property
+    def mbps(self) -> float | None: ...  # noqa: D102
+    @property
+    def role(self) -> str | None: ...  # noqa: D102
+    @property
+    def source(self) -> str | None: ...  # noqa: D102
+    @property
+    def statistic(self) -> str | None: ...  # noqa: D102
+    @property
+    def uncertain(self) -> bool: ...  # noqa: D102
+
+
+PublishedLookup = Callable[[str, str], Sequence[PublishedRow]]
+"""(catalogue device, published workload) -> its rows, best first."""
+
+
+def differences(
+    view: RunView,
+    ranked: Sequence[Sequence[StepFigures]],
+    lookup: PublishedLookup,
+    gate: Mapping[Key, Unsettled],
+) -> Iterable[Finding]:
+    """Yields contradictions one by one, the largest first; agreement in one sentence."""
+    off: dict[str, list[float]] = {}
+    far: list[tuple[float, Finding]] = []
+    for beside in (one for members in ranked for one in _against_published(view, members, lookup, gate)):
+        figures, off_pct = beside.figures, 100 * (beside.measured / beside.published - 1)
+        fitted = beside.role == "calibration" and view.is_twin(figures.target)
+        off.setdefault(FITTED if fitted else beside.role, []).append(off_pct)
+        if abs(off_pct) < SURPRISE_PCT or beside.role == UNCERTAIN:
+            continue
+        text = (
+            f"{view.label(figures.target)} in {figures.label}: {'a floor of ' if beside.is_floor else ''}"
+            f"{number(beside.measured)} {figures.unit} is {abs(off_pct):.0f} % "
+            f"{'above' if off_pct > 0 else 'below'} the published {number(beside.published)}"
+            f"{_although(view, fitted=fitted)} ({cited(beside.source)})."
+        )
+        bounds = interval_of(view, figures)
+        measured = {"measured": beside.measured, "published": beside.published}
+        far.append(
+            (abs(off_pct), Finding("surprise", text, (figures.target,), figures.step, measured, bounds))
+        )
+    yield from (finding for _, finding in sorted(far, key=lambda pair: -pair[0]))
+    if off:
+        yield _agreement(off)
+
+
+def order_beside_published(
+    view: RunView,
+    ranked: Sequence[Sequence[StepFigures]],
+    lookup: PublishedLookup,
+    gate: Mapping[Key, Unsettled],
+) -> Iterable[Finding]:
+    """Yields in how many workloads the published leader is ahead, and in how many the whole order is as published."""
+    contests = [
+        known for members in ranked if len(known := _against_published(view, members, lookup, gate)) > 1
+    ]
+    if not contests:
+        return
+    others, ordered = [], 0
+    for known in contests:
+        here, there = (max(known, key=key) for key in (_measured, _published_value))
+        if here.published != there.published:
+            names = (view.label(there.figures.target), view.label(here.figures.target))
+            others.append(f"{here.figures.label} (published {names[0]}, here {names[1]})")
+        ordered += _in_order(known)
+    same = len(contests) - len(others)
+    text = (
+        f"The published leader is ahead in {same} of {len(contests)} workloads, and all targets come out in the "
+        f"published order in {ordered} of them."
+    )
+    if others:
+        text += f" Another is ahead in {joined(others)}."
+    yield Finding("order", text, (), None, {"same_leader": float(same), "of": float(len(contests))})
+
+
+@dataclass(frozen=True)
+class _AgainstPublished:
+    """A measured figure and the published one for comparison."""
+
+    figures: StepFigures
+    measured: float
+    published: float
+    role: str
+    source: str
+    is_floor: bool
+
+
+def _against_published(
+    view: RunView, members: Sequence[StepFigures], lookup: PublishedLookup, gate: Mapping[Key, Unsettled]
+) -> list[_AgainstPublished]:
+    """Returns the settled figures of one step that are published too."""
+    catalog = {target.name: target.catalog for target in view.document.targets}
+    found = []
+    for figures in members:
+        published = _published_figure(figures, catalog.get(figures.target), lookup)
+        if published is None or (figures.target, figures.step) in gate:
+            continue
+        value, role, source, is_floor = published
+        own = floor_of(view.rates(figures)) if is_floor else None
+        found.append(
+            _AgainstPublished(figures, own or figures.headline, value, role, source, own is not None)
+        )
+    return found
+
+
+def _published_figure(
+    figures: StepFigures, device: str | None, lookup: PublishedLookup
+) -> tuple[float, str, str, bool] | None:
+    """Returns a published figure with its role and source, and whether it is the floor of the rates."""
+    if device is None or figures.published is None:
+        return None
+    doubtful = None
+    for row in lookup(device, figures.published):
+        value = row.mbps if figures.in_bandwidth else row.iops
+        if value is not None and isfinite(value) and value > 0:
+            found = (value, row.role or "", row.source or "source not given", row.statistic == "floor")
+            if not row.uncertain:
+                return found
+            doubtful = doubtful or (value, UNCERTAIN, *found[2:])
+    return doubtful
+
+
+def _measured(one: _AgainstPublished) -> float:
+    return one.measured
+
+
+def _published_value(one: _AgainstPublished) -> float:
+    return one.published
+
+
+def _in_order(known: Sequence[_AgainstPublished]) -> bool:
+    """Returns whether the measured order is the published order."""
+    values = [one.published for one in sorted(known, key=_measured)]
+    return values == sorted(values)
+
+
+def _agreement(off: Mapping[str, Sequence[float]]) -> Finding:
+    """Returns the median and worst difference over all rows, separately for rows that the twin was fitted to."""
+    parts, figures = [], {}
+    doubtful = off.get(UNCERTAIN, ())
+    counted = [one for one in off.items() if one[0] != UNCERTAIN]
+    for role, errors in sorted(counted, key=lambda one: one[0] == FITTED):
+        near = sum(abs(one) < SURPRISE_PCT for one in errors)
+        middle, worst = float(np.median(np.abs(errors))), max(errors, key=abs)
+        what = ROWS.get(role, "published figures")
+        parts.append(
+            f"over all {len(errors)} {what}, the median difference is {middle:.1f} %, the largest {signed_pct(worst)}; "
+            f"{near} {'is' if near == 1 else 'are'} within {SURPRISE_PCT:.0f} %"
+            if len(errors) > 1
+            else f"the one {what.replace('figures', 'figure', 1)} is off by {signed_pct(worst)}"
+        )
+        figures |= {f"{role}_median_pct": middle, f"{role}_worst_pct": worst, f"{role}_n": float(len(errors))}
+    sentences = [f"{part[0].upper()}{part[1:]}." for part in parts]
+    if doubtful:
+        figures |= {"uncertain_worst_pct": max(doubtful, key=abs), "uncertain_n": float(len(doubtful))}
+        sentences.append(left_out(doubtful))
+    if FITTED in off:
+        sentences.append("Fitted rows show that the model can be right, not that it predicts.")
+    return Finding("agreement", " ".join(sentences), (), None, figures)
+
+
+def left_out(doubtful: Sequence[float]) -> str:
+    """Returns the differences of rows that are not counted, so that nothing is hidden."""
+    if len(doubtful) == 1:
+        return (
+            f"One figure is left out because its source is in doubt: it is off by {signed_pct(doubtful[0])}."
+        )
+    worst = signed_pct(max(doubtful, key=abs))
+    return f"{len(doubtful)} figures are left out because their sources are in doubt: the largest is off by {worst}."
+
+
+def _although(view: RunView, *, fitted: bool) -> str:
+    """Returns a caveat for a figure that is far from the published one."""
+    if view.document.quick:
+        return ", but this run is shortened, and its drive may be less worn in"
+    return ", although the twin may be fitted to it" if fitted else ""

@@ -1,0 +1,115 @@
+"""Making the file of a target, with its room reserved, giving it another size, and removing it."""
+
+import errno
+import os
+from dataclasses import replace
+from pathlib import Path
+from uuid import uuid4
+
+from fathom.errors import FathomError
+from fathom.output.text import size
+from fathom.targets.file_hold import lock
+from fathom.targets.file_path import (
+    allocated_bytes,
+    explained,
+    free_bytes,
+    replaced,
+    status_of,
+    target_path,
+)
+from fathom.targets.own_file import OwnFile, file_bytes, mark_closed, mark_own, own, unmark
+from fathom.targets.page_cache import direct_align_bytes
+from fathom.targets.syscalls import fallocate
+from fathom.targets.target import FileId, Target
+
+
+def prepare_file(target: Target, *, writes: bool) -> Target:
+    """Makes the file where it does not exist, gives an own file its size, and tries O_DIRECT.
+
+    Returns the target with the alignment that its file system asks for.
+
+    Raises FathomError when there is no room, no permission or no O_DIRECT. A file that this call made and
+    could not finish is removed again.
+    """
+    path = target_path(target)
+    status = status_of(path)
+    found = own(path) if status else None
+    if status is None or (found and found.capacity_bytes != target.capacity_bytes):
+        reserved = _reserve(target, path, status, found)
+        note = f"{path}: {target.identity.file_system} reserves no space: a full disk shows up only during writes"
+        target = target if reserved else replace(target, notes=(*target.notes, note))
+    try:
+        aligned = direct_align_bytes(target, path, writes=writes)
+    except FathomError:
+        if status is None:
+            remove_file(target)
+        raise
+    return target if aligned is None else replace(target, direct_align_bytes=aligned)
+
+
+def _reserve(target: Target, path: Path, status: os.stat_result | None, found: OwnFile | None) -> bool:
+    """Makes or resizes an own file and reserves its blocks, so that a full disk shows beforehand.
+
+    Returns whether the file system can reserve blocks.
+    """
+    size_bytes = file_bytes(target.capacity_bytes)
+    held = allocated_bytes(status) if status else 0
+    free = free_bytes(path.parent)
+    if size_bytes - held > free:
+        raise _no_room(path, size_bytes - held, free)
+    create = os.O_CREAT | os.O_EXCL if status is None else 0
+    try:
+        fd = os.open(path, os.O_RDWR | create | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise explained(path, error) from error
+    try:
+        lock(fd, target, exclusive=True)
+        if status is not None and FileId.of(os.fstat(fd)) != FileId.of(status):
+            raise replaced(path)
+        os.ftruncate(fd, size_bytes)
+        reserved = allocate(fd, size_bytes)
+        mark_own(fd, path, found.uuid if found else str(uuid4()), target.capacity_bytes)
+    except OSError as error:
+        _undo(path, fd, found)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise _no_room(path, size_bytes - held, free) from error
+        raise explained(path, error) from error
+    finally:
+        os.close(fd)
+    return reserved
+
+
+def allocate(fd: int, size_bytes: int) -> bool:
+    """Reserves the room of a file of that size; returns False where the file system reserves none. Raises OSError."""
+    try:
+        fallocate(fd, size_bytes)
+    except OSError as error:
+        if error.errno != errno.EOPNOTSUPP:
+            raise
+        return False
+    return True
+
+
+def _undo(path: Path, fd: int, found: OwnFile | None) -> None:
+    """Restores the size of a file that could not grow; its trailer is still there. Removes a new file."""
+    if found is not None:
+        os.ftruncate(fd, found.size_bytes)
+        mark_closed(fd, path, found)
+        return
+    path.unlink()
+    unmark(path)
+
+
+def remove_file(target: Target) -> None:
+    """Removes the target's file and side-car if Fathom made them; leaves all others."""
+    path = target_path(target)
+    if status_of(path) is not None and own(path):
+        path.unlink()
+        unmark(path)
+
+
+def _no_room(path: Path, need_bytes: int, free_bytes: int) -> FathomError:
+    return FathomError(
+        f"{path}: not enough space: needs {size(need_bytes)}, {path.parent} has {size(free_bytes)} free",
+        "give a smaller --size or another place",
+    )
