@@ -113,7 +113,7 @@ struct Starter<'o> {
     ended: Vec<Arc<AtomicBool>>,
     /// The earliest end that a job names.
     end_ns: u64,
-    /// Of this run alone, so that its data are.
+    /// A number that no other run has, so that its data differ from theirs.
     chance: u64,
 }
 

@@ -32,7 +32,10 @@ def check_file(target: Target, *, writes: bool) -> list[Refusal]:
 
 
 def examine_contents(path: Path) -> OwnFile | Foreign:
-    """As `examine`; where a killed run left no time of change, only blanks and data of the engine may be in it."""
+    """Returns what `examine` does.
+
+    Where a killed run left no time of change, only blanks and data of the engine may be in the file.
+    """
     found = examine(path)
     if isinstance(found, Foreign) or found.written_ns is not None:
         return found

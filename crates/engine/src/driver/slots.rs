@@ -62,7 +62,7 @@ impl Slots {
         self.slots.len() - self.free_len
     }
 
-    /// Returns the slot that is handed out next, of which there must be one.
+    /// Returns the slot that is handed out next. At least one must be free.
     #[inline(always)]
     pub(super) fn next_free(&self) -> u16 {
         self.free[self.free_len - 1]

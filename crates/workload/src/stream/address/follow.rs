@@ -53,7 +53,7 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// Returns positions that begin at `starts_bytes`, of which the second has the first turn.
+    /// Returns positions that begin at `starts_bytes`. The second has the first turn.
     pub(super) fn new(starts_bytes: impl Iterator<Item = u64>) -> Self {
         Self {
             cursors_bytes: starts_bytes.collect(),
