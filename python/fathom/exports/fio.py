@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from fathom._core import Job
 from fathom.errors import UsageError
-from fathom.exports.fio_job import MOST_JOBS, FioOptions, RateFromSection
+from fathom.exports.fio_job import options_of
+from fathom.exports.fio_workload import MOST_JOBS, RateFromSection
 from fathom.exports.units import NoCounterpartError, Place, time_text
 from fathom.method.curve import open_job
 from fathom.method.job import document_of
@@ -143,7 +144,7 @@ class FioFile:
             differences.append("each thread does its part to the end (no exitall)")
         flow_id = len(self._sections) + 1
         for number, (name, own) in enumerate((job.streams or {"": job}).items()):
-            made = FioOptions(
+            made = options_of(
                 own, job, self._place, differences.append, other if name == offered_to else None
             )
             label = f"{step.label}: {name}" if name else step.label
