@@ -17,6 +17,10 @@ from fathom.method.method import Method, parse_method
 from fathom.output.text import signed_pct
 from fathom.prediction.members import narrowing, range_over
 from fathom.report import write_html
+from fathom.report.blocks import Table
+from fathom.report.comparison import compare
+from fathom.report.data import load
+from fathom.report.sections import corners
 from fathom.runs.check import check, repair
 from fathom.runs.damage import DamageWarning
 from fathom.runs.ensemble import FILE
@@ -86,6 +90,22 @@ def test_a_report_has_the_range_over_the_members(run: Run, tmp_path: Path) -> No
     shown = f"{signed_pct(low)} to {signed_pct(high)}"
     assert "What the parameters leave open" in page
     assert shown in page
+
+
+def test_results_have_what_the_members_leave_open_beneath_each_figure(run: Run) -> None:
+    section = corners.build(compare([load(run.path)]))
+    assert section is not None
+    [table] = section.blocks
+    assert isinstance(table, Table)
+    [reads, _] = table.groups[0].rows
+    members = run.table("ensemble").filter(pc.field("op") == "read")
+    points = run.points.filter(pc.field("op") == "read")
+    for head, column in (("Result", "iops"), ("Latency, mean", "mean_us")):
+        place = [item.text for item in table.head].index(head)
+        [own] = points[column].to_pylist()
+        low, high = 100 * (np.quantile(members[column].to_numpy(), [0.1, 0.9]) / own - 1)
+        assert reads.cells[place].open == f"[{signed_pct(low).removesuffix(' %')} to {signed_pct(high)}]"
+    assert not any("--ensemble" in note for note in table.footnotes)
 
 
 def test_a_run_without_members_has_no_such_section(tmp_path: Path) -> None:

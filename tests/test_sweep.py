@@ -387,7 +387,7 @@ def test_a_change_is_that_of_one_drive_never_the_difference_between_two() -> Non
         for target, iops in (("twin:a", 1e5), ("twin:b", 9e5))
     ]
     text = printed(asked, table_of(asked, *rows))
-    assert text.startswith("Nothing changes with over_provisioning.")
+    assert text.startswith("No rate changes by 5 % with over_provisioning.")
     assert "4 KiB random read, 8T/32Q: twin:b" in text
 
 

@@ -253,7 +253,18 @@ def test_the_page_has_every_change_and_loads_nothing(made: Made, tmp_path: Path)
     page = out.read_text()
     assert page.count('"markLine"') >= 1
     assert "Worse: " in page
+    [sentence] = re.findall(r"<h1[^>]*>(.+?)</h1>", page)
+    assert re.match(r"Worse in \d+ of \d+ figures, most in .+: [+−][\d.]+.%\.$", sentence)
     assert "default-src &#39;none&#39;" in page or "default-src 'none'" in page
+
+
+def test_the_page_has_the_caveats_of_its_runs_on_the_first_screen(made: Made, tmp_path: Path):
+    out = tmp_path / "changes.html"
+    fathom(made("a"), made("b", seed=2, warned=True), "--out", out)
+    first, _, _ = out.read_text().partition('class="part"')
+    assert "of the runs limit" in first
+    assert "A side is a single run" in first
+    assert "Shortened run" in first
 
 
 @pytest.mark.parametrize(

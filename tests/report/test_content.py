@@ -85,15 +85,44 @@ def test_results_of_twins_say_that_their_intervals_are_of_sampling_alone(
     assert section is not None
     [table] = section.blocks
     assert isinstance(table, Table)
-    [note] = [note for note in table.footnotes if note.startswith("Intervals of a twin")]
+    [note] = [note for note in table.footnotes if note.startswith("± and intervals of a twin")]
     assert note == (
-        "Intervals of a twin, ± included, are of sampling alone: how well its window is known. They do not say how "
-        "near a real drive is. “Measured, 80 % expected” does that for rates, and nothing does for latencies."
+        "± and intervals of a twin are of sampling alone: how well its window is known. They do not say how near a "
+        "real drive is. “Measured, 80 % expected” does that for rates, and nothing does for latencies."
     )
     measured = compare([load(synthetic.make_run(tmp_path / "file", (synthetic.FILE,)))])
     [alone] = (corners.build(measured) or section).blocks
     assert isinstance(alone, Table)
-    assert not [note for note in alone.footnotes if note.startswith("Intervals of a twin")]
+    assert not [note for note in alone.footnotes if note.startswith("± and intervals of a twin")]
+
+
+def test_results_name_the_command_that_shows_what_the_parameters_of_the_twins_leave_open(
+    comparison: Comparison, tmp_path: Path
+) -> None:
+    def commands(of: Comparison) -> list[str]:
+        section = corners.build(of)
+        assert section is not None
+        [table] = section.blocks
+        assert isinstance(table, Table)
+        return [note for note in table.footnotes if "--ensemble" in note]
+
+    [command] = commands(comparison)
+    names = " ".join(twin.name for twin in synthetic.TWINS)
+    assert command.startswith(f"`fathom run four-corners {names} --ensemble 16`")
+    assert commands(compare([load(synthetic.make_run(tmp_path / "file", (synthetic.FILE,)))])) == []
+
+
+def test_findings_have_the_range_of_measurements_behind_the_rate_of_a_twin(tmp_path: Path) -> None:
+    drive = synthetic.TWINS[3]
+    told = compare([load(synthetic.make_run(tmp_path / "twin", [drive]))], lookup)
+    cell = told.corners[3].cells[0]
+    assert cell.spread is not None
+    assert cell.value is not None
+    low, high = (style.about(bound) for bound in cell.spread.around(cell.value))
+    said = finding_texts(told).outcomes[3]
+    assert said.endswith(f"80 % of measurements of Samsung PM9A3 are expected at {low} to {high} IOPS.")
+    measured = compare([load(synthetic.make_run(tmp_path / "file", [synthetic.FILE]))], lookup)
+    assert "expected" not in " ".join(finding_texts(measured).outcomes)
 
 
 def test_cards_and_findings_agree_on_who_leads_and_who_is_level(comparison: Comparison) -> None:

@@ -3,11 +3,15 @@
 from pathlib import Path
 from typing import TypedDict, cast
 
+import numpy as np
+import pytest
+
 import fathom
 import synthetic
 from fathom.report.blocks import Figure
 from fathom.report.comparison import compare
 from fathom.report.data import load
+from fathom.report.rows import Seconds
 from fathom.report.sections import timeline
 
 TWIN = "twin:samsung-pm9a3-7.68tb"
@@ -108,3 +112,12 @@ def test_a_label_that_would_run_into_the_one_before_is_left_out(tmp_path: Path) 
     )
     [panel] = labels(run)
     assert [label for label, is_measured in panel if is_measured] == ["", "", "4 KiB random read", ""]
+
+
+def test_a_last_interval_too_short_for_a_rate_counts_to_the_one_before() -> None:
+    def ending(length_s: float) -> list[float]:
+        ends = Seconds(np.array([0.0, 1.0]), np.array([1.0, length_s]), np.array([4000, 1]))
+        return ends.with_end_of(timeline.LEAST_S).rates.tolist()
+
+    assert ending(0.00001) == pytest.approx([4001 / 1.00001])
+    assert ending(0.5) == [4000.0, 2.0]

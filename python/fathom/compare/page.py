@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from fathom.analysis.finding import joined
+from fathom.compare.context import single_runs, warned
 from fathom.compare.phases import NOTE, PhasePair
 from fathom.compare.rows import Compared, Result, Row
 from fathom.compare.sides import Side
 from fathom.compare.views import PHASE_HEADINGS
-from fathom.compare.words import WIDEST, answer, asides, change_of, meaning
+from fathom.compare.words import WIDEST, answer, asides, change_of, headline, meaning
 from fathom.report.blocks import (
     Answer,
     Block,
@@ -25,6 +26,7 @@ from fathom.report.blocks import (
 from fathom.report.blocks import Row as TableRow
 from fathom.report.charts import Span, change_chart, row_px
 from fathom.report.data import RunData
+from fathom.report.findings import SIMULATED
 from fathom.report.opening import opened
 from fathom.report.page import page
 from fathom.report.recorded import SHOWN_PHASES
@@ -54,30 +56,53 @@ def render(
     ]
     sections.append(_runs(base, news))
     labels = dict.fromkeys(column.label for side in news for column in side.comparison.columns)
-    opening, folded = opened(sections)
-    return page(f"What changed: {joined(list(labels))}", [], folded, opening=opening, site=site)
+    sides = [*([base] if base else []), *news]
+    shortened = dict.fromkeys(text for side in sides for text in side.comparison.shortenings)
+    opening, folded = opened(sections, _caveats(base, news))
+    title = f"What changed: {joined(list(labels))}"
+    return page(title, [], folded, list(shortened), opening=opening, site=site)
+
+
+def _caveats(base: Side | None, news: Sequence[Side]) -> list[str]:
+    """Returns what a reader must know before the changes: what is simulated, warned of, and not repeated."""
+    sides = [*([base] if base else []), *news]
+    columns = [column for side in sides for column in side.comparison.columns]
+    twins = sum(column.is_twin for column in columns)
+    who = "All targets are" if twins == len(columns) else f"{twins} of {len(columns)} targets are"
+    warnings = {text for new in news for text in warned(base, new)}
+    many = (
+        "One warning of the runs limits"
+        if len(warnings) == 1
+        else f"{len(warnings)} warnings of the runs limit"
+    )
+    where = "it is" if len(warnings) == 1 else "they are"
+    return [
+        *([f"{who} {SIMULATED}"] if twins else []),
+        *([f"{many} these changes; {where} under “What else differs”."] if warnings else []),
+        *dict.fromkeys(text for new in news for text in single_runs(base, new)),
+    ]
 
 
 def _runs(base: Side | None, news: Sequence[Side]) -> Section:
     """Returns the runs of either side, with their methods and targets."""
-    head = [Item("Run"), Item("When"), Item("Method"), Item("Targets"), Item("Made by")]
+    head = [Item("When"), Item("Method"), Item("Targets"), Item("Made by")]
     groups = [
         Group(name, [_run(run, side) for run in side.runs])
         for name, side in ((("Base", base),) if base else ()) + tuple(("New", side) for side in news)
     ]
-    return Section("runs", "Runs", [Table("", head, groups, numeric=False)])
+    return Section("runs", "Runs", [Table("Run", head, groups, numeric=False)])
 
 
 def _run(run: RunData, side: Side) -> TableRow:
     document = run.document
     cells = [
-        Item(plain(document.id), "" if document.seed is None else f"seed {document.seed}"),
         Item(when(document.measured or "not recorded")),
         Item(plain(document.method.name)),
         Item(", ".join(column.label for column in side.comparison.columns)),
         Item(plain(maker_of(document.program, document.made))),
     ]
-    return TableRow(Item(""), cells)
+    seed = "" if document.seed is None else f"seed {document.seed}"
+    return TableRow(Item(plain(document.id), seed), cells)
 
 
 def _sections(number: int, result: Result, context: Sequence[str], *, is_alone: bool) -> list[Section]:
@@ -86,10 +111,11 @@ def _sections(number: int, result: Result, context: Sequence[str], *, is_alone: 
         block for place, pair in enumerate(result.pairs) for block in _pair(f"change-{number}-{place}", pair)
     ]
     figure = next((block for block in drawn if isinstance(block, Figure)), None)
-    key = KeyFigure(told[0], figure, told[1:]) if figure and told else None
+    first_said = plain(headline(result))
+    key = KeyFigure(first_said, figure, [text for text in told if text != first_said]) if figure else None
     rest = [block for block in drawn if key is None or block is not figure]
     sides = Points([plain(line) for line in _sides(result)])
-    first: list[Block] = [*([] if key else [Answer(told)]), sides, *rest, Prose(meaning(result))]
+    first: list[Block] = [Answer(told), sides, *rest, Prose(meaning(result))]
     title = "Changes" if is_alone else f"Changes of {joined([plain(pair.label) for pair in result.pairs])}"
     built = [Section(f"change-{number}", title, first, short="Changes", key_figure=key)]
     if context:

@@ -49,6 +49,23 @@ def answer(result: Result) -> list[str]:
     return [*texts, _count(result)]
 
 
+def headline(result: Result) -> str:
+    """Returns the outcome in a sentence: a limit that is not kept, or how many figures differ, and which the most."""
+    if gates := _gates(result):
+        return gates[0]
+    differing = [row for row in result.rows if row.verdict in (Verdict.WORSE, Verdict.BETTER)]
+    if not differing:
+        return answer(result)[0]
+    counts = Counter(row.verdict for row in differing)
+    told = joined(
+        [f"{which.value} in {counts[which]}" for which in (Verdict.WORSE, Verdict.BETTER) if counts[which]]
+    )
+    gravest = Verdict.WORSE if counts[Verdict.WORSE] else Verdict.BETTER
+    most = max((row for row in differing if row.verdict is gravest), key=lambda row: abs(row.change_pct or 0))
+    pct = signed_pct(most.change_pct or 0)
+    return f"{told.capitalize()} of {len(result.rows)} figures, most in {workload_of(most)}: {pct}."
+
+
 def _gates(result: Result) -> list[str]:
     texts = []
     for row, gate in result.outcomes(Outcome.MISSED):

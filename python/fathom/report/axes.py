@@ -16,6 +16,8 @@ TIME: tuple[Format, ...] = ("seconds", "minutes", "hours")
 
 LEAST_TICKS = 4
 """Fewer figures beside a log axis do not show how it runs."""
+LEAST_TICKS_BELOW = 2
+"""As `LEAST_TICKS` below a chart: a phone has no room for more figures side by side."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,8 @@ class Axis:
 
     def option(self, *, vertical: bool) -> Option:
         """Returns the ECharts axis."""
-        ticks = self.ticks or (log_ticks(self.low, self.high) if vertical and self.log else ())
+        least = LEAST_TICKS if vertical else LEAST_TICKS_BELOW
+        ticks = self.ticks or (log_ticks(self.low, self.high, least) if self.log else ())
         custom: Option = {"customValues": list(ticks)} if ticks else {}
         bounds: Option = {}
         if self.low is not None:
@@ -94,8 +97,8 @@ def from_zero(most: float, format: Format) -> Axis:
     return Axis("", format, low=0, high=step * math.ceil(most / step), step=step)
 
 
-def log_ticks(low: float | None, high: float | None) -> Sequence[float]:
-    """Returns the ticks of a log axis: powers of ten, and figures between them where those are fewer than four.
+def log_ticks(low: float | None, high: float | None, least: int = LEAST_TICKS) -> Sequence[float]:
+    """Returns the ticks of a log axis: powers of ten, and figures between them where those are fewer than `least`.
 
     None without both bounds.
     """
@@ -106,7 +109,7 @@ def log_ticks(low: float | None, high: float | None) -> Sequence[float]:
     for steps in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 5, 7)):
         each = (step * 10.0**decade for decade in decades for step in steps)
         ticks = [tick for tick in each if low * 0.999 <= tick <= high * 1.001]
-        if len(ticks) >= LEAST_TICKS:
+        if len(ticks) >= least:
             break
     return ticks
 
@@ -125,7 +128,8 @@ def time_axis(end_s: float) -> Axis:
 
 
 def around_1_2_5(low: float, high: float) -> tuple[float, float]:
-    """Bounds at 1, 2 or 5 times a power of ten around a positive range, for log axes."""
+    """Bounds at 1, 2 or 5 times a power of ten around a positive range, for log axes; a single such value is amid."""
     below = [step * 10 ** math.floor(math.log10(low)) for step in (1, 2, 5)]
     above = [step * 10 ** math.floor(math.log10(high)) for step in (1, 2, 5, 10)]
-    return max(value for value in below if value <= low), min(value for value in above if value >= high)
+    start, end = max(value for value in below if value <= low), min(value for value in above if value >= high)
+    return (start, end) if start < end else (start / 2, end * 2)

@@ -15,7 +15,10 @@ assets/charts.js."""
 
 @dataclass(frozen=True)
 class Item:
-    """A text with a second, quieter line. `slot`: colour of a target; `heat`: how dark a cell of a map is, 0..1."""
+    """A text with a second, quieter line, and `open` as a third: what a twin's parameters leave open of the figure.
+
+    `slot`: colour of a target; `heat`: how dark a cell of a map is, 0..1.
+    """
 
     text: str
     sub: str = ""
@@ -23,6 +26,7 @@ class Item:
     slot: int | None = None
     title: str = ""
     heat: float | None = None
+    open: str = ""
 
 
 @dataclass(frozen=True)

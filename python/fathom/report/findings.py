@@ -21,8 +21,10 @@ from fathom.analysis.settled import Unsettled, unsettled
 from fathom.analysis.surprises import Rated
 from fathom.columns.schema import TABLES
 from fathom.errors import FathomError
+from fathom.prediction.interval import COVERAGE
 from fathom.report.comparison import Column, Comparison, Corner
 from fathom.report.published import counted
+from fathom.report.style import about
 from fathom.runs.remarks import fact_of
 from fathom.sizing.drive import rated_drive
 
@@ -54,6 +56,11 @@ def finding_texts(comparison: Comparison) -> FindingTexts:
     def texts(*kinds: str) -> list[str]:
         return [finding.text for finding in found if finding.kind in kinds]
 
+    first = [
+        finding.text + _of_measurements(finding, comparison)
+        for finding in found
+        if finding.kind in ("leader", "single")
+    ]
     remarks = [
         " ".join(texts("bound")),
         " ".join(texts("consistency")),
@@ -62,11 +69,29 @@ def finding_texts(comparison: Comparison) -> FindingTexts:
     return FindingTexts(
         [one for one in found if one.kind in ("leader", "level", "no-winner")],
         " ".join(texts("overall")),
-        [*texts("leader", "single"), *texts("level", "no-winner"), *texts("unsettled")],
+        [*first, *texts("level", "no-winner"), *texts("unsettled")],
         " ".join(texts("agreement", "order")),
         [*texts("stall"), *texts("surprise")],
         [text for text in remarks if text],
     )
+
+
+def _of_measurements(finding: Finding, comparison: Comparison) -> str:
+    """Returns the range that measurements of a twin's device are expected in, behind its rate; empty without one.
+
+    The interval in the finding is of sampling alone.
+    """
+    cells = [
+        cell
+        for corner in comparison.corners
+        for cell in corner.cells
+        if cell.step.name == finding.step and (cell.column.short,) == finding.targets
+    ]
+    if len(cells) != 1 or cells[0].spread is None or cells[0].value is None:
+        return ""
+    low, high = (about(bound) for bound in cells[0].spread.around(cells[0].value))
+    unit = "MB/s" if cells[0].metric == "mbps" else "IOPS"
+    return f" {100 * COVERAGE:.0f} % of measurements of {cells[0].column.short} are expected at {low} to {high} {unit}."
 
 
 def _said_of_replay(finding: Finding, comparison: Comparison) -> bool:

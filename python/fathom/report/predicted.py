@@ -10,7 +10,7 @@ from fathom.report.blocks import Item
 from fathom.report.charts import Cross, Line, Whisker
 from fathom.report.comparison import Column
 from fathom.report.findings import Gate
-from fathom.report.style import compact, grouped
+from fathom.report.style import about
 
 PREDICTED = f"Measured, {100 * COVERAGE:.0f} % expected"
 WHISKERS = f" Whiskers: {100 * COVERAGE:.0f} % of measurements of a twin's device lie within."
@@ -24,7 +24,7 @@ ACROSS = f"Whisker: where {100 * COVERAGE:.0f} % of measurements of a twin's dev
 def range_item(spread: Spread, value: float) -> Item:
     """Returns the range around a rate, with what it is learnt from."""
     low, high = spread.around(value)
-    return Item(f"{_about(low)} to {_about(high)}", title=spread_words(spread))
+    return Item(f"{about(low)} to {about(high)}", title=spread_words(spread))
 
 
 def range_text(spread: Spread | None, rate: float) -> str:
@@ -65,8 +65,3 @@ def rate_axis(name: str, lines: Sequence[Line], crosses: Sequence[Cross] = ()) -
         return Axis(name, "count", low=0)
     most = max([line.furthest for line in lines] + [cross.x for cross in crosses])
     return replace(from_zero(most, "count"), name=name)
-
-
-def _about(value: float) -> str:
-    """Returns a bound in three significant digits: `5,910`, `1.19M`."""
-    return compact(value) if value >= 1e5 else grouped(float(f"{value:.3g}"))

@@ -103,6 +103,15 @@ class Seconds(Sequence[Second]):
         """Returns the intervals that took longer."""
         return self.at(self.length_s > length_s)
 
+    def with_end_of(self, least_s: float) -> "Seconds":
+        """Returns them with a last interval shorter than `least_s` as part of the one before it."""
+        if len(self) < 2 or self.length_s[-1] >= least_s:
+            return self
+        end_s = self.start_s[-1] + self.length_s[-1]
+        length_s, n = self.length_s[:-1].copy(), self.n[:-1].copy()
+        length_s[-1], n[-1] = end_s - self.start_s[-2], n[-1] + self.n[-1]
+        return Seconds(self.start_s[:-1], length_s, n)
+
     def shifted(self, by_s: float) -> "Seconds":
         """Returns them later by some time."""
         return replace(self, start_s=self.start_s + by_s)

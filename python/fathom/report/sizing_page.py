@@ -18,7 +18,7 @@ from fathom.report.blocks import (
 from fathom.report.charts import Bars, bar_chart
 from fathom.report.opening import opened
 from fathom.report.page import page
-from fathom.report.style import grouped, plain
+from fathom.report.style import plain
 from fathom.sizing.size import Sizing
 from fathom.sizing.terminal import basis_text, drives_text, each_text, growth, headline, sentences
 
@@ -72,7 +72,7 @@ def _figure(sizing: Sizing) -> Figure | None:
     rows = [
         Row(
             Item(label),
-            [Item("–") if (value := one.values[place]) is None else Item(grouped(value)) for one in bars],
+            [Item("–") if (value := one.values[place]) is None else Item(f"{value:,.0f}") for one in bars],
         )
         for place, label in enumerate(labels)
     ]

@@ -62,6 +62,11 @@ def compact(value: float) -> str:
     return f"{value:.3g}"
 
 
+def about(value: float) -> str:
+    """Returns a number in three significant digits: `5,910`, `1.19M`."""
+    return compact(value) if value >= 1e5 else grouped(float(f"{value:.3g}"))
+
+
 def seconds(value: float) -> str:
     """Returns a length of time: `5 s`, `2.5 s`, `10 min`, `6 h`."""
     for unit, size in (("h", 3600), ("min", 60)):

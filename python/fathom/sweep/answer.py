@@ -117,7 +117,7 @@ def place(axis: Axis, row: Mapping[str, object]) -> float:
 
 
 def answer(sweep: Sweep, x: Axis, found: Sequence[Panel]) -> str:
-    """Returns which measured step changes most from one end of the axis to the other, and whether the rest does.
+    """Returns which step's rate changes most from one end of the axis to the other, and whether any other does.
 
     Only rows that differ in nothing else are compared.
     """
@@ -139,11 +139,15 @@ def answer(sweep: Sweep, x: Axis, found: Sequence[Panel]) -> str:
         return f"Nothing to compare: {sweep.combinations[0].label} alone."
     ratio, panel, name, rows = max(changes, key=lambda change: abs(log(change[0])))
     if not any(moved.values()):
-        return f"Nothing changes with {plain(x.key)}."
+        return f"No rate changes by {100 * LEVEL_SHARE:.0f} % with {plain(x.key)}."
     first, last = (shown(x.column, row[x.column]) for row in (rows[0], rows[-1]))
     which = f" ({name})" if name else ""
     most = " the most" if sum(moved.values()) > 1 else ""
-    rest = "; nothing else does" if sum(moved.values()) == 1 < len(moved) else ""
+    rest = (
+        f"; no other rate changes by {100 * LEVEL_SHARE:.0f} %"
+        if sum(moved.values()) == 1 < len(moved)
+        else ""
+    )
     span = f"From {plain(x.key)} {first} to {last}"
     return f"{span}, {FIGURES[panel.figure]} of {panel.label}{which} change{most}: x {ratio:.2g}{rest}."
 

@@ -8,11 +8,12 @@ from fathom.catalog.models import UNEXPLAINED_PCT
 from fathom.columns.schema import Point
 from fathom.output.text import signed_pct
 from fathom.prediction.interval import COVERAGE
-from fathom.report import power
+from fathom.report import left_open, power
 from fathom.report.blocks import Group, Item, Row, Section, Table
 from fathom.report.comparison import Cell, Column, Comparison, Corner
 from fathom.report.findings import Gate, gate, ranked_of
 from fathom.report.latencies import latency, percentile
+from fathom.report.left_open import Figure
 from fathom.report.power import power_item
 from fathom.report.predicted import PREDICTED, range_item
 from fathom.report.published import caveat, error_item
@@ -30,10 +31,19 @@ PREDICTED_NOTE = (
     "It is learnt from the published results of other devices, never from the drive's own."
 )
 TWIN_NOTE = (
-    "Intervals of a twin, ± included, are of sampling alone: how well its window is known. They do not say how near a "
-    f"real drive is. “{PREDICTED}” does that for rates, and nothing does for latencies."
+    "± and intervals of a twin are of sampling alone: how well its window is known. They do not say how near a real "
+    "drive is."
 )
+NEARNESS_NOTE = f"“{PREDICTED}” does that for rates, and nothing does for latencies."
 NONE = Item("–", tone="quiet", title="does not apply, or was not recorded")
+OPEN: Mapping[str, Figure] = {
+    "Latency, mean": "mean_us",
+    "p50": "p50_us",
+    "p99": "p99_us",
+    "p99.9": "p999_us",
+    WAF: "waf",
+}
+"""The metrics beside the rate that members of an ensemble have too."""
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -44,10 +54,12 @@ def build(comparison: Comparison) -> Section | None:
     out = gate(comparison)
     lines = [line for corner in comparison.corners for line in _lines(corner, comparison, sources, out)]
     names = [metric for metric in METRICS if any(metric.name in line.items for line in lines)]
+    nearness = [NEARNESS_NOTE] if any(metric.name == PREDICTED for metric in names) else []
     footnotes = [
         "MB/s are 10⁶ bytes per second. Latencies are service latencies, issue to completion, in us. ± is half "
         "the 95 % interval of the mean rate within the window; a latency's own interval stands under it.",
-        *([TWIN_NOTE] if comparison.twins else []),
+        *([" ".join([TWIN_NOTE, *nearness])] if comparison.twins else []),
+        *left_open.notes(comparison),
         f"“n too small”: percentile p is given only if {MIN_TAIL} I/Os or more lie above it: n (1 − p) ≥ {MIN_TAIL}.",
         *(
             note
@@ -190,12 +202,23 @@ def _lines(
         cell = corner.cell(column)
         if cell is None:
             continue
-        items = {name: item for name, make in makers.items() if (item := make(cell)) is not NONE}
+        items = {
+            name: _opened(name, item, cell)
+            for name, make in makers.items()
+            if (item := make(cell)) is not NONE
+        }
         if cell.failed:
             items.setdefault("Result", NONE)
             items = {name: _marked(item, cell) for name, item in items.items()}
         found.append(Line(corner, cell, items))
     return found
+
+
+def _opened(metric: str, item: Item, cell: Cell) -> Item:
+    """Returns a figure with what its twin's parameters leave open, where members ran."""
+    figure = cell.metric if metric == "Result" else OPEN.get(metric)
+    found = left_open.left_open(cell, figure) if figure else None
+    return replace(item, open=found.words) if found else item
 
 
 def _unsettled(cell: Cell, out: Gate) -> Unsettled | None:

@@ -35,7 +35,7 @@ def build(comparison: Comparison) -> Section | None:
     legend = legend_of(comparison.columns)
     end = max(_last_place(cell.histogram.n) for corner in shown for cell in corner.cells if cell.histogram)
     curves = Figure(
-        [_curve(corner, end) for corner in shown],
+        [chart for corner in shown if (chart := _curve(corner, end))],
         f"Service latency by percentile, {window}; a curve ends where fewer than {MIN_TAIL} I/Os lie above it.{more}",
         _curve_table(shown),
         legend,
@@ -48,7 +48,8 @@ def build(comparison: Comparison) -> Section | None:
         legend,
         scale="value",
     )
-    return Section("latency", "Latency", [curves, bars, _ranges(shown, window)])
+    drawn = [curves, bars] if curves.charts else [bars]
+    return Section("latency", "Latency", [*drawn, _ranges(shown, window)])
 
 
 def _cells(corner: Corner) -> list[tuple[Cell, Histogram]]:
@@ -57,7 +58,8 @@ def _cells(corner: Corner) -> list[tuple[Cell, Histogram]]:
     ]
 
 
-def _curve(corner: Corner, end: float) -> Chart:
+def _curve(corner: Corner, end: float) -> Chart | None:
+    """Returns the percentiles of a corner; None where it has too few I/Os for any."""
     lines = []
     for cell, histogram in _cells(corner):
         found = [(float(x), histogram.quantile(1 - 10**-x)) for x in _places(histogram.n)]
@@ -65,7 +67,11 @@ def _curve(corner: Corner, end: float) -> Chart:
         lines.append(Line(cell.column.short, slot(cell.column.index), points))
     ticks = [tick for tick in TICKS if tick <= end + 0.01]
     x_axis = Axis("percentile of I/Os", "tail", low=TICKS[0], high=end, ticks=ticks)
-    option = line_chart(x_axis, Axis("", "us", log=True), lines)
+    drawn = [y for line in lines for _, y in line.points if y]
+    if not drawn:
+        return None
+    low, high = around_1_2_5(min(drawn), max(drawn))
+    option = line_chart(x_axis, Axis("", "us", log=True, low=low, high=high), lines)
     summary = f"Latency percentiles of {corner.label}; the table below has the figures."
     return Chart(f"percentiles-{corner.key}", corner.label, "us", option, summary, 250)
 

@@ -16,6 +16,8 @@ from fathom.report.rows import Seconds
 from fathom.report.style import compact, grouped, plain, seconds, slot
 
 ORDER = 35
+LEAST_S = 0.1
+"""A last interval that is shorter is drawn with the one before it."""
 MAX_BUCKETS = 1200
 """Points drawn per target: about one per pixel of a wide screen."""
 LABEL_SHARE_PER_CHARACTER = 0.0085
@@ -79,7 +81,7 @@ def _stretches(column: Column) -> list[Stretch]:
             continue
         start_s = float(intervals.start_s.min())
         length_s = float((intervals.start_s + intervals.length_s).max()) - start_s
-        shifted = intervals.longer_than(0).shifted(at_s - start_s)
+        shifted = intervals.longer_than(0).with_end_of(LEAST_S).shifted(at_s - start_s)
         stretches.append(Stretch(step, at_s, at_s + length_s, shifted))
         at_s += length_s
     return stretches
@@ -230,7 +232,7 @@ def _caption(lines: Sequence[tuple[Column, Sequence[Stretch]]], width: int) -> s
         f"Each point is the mean of up to {width} one-second intervals; the faint line joins their least and "
         "greatest second"
         if width > 1
-        else "Each point is one interval of a second (the last of a step may be shorter)"
+        else "Each point is one interval of a second (the last of a step may be shorter, or up to 0.1 s longer)"
     )
     alone = " " + WITHOUT_READS if any(_settles_without_reads(column) for column, _ in lines) else ""
     return (
