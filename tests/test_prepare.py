@@ -23,7 +23,7 @@ from fathom.sweep import grid, study
 
 ROOT = Path(__file__).parents[1]
 SHELF = "twin:atto-xstreamcore-9400"
-WAYS = ("cli/measure.py", "plan/review.py", "sweep/study.py", "api.py")
+WAYS = ("cli/measure.py", "plan/review.py", "sweep/study.py", "api/measure.py")
 SHORT = """
 schema = "fathom-method/1"
 name = "short"

@@ -1,0 +1,135 @@
+"""Methods on targets: planned, run, repeated and resumed."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, Unpack
+
+from fathom import session
+from fathom.api.options import (
+    ReviewOptions,
+    RunOptions,
+    SessionOptions,
+    check_options,
+    checked_size_bytes,
+    initiator_for,
+    path_of,
+    session_options,
+)
+from fathom.errors import UsageError
+from fathom.fitting.of_trace import method_of
+from fathom.load.initiator import ThisMachine
+from fathom.plan.plan import Plan, plan_of
+from fathom.plan.power_states import in_each_state
+from fathom.plan.prepare import Words, prepare
+from fathom.plan.replay import Replay
+from fathom.plan.review import review_method, review_targets
+from fathom.runs.home import find_run
+from fathom.runs.reader import Run
+
+
+def run(method: str, targets: Words, **options: Unpack[RunOptions]) -> Run:
+    """Runs a method on one target or several and returns the run.
+
+    It is given by its name, the path of its file, or its text in TOML.
+
+    A mapping gives each target the name by which the method's steps know it.
+
+    Raises FathomError; whatever was measured before the error is in the run directory.
+    """
+    return repeat_run(method, targets, 1, **options)[0]
+
+
+def repeat_run(method: str, targets: Words, times: int, **options: Unpack[RunOptions]) -> list[Run]:
+    """Runs a method `times` times, each with another seed, and returns the runs. `write_report` pools them.
+
+    Raises FathomError, as `run`.
+    """
+    check_options(options, RunOptions)
+    if times < 1:
+        raise UsageError(f"{times} repeats", "ask for 1 or more")
+    parsed = method_of(method, options.get("replay"), quick=options.get("quick", False))[0]
+    with initiator_for(options) as initiator:
+        chosen = prepare(
+            parsed,
+            targets,
+            initiator,
+            checked_size_bytes(options.get("size_bytes")),
+            together=options.get("together", False),
+            power_state=options.get("power_state"),
+        )
+        own = session_options(options, initiator, options.get("purge", "trim"), options.get("power_state"))
+        return session.repeat_run(parsed, chosen, own, times)
+
+
+def run_in_power_states(
+    method: str, targets: Words, states: Sequence[int] | Literal["all"] = "all", **options: Unpack[RunOptions]
+) -> list[Run]:
+    """Runs a method once in each NVMe power state and returns the runs. `write_report` lays them side by side.
+
+    Raises RefusedError, before the first run, where a target lacks one of the states; FathomError, as `run`.
+    """
+    check_options(options, RunOptions)
+    word = states if isinstance(states, str) else ",".join(map(str, states))
+    parsed = method_of(method, options.get("replay"), quick=options.get("quick", False))[0]
+    size, together = checked_size_bytes(options.get("size_bytes")), options.get("together", False)
+    with initiator_for(options) as initiator:
+        found = in_each_state(
+            word,
+            lambda state: prepare(parsed, targets, initiator, size, together=together, power_state=state),
+        )
+        purge = options.get("purge", "trim")
+        return [
+            run
+            for state, chosen in found
+            for run in session.repeat_run(
+                parsed, chosen, session_options(options, initiator, purge, state), 1
+            )
+        ]
+
+
+def plan_run(
+    method: str,
+    targets: Words,
+    *,
+    quick: bool = False,
+    size_bytes: int | None = None,
+    together: bool = False,
+    replay: Replay | None = None,
+) -> list[Plan]:
+    """Returns what `run` would do to each target: steps, seconds, bytes written. Touches nothing.
+
+    Raises UsageError for a method or a target that is none.
+    """
+    parsed = method_of(method, replay, quick=quick)[0]
+    chosen = prepare(parsed, targets, ThisMachine(), checked_size_bytes(size_bytes), together=together)
+    return [plan_of(parsed, target) for target in chosen]
+
+
+def review(
+    targets: Words = (), *, full: bool = False, repeats: int = 1, **options: Unpack[ReviewOptions]
+) -> list[Run]:
+    """Runs the review on targets, or on a scratch file beside four twins, and returns the runs, one per repeat.
+
+    Raises FathomError, as `run`.
+    """
+    check_options(options, ReviewOptions)
+    method = review_method(full=full)
+    with initiator_for(options) as initiator:
+        chosen = review_targets(
+            method,
+            targets,
+            path_of(options.get("out")),
+            checked_size_bytes(options.get("size_bytes")),
+            initiator,
+        )
+        return session.repeat_run(method, chosen, session_options(options, initiator), repeats)
+
+
+def resume_run(run: str | Path, **options: Unpack[SessionOptions]) -> Run:
+    """Goes on with a run after a crash or an interrupt. What is finished is kept.
+
+    Raises RefusedError where a target is another, or the run still goes on; FathomError, as `run`.
+    """
+    check_options(options, SessionOptions)
+    with initiator_for(options) as initiator:
+        return session.resume_run(find_run(str(run)), session_options(ReviewOptions(**options), initiator))
