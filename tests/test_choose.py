@@ -100,7 +100,7 @@ def test_several_of_a_system_are_weighed_against_one_of_another() -> None:
     assert recommended(choice) == (1, PERFORMANCE)
     assert [offer.count for offer in choice.ranked] == [1, 2, 2]
     assert reasons(choice)[1] == (
-        f"2 x {LABELS[MAINSTREAM]}: meets the needs too, for 4 % more: storage +369.6, servers -300; "
+        f"2 x {LABELS[MAINSTREAM]}: meets the needs too, for 4 % more: storage +369.6, servers −300; "
         "only quotes can decide."
     )
 

@@ -134,6 +134,13 @@ def test_the_command_names_runs_duplicates_and_bad_files_and_ends_with_one(folde
     assert "Traceback" not in done.err
 
 
+def test_many_files_that_are_already_there_are_counted(folder: Path, fathom: Fathom):
+    fathom("import-results", folder)
+    lines = [line for line in fathom("import-results", folder).err.splitlines() if "already there" in line]
+    assert len(lines) == 2
+    assert lines[1] == "fathom: 40 more files are already there; --json lists them with their runs"
+
+
 def test_a_format_that_is_given_is_taken_and_an_unknown_one_refused(tmp_path: Path, fathom: Fathom):
     file = SAMPLES / "summary.html"
     [bad] = import_results([file], Format.ELBENCHO).bad

@@ -140,6 +140,9 @@ def test_among_those_that_meet_the_objective_the_cheapest_is_recommended(tmp_pat
     assert [(one.device, one.meets) for one in judged.candidates] == [(SLOW, True), (FAST, True)]
     assert headline(judged).endswith("keeps up with mean read < 50ms at the least cost")
     assert grounds(judged)[0] == "2 of 2 drives keep up"
+    dear, cheap = judged.candidates[1], judged.candidates[0]
+    alone = replace(judged, candidates=[cheap, replace(dear, cost=None)])
+    assert headline(alone).endswith("keeps up with mean read < 50ms and alone has a price")
 
 
 def test_years_are_the_rated_endurance_over_what_the_trace_writes(tmp_path: Path, workers: Workers):

@@ -12,6 +12,8 @@ from fathom.cli.output import print_json, stderr
 if TYPE_CHECKING:
     from fathom.results.import_files import Outcome
 
+MOST_NAMED = 10
+"""Files that are there already and are named each; of more, one is named and the others are counted."""
 NEWS_EVERY = 1000
 """Files between two lines of progress where the output is no terminal."""
 
@@ -74,13 +76,12 @@ def _print_outcome(outcome: "Outcome", *, as_json: bool) -> None:
     for run in outcome.runs:
         print(run)
     console = stderr()
-    for one in outcome.duplicates:
-        console.print(
-            f"fathom: {one.file}: already there as run {one.run}",
-            highlight=False,
-            markup=False,
-            soft_wrap=True,
-        )
+    named = outcome.duplicates if len(outcome.duplicates) <= MOST_NAMED else outcome.duplicates[:1]
+    lines = [f"fathom: {one.file}: already there as run {one.run}" for one in named]
+    if left := len(outcome.duplicates) - len(named):
+        lines.append(f"fathom: {left:,} more files are already there; --json lists them with their runs")
+    for line in lines:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
     for one in outcome.bad:
         console.print(f"fathom: {one.why}", highlight=False, markup=False, soft_wrap=True)
 

@@ -1,5 +1,6 @@
 """A recommendation in words, cell by cell: for the terminal and the page."""
 
+from collections.abc import Sequence
 from math import floor
 
 from fathom.output.text import duration, iops_text, latency_text, percent
@@ -23,8 +24,17 @@ def headline(found: Recommendation) -> str:
         return f"{best.label} {objective_text(found)}"
     if len(able) == 1:
         return f"{best.label} is the only one of {len(found.candidates)} that {objective_text(found)}"
-    why = "at the least cost" if best.cost is not None else "with the most headroom"
-    return f"{best.label} {objective_text(found)} {why}"
+    return f"{best.label} {objective_text(found)} {_why(best, able)}"
+
+
+def _why(best: Candidate, able: Sequence[Candidate]) -> str:
+    """Returns what puts the best of the able drives first: cost decides only among those that have a price."""
+    priced = sum(one.cost is not None for one in able)
+    if best.cost is None:
+        return "with the most headroom"
+    if priced == len(able):
+        return "at the least cost"
+    return "and alone has a price" if priced == 1 else f"at the least cost of the {priced} that have a price"
 
 
 def grounds(found: Recommendation) -> list[str]:

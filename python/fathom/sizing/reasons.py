@@ -97,7 +97,7 @@ def _differences(offer: Offer, best: Offer) -> str:
         return ""
     apart = {group: ours.costs[group] * offer.count - theirs.costs[group] * best.count for group in GROUPS}
     ordered = sorted((group for group in GROUPS if apart[group]), key=lambda group: -abs(apart[group]))
-    return ", ".join(f"{group} {four_digits(apart[group], '+')}" for group in ordered)
+    return ", ".join(f"{group} {four_digits(apart[group], '+')}" for group in ordered).replace(" -", " −")
 
 
 def _out(offer: Offer, choice: Choice) -> str:
