@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
-from typing import Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
 from fathom.cli.options import AsJson, size_bytes
 from fathom.cli.output import print_json
 from fathom.cli.replay import word_of
+
+if TYPE_CHECKING:
+    from fathom.capture.session import Done
 
 
 def capture(
@@ -82,34 +85,43 @@ def capture(
         done = record(asked, ended, _show if sys.stderr.isatty() else None)
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr, flush=True)
-    converted = done.converted
-    for text in complaints("capture", done.findings, converted.ios):
+    for text in complaints("capture", done.findings, done.converted.ios):
         print(f"fathom: {text}", file=sys.stderr)
     if done.lost:
         print("fathom: give a larger --buffer to lose less", file=sys.stderr)
     if as_json:
-        print_json(
-            {
-                "schema": "fathom-capture/1",
-                "path": str(converted.path),
-                "ios": converted.ios,
-                "devices": list(converted.devices),
-                "duration_ns": converted.duration_ns,
-                "size_bytes": converted.size_bytes,
-                "lost": done.lost,
-                "via": done.via,
-                "left_out": done.left_out,
-                "unfinished": done.findings.unfinished,
-                "unknown": done.findings.unknown,
-                "wrong": done.findings.wrong,
-            }
-        )
-        return
+        print_json(_as_json(done))
+    else:
+        print(_in_words(done))
+
+
+def _as_json(done: "Done") -> dict[str, object]:
+    """Returns what was captured, by the keys of `fathom-capture/1`."""
+    converted = done.converted
+    return {
+        "schema": "fathom-capture/1",
+        "path": str(converted.path),
+        "ios": converted.ios,
+        "devices": list(converted.devices),
+        "duration_ns": converted.duration_ns,
+        "size_bytes": converted.size_bytes,
+        "lost": done.lost,
+        "via": done.via,
+        "left_out": done.left_out,
+        "unfinished": done.findings.unfinished,
+        "unknown": done.findings.unknown,
+        "wrong": done.findings.wrong,
+    }
+
+
+def _in_words(done: "Done") -> str:
+    """Returns what was captured, on one line."""
     from fathom.output.text import duration
 
+    converted = done.converted
     span, each = duration(converted.duration_ns / 1e9), converted.size_bytes / converted.ios
     others = f", {done.left_out:,} of others left out" if done.left_out else ""
-    print(
+    return (
         f"{converted.path}: {converted.ios:,} I/Os over {span}{others}, {each:.1f} bytes each, "
         f"{done.lost:,} records lost{', by tracepoints' if done.via == 'tracepoints' else ''}"
     )
