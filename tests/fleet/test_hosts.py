@@ -15,9 +15,11 @@ from pathlib import Path
 import pytest
 
 from fathom.errors import FathomError, RefusedError, UsageError
+from fathom.fleet import hosts as hosts_module
 from fathom.fleet import process, serve, wire
 from fathom.fleet.agent import Ended, HostAgent, JobProgress, Sampled
-from fathom.fleet.hosts import HostName, hosts_of_file, local_hosts
+from fathom.fleet.hosts import HostName, Patience, hosts_of_file, local_hosts
+from fathom.fleet.initiators import initiator_of
 from fathom.fleet.process import HostProcess
 from fathom.fleet.workers import HostWorkers
 from fathom.output.text import size
@@ -332,3 +334,61 @@ def test_a_simulation_whose_host_dies_is_made_on_another() -> None:
 def test_a_worker_that_raises_says_what() -> None:
     with local_hosts(1) as hosts, pytest.raises(FathomError, match="is not a target"):
         HostWorkers(hosts).submit(parse_target, "nothing:").result(60)
+
+
+def reaching(folder: Path) -> str:
+    """A shell that reaches a host once there is a file `up-HOST`."""
+    script = folder / "reach"
+    script.write_text(
+        f'#!/bin/sh\n[ -e {folder}/up-$1 ] || {{ echo "no route to $1" >&2; exit 255; }}\nexec sh\n'
+    )
+    script.chmod(0o755)
+    return str(script)
+
+
+def test_a_host_that_starts_late_is_waited_for_with_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hosts_module, "RETRY_S", 0.1)
+    names, said = tmp_path / "hosts", list[str]()
+    names.write_text("a\nb\n")
+    (tmp_path / "up-a").touch()
+
+    def tell(text: str) -> None:
+        said.append(text)
+        (tmp_path / "up-b").touch()
+
+    with hosts_of_file(names, reaching(tmp_path), Patience(60.0, tell)) as found:
+        assert [(host.name, host.lost) for host in found] == [("a", None), ("b", None)]
+    assert said == ["host b: did not start: no route to b; tries again for up to 1 min 00 s"]
+
+
+def test_waiting_for_a_host_ends_with_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts_module, "RETRY_S", 0.1)
+    names, said = tmp_path / "hosts", list[str]()
+    names.write_text("b\n")
+    with (
+        pytest.raises(FathomError, match=r"host b: did not start: no route to b; tried for 3"),
+        hosts_of_file(names, reaching(tmp_path), Patience(3.0, said.append)),
+    ):
+        pass
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize(
+    ("hosts", "local", "wait", "message"),
+    [(None, 2, "5s", "--wait is for the hosts of --hosts"), (Path("hosts"), None, "soon", "--wait soon: ")],
+)
+def test_a_wait_that_cannot_be_is_refused(
+    hosts: Path | None, local: int | None, wait: str, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message), initiator_of(hosts, "ssh", None, local, wait):
+        pass
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
+def test_a_shared_directory_that_takes_no_folder_is_one_line() -> None:
+    with pytest.raises(
+        UsageError, match=r"/proc/fathom-h1: .*; give a directory in which every host may write"
+    ):
+        HostAgent("h1").resolve("dir:/proc", None)

@@ -31,6 +31,8 @@ class HostOptions(TypedDict, total=False):
     """Address of a Ray cluster: every node loads."""
     local_hosts: int | None
     """Number of processes on this machine, to try out a fleet."""
+    wait: str | None
+    """How long to try hosts of the file that do not start yet, such as `10min`; by default once."""
 
 
 class SessionOptions(HostOptions, total=False):
@@ -88,10 +90,12 @@ def initiator_for(options: HostOptions) -> AbstractContextManager[Initiator]:
     return initiator_of(*hosts_of(options))
 
 
-def hosts_of(options: HostOptions) -> tuple[Path | None, str, str | None, int | None]:
-    """Returns the file of hosts, the shell, the address of a Ray cluster, and the number of processes here."""
+def hosts_of(options: HostOptions) -> tuple[Path | None, str, str | None, int | None, str | None]:
+    """Returns the file of hosts, the shell, the address of a Ray cluster, the number of processes here, and how long to
+    wait for hosts.
+    """
     hosts, shell = path_of(options.get("hosts")), options.get("shell", "ssh")
-    return hosts, shell, options.get("ray"), options.get("local_hosts")
+    return hosts, shell, options.get("ray"), options.get("local_hosts"), options.get("wait")
 
 
 def session_options(

@@ -25,6 +25,12 @@ class HostOptions(NamedTuple):
         int | None,
         typer.Option(help="run as N processes on this machine, to try a fleet", metavar="N", min=1, max=1024),
     ] = None
+    wait: Annotated[
+        str | None,
+        typer.Option(
+            "--wait", help="how long to try hosts of --hosts that do not start yet", metavar="DURATION"
+        ),
+    ] = None
 
 
 class ReplayOptions(NamedTuple):

@@ -161,7 +161,12 @@ class HostAgent:
         folder = shared / FOLDER.format(host=self.name)
         if folder.parent != shared or folder.is_symlink():
             raise RefusedError(f"{folder}: leads elsewhere", "remove it, or give another directory")
-        folder.mkdir(exist_ok=True)
+        try:
+            folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise UsageError(
+                f"{folder}: {error.strerror or error}", "give a directory in which every host may write"
+            ) from error
         return folder
 
     def check(

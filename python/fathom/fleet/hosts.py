@@ -3,24 +3,36 @@
 import ipaddress
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic, sleep
 
-from fathom.errors import UsageError
+from fathom.errors import FathomError, UsageError
 from fathom.fleet.process import HostProcess
+from fathom.output.text import duration
 from fathom.text_file import read_text
 
 MOST_LOCAL_HOSTS = 64
 MOST_HOSTS = 1024
+RETRY_S = 2.0
+"""From one try of a host that does not start to the next."""
 SSH = "ssh"
 SSH_OPTIONS = ("-T", "-a", "-x", "-o", "ClearAllForwardings=yes", "-o", "ServerAliveInterval=15")
 """Nothing of this machine is opened to the host: no agent, no display, no port; a connection that hangs ends."""
 _ADDRESS = r"(?:(?P<user>[^@]+)@)?(?:\[(?P<six>[^\]]+)\]|(?P<host>[^@\[\]]+?))(?::(?P<port>\d{1,5}))?"
 _NAME = re.compile(r"[^\W_]([\w.-]*\w)?")
 _USER = re.compile(r"\w[\w.-]*")
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long hosts that do not start are tried again, in s; `tell` takes a line on each of them."""
+
+    wait_s: float
+    tell: Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -69,6 +81,15 @@ class HostName:
         return [*shell, *SSH_OPTIONS, *port, "--", destination, "sh"]
 
 
+def _late(host: HostProcess) -> FathomError | None:
+    """Returns why a host did not start; None where it did."""
+    try:
+        host.wait_for_start()
+    except FathomError as error:
+        return error
+    return None
+
+
 @contextmanager
 def local_hosts(count: int) -> Iterator[list[HostProcess]]:
     """Returns that many hosts on this machine, for trying a fleet out: a process each."""
@@ -78,7 +99,9 @@ def local_hosts(count: int) -> Iterator[list[HostProcess]]:
         yield hosts
 
 
-def hosts_of_file(path: Path, shell: str = SSH) -> AbstractContextManager[list[HostProcess]]:
+def hosts_of_file(
+    path: Path, shell: str = SSH, patience: "Patience | None" = None
+) -> AbstractContextManager[list[HostProcess]]:
     """Returns the hosts that a file names, one a line (`#` begins a comment), reached by `shell HOST sh`."""
     names = _read_hosts(path)
     try:
@@ -87,7 +110,7 @@ def hosts_of_file(path: Path, shell: str = SSH) -> AbstractContextManager[list[H
         raise UsageError(f"--shell {shell}: {error}", "quote it as a shell would take it") from error
     if not words:
         raise UsageError("--shell: empty", "give a command such as ssh")
-    return _started({name.text: name.reached_by(words) for name in names})
+    return _started({name.text: name.reached_by(words) for name in names}, patience=patience)
 
 
 def _read_hosts(path: Path) -> list[HostName]:
@@ -120,14 +143,27 @@ def _no_host(text: str) -> UsageError:
 
 
 @contextmanager
-def _started(shells: "dict[str, list[str]]", cores: int | None = None) -> Iterator[list[HostProcess]]:
+def _started(
+    shells: "dict[str, list[str]]", cores: int | None = None, patience: Patience | None = None
+) -> Iterator[list[HostProcess]]:
     """The hosts that those shells lead to, all at once; they end with the `with`."""
     hosts: list[HostProcess] = []
+    until_s = monotonic() + (patience.wait_s if patience else 0.0)
     try:
         for name, shell in shells.items():
             hosts.append(HostProcess(name, shell, cores))
-        for host in hosts:
-            host.wait_for_start()
+        for place, (name, shell) in enumerate(shells.items()):
+            told = False
+            while error := _late(hosts[place]):
+                if patience is None or monotonic() + RETRY_S > until_s:
+                    waited = f"; tried for {duration(patience.wait_s)}" if patience else ""
+                    raise FathomError(f"{error.message}{waited}", error.hint)
+                if not told:
+                    patience.tell(f"{error.message}; tries again for up to {duration(patience.wait_s)}")
+                    told = True
+                hosts[place].close()
+                sleep(RETRY_S)
+                hosts[place] = HostProcess(name, shell, cores)
         yield hosts
     finally:
         if hosts:
