@@ -1,9 +1,12 @@
 """Rounds of a precondition, from a backend's intervals to the verdict."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
+
+import pytest
 
 import fathom
 from fathom import _core
@@ -83,6 +86,26 @@ def test_a_pattern_is_not_judged_on_what_the_one_before_wrote() -> None:
     assert not any([steady.add(second(0.0)) for _ in range(9)])
     assert steady.reason == "0.90x of 1x the capacity written under this load"
     assert steady.add(second(0.0))
+
+
+@pytest.mark.parametrize(
+    ("before", "needed_x"),
+    [
+        (Written(purged=True), 0.75),
+        (Written(CAPACITY // 2, purged=True), 0.25),
+        (Written(2 * CAPACITY, purged=True), 0.25),
+        (Written(), 0.25),
+    ],
+    ids=["a purge", "a purge and half a fill", "a purge and a fill", "not known to be empty"],
+)
+def test_a_part_filled_afresh_on_an_emptied_drive_is_judged_once_the_drive_was_written_as_much_as_it_holds(
+    before: Written, needed_x: float
+) -> None:
+    step = next(step for step in load_method("rate-curves").steps if step.name == "settle-8k-rand-70r30w")
+    part = replace(before.afresh(CAPACITY // 4), sequential_bytes=CAPACITY // 4)
+    steady = SteadyRounds(step, CAPACITY, part, quick=False)
+    steady.add_round(1000.0, None, CAPACITY // 5)
+    assert f"0.20x of {needed_x:g}x the capacity written at random" in steady.reason
 
 
 def test_without_a_purge_random_writes_still_need_the_fill() -> None:

@@ -8,8 +8,8 @@ from judged_runs import DEVICE, Measured, device, run_view, twin
 
 from fathom._core import Job
 from fathom.analysis.findings import findings
-from fathom.analysis.run_view import Origin, Remark, RunView
-from fathom.analysis.settled import Unsettled, unsettled
+from fathom.analysis.run_view import OFF_DEVICE, PAGE_CACHE, Origin, Remark, RunView
+from fathom.analysis.settled import Unsettled, no_target, unsettled
 from fathom.runs.remarks import CpuWait
 
 WRITES = {
@@ -224,3 +224,73 @@ def test_twins_loaded_at_once_are_judged_as_their_drives(
     writes = Measured(total.name, [1e5] * 3, step="4k-rand-write", op="write")
     view = run_view([writes], [total, *drives], job=WRITES)
     assert set(unsettled(view).values()) == (set() if file_system else why)
+
+
+TENTH = {"region": {"size": {"fraction": 0.1}}}
+
+
+@pytest.mark.parametrize(
+    ("purges", "more_x", "why"),
+    [
+        (True, 0.0, {Unsettled.NOT_TURNED_OVER}),
+        (True, 0.6, {Unsettled.NOT_TURNED_OVER}),
+        (True, 0.8, set[Unsettled]()),
+        (False, 0.0, set[Unsettled]()),
+    ],
+    ids=["a tenth, twice", "less than the capacity", "the capacity", "what the drive held is not known"],
+)
+def test_random_writes_of_a_part_are_claimed_once_a_purged_drive_was_written_as_much_as_it_holds(
+    purges: bool, more_x: float, why: set[Unsettled]
+) -> None:
+    view = run_view(
+        [
+            *([writes(0.0001, "purge", FILL)] if purges else []),
+            writes(0.1, "fill", FILL | TENTH),
+            writes(0.1 + more_x, "overwrite", WRITES | TENTH),
+            writes(0.1, job=WRITES | TENTH),
+        ],
+        [device()],
+    )
+    if purges:
+        view.named["purge"]["kind"] = "purge"
+    assert why_not(view, "4k-rand-write") == why
+
+
+def test_reads_of_a_part_need_no_more_writes_than_those_of_the_part() -> None:
+    view = run_view(
+        [writes(0.0001, "purge", FILL), writes(0.1, "fill", FILL | TENTH), reads(READS | TENTH)], [device()]
+    )
+    view.named["purge"]["kind"] = "purge"
+    assert unsettled(view) == {}
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        (PAGE_CACHE, "Drive used the page cache (not all bytes reached the device)."),
+        (OFF_DEVICE, "Drive read blocks never written (the file system answers these without the device)."),
+    ],
+)
+def test_bytes_that_did_not_reach_the_device_are_no_figure_of_it(rule: str, said: str) -> None:
+    view = run_view([writes(1.0, "fill", FILL), reads()], [device()])
+    assert unsettled(view) == {}
+    off = replace(view, unreached={(DEVICE, "4k-rand-read"): rule})
+    [text] = [one.text for one in findings(off) if one.kind == "unsettled"]
+    assert text == f"No figure is claimed in 4k rand read: {said}"
+
+
+def test_a_target_that_the_page_cache_served_is_not_ranked_before_one_that_it_did_not() -> None:
+    targets = [device("/dev/a", "A"), device("/dev/b", "B")]
+    both = [Measured(name, [rate] * 60, job=READS) for name, rate in (("/dev/a", 9e5), ("/dev/b", 1e5))]
+    fills = [writes(1.0, "fill", FILL, one.name) for one in targets]
+    view = replace(run_view([*fills, *both], targets), unreached={("/dev/a", "4k-rand-read"): PAGE_CACHE})
+    [text] = [one.text for one in findings(view) if one.kind == "single"]
+    assert text.startswith("B reaches ")
+    assert text.endswith("Left out: A, page cache (not all bytes reached the device).")
+
+
+def test_where_no_target_supports_a_claim_the_sentence_says_what_each_did() -> None:
+    assert no_target([Unsettled.NOT_FILLED, Unsettled.NOT_STEADY]) == "no target had settled"
+    assert no_target([Unsettled.PAGE_CACHE, Unsettled.NOT_FILLED]) == (
+        "every target used the page cache or had not settled"
+    )

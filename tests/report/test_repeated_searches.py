@@ -16,6 +16,7 @@ from fathom.report.blocks import Table
 from fathom.report.capacity import Capacity, Search
 from fathom.report.comparison import Comparison, compare, margin_of
 from fathom.report.data import RunData, load
+from fathom.report.findings import gate
 from fathom.report.rounds import RepeatedRounds, Rounds, Series, axes, verdicts
 from fathom.report.rounds import rounds_of as found_rounds
 from fathom.report.sections import curves, mixes
@@ -199,7 +200,7 @@ def test_the_report_shows_rounds_and_capacity_of_every_repeat(comparison: Compar
     assert "3 of 3 steady" in of_rounds.cells[0].sub
     assert "met in 3 of 3" in of_search.cells[0].sub
     assert len({cell.text for cell in of_search.cells[2:]}) == 3
-    assert "passes in 3 of 3 repeats" in verdicts(found_rounds(comparison))[0]
+    assert "passes in 3 of 3 repeats" in verdicts(found_rounds(comparison), gate(comparison))[0]
 
 
 def test_the_capacity_in_the_section_of_curves_is_that_of_all_repeats(comparison: Comparison) -> None:

@@ -6,7 +6,9 @@ import fathom
 from fathom.report.blocks import Cards
 from fathom.report.comparison import compare
 from fathom.report.data import load
+from fathom.report.findings import finding_texts
 from fathom.report.sections import summary
+from fathom.runs.document import NoteRecord
 
 HEAD = """schema = "fathom-method/1"
 name = "short-writes"
@@ -52,3 +54,21 @@ def test_a_target_that_had_not_settled_stays_on_the_card_without_a_bar(tmp_path:
     assert [(one.label, one.why) for one in card.unranked] == [
         ("Samsung PM9A3 · B", "not ranked: random writes had not come to the size of its region")
     ]
+
+
+def test_a_run_whose_notes_say_that_the_page_cache_served_it_claims_nothing(tmp_path: Path) -> None:
+    one = load(measured(tmp_path, "samsung-pm1743-7.68tb", FILL, SETTLE, MEASURE))
+    assert finding_texts(compare([one])).outcomes[0].startswith("Samsung PM1743 reaches ")
+    one.document.notes.append(
+        NoteRecord(
+            rule="page-cache",
+            level="error",
+            target=one.document.targets[0].name,
+            step="4k-rand-write",
+            text="only 3 % of the bytes reached the device",
+            next_step="",
+        )
+    )
+    [text] = finding_texts(compare([one])).outcomes
+    assert text.startswith("No figure is claimed in ")
+    assert text.endswith("Samsung PM1743 used the page cache (not all bytes reached the device).")

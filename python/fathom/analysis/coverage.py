@@ -74,12 +74,15 @@ class Coverage:
         self._units = units
         self._unit_bytes = unit_bytes
         self._stretches = [_Stretch(0.0, 1.0)]
+        self.written_x = 0.0
+        """Volume of all writes since the last purge, in multiples of the target."""
         if begins:
             self._apply(0.0, begins, _Effect(in_order=1.0, random_x=1.0))
 
     def purge(self) -> None:
         """Forgets all: no block holds data."""
         self._stretches = [_Stretch(0.0, 1.0)]
+        self.written_x = 0.0
 
     def forget_random(self) -> None:
         """Forgets what was written at random: a fill begins afresh."""
@@ -87,10 +90,12 @@ class Coverage:
 
     def fill(self, written_bytes: float) -> None:
         """Counts a pass in order over the whole target."""
+        self.written_x += written_bytes / (self._units * self._unit_bytes)
         self._apply(0.0, 1.0, _Effect(in_order=min(1.0, written_bytes / (self._units * self._unit_bytes))))
 
     def write(self, job: Job, written_bytes: float, freed_bytes: float = 0.0) -> None:
         """Counts what a step wrote and deallocated. Failed I/O must not be among it."""
+        self.written_x += written_bytes / (self._units * self._unit_bytes)
         one = _as_one(job)
         if one is None:
             return

@@ -40,7 +40,7 @@ def findings(
     ranked = [sorted(members, key=lambda one: -one.headline) for members in steps.values()]
     outcomes = [outcome_of(view, members, gate) for members in ranked]
     return [
-        *overall(view, outcomes),
+        *overall(view, outcomes, gate),
         *outcomes,
         *_stalls(view),
         *(differences(view, ranked, published_lookup, gate) if published_lookup else ()),

@@ -7,7 +7,7 @@ from math import isfinite
 from fathom._core import Job
 from fathom.analysis.finding import Finding, joined, number, rate_text
 from fathom.analysis.run_view import Key, RunView, StepFigures
-from fathom.analysis.settled import Unsettled, tags, verbs
+from fathom.analysis.settled import Unsettled, no_target, tags, verbs
 from fathom.output.text import span
 from fathom.statistics.uncertainty import Comparison, compare, repeats_interval
 
@@ -83,7 +83,7 @@ def _no_winner(
     return Finding(kind, text, tuple(one.target for one in together), best.step, figures, bounds)
 
 
-def overall(view: RunView, outcomes: Sequence[Finding]) -> Iterable[Finding]:
+def overall(view: RunView, outcomes: Sequence[Finding], gate: Mapping[Key, Unsettled]) -> Iterable[Finding]:
     """Yields how many of the workloads each target leads; only for several targets on several workloads."""
     contested = [one for one in outcomes if one.kind in ("leader", "level", "no-winner")]
     unclaimed = sum(one.kind == "unsettled" for one in outcomes)
@@ -92,7 +92,7 @@ def overall(view: RunView, outcomes: Sequence[Finding]) -> Iterable[Finding]:
     if not contested:
         yield Finding(
             "overall",
-            f"No figure of these {unclaimed} workloads is claimed: no target had settled.",
+            f"No figure of these {unclaimed} workloads is claimed: {no_target(gate.values())}.",
             (),
             None,
         )
@@ -107,7 +107,7 @@ def overall(view: RunView, outcomes: Sequence[Finding]) -> Iterable[Finding]:
         for target, count in sorted(wins.items(), key=lambda w: -w[1])
     ]
     without_winner = sum(one.kind == "no-winner" for one in contested)
-    behind = f" {unclaimed} more claim nothing: no target had settled." if unclaimed else ""
+    behind = f" {unclaimed} more claim nothing: {no_target(gate.values())}." if unclaimed else ""
     if level == len(contested):
         parts.append("the best are level in all")
     elif level:

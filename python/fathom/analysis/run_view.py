@@ -117,6 +117,13 @@ class StepFigures:
         return self.mbps if self.in_bandwidth else self.iops
 
 
+PAGE_CACHE = "page-cache"
+"""Rule of the note on buffered I/O whose bytes did not all reach the device."""
+OFF_DEVICE = "not-on-device"
+"""Rule of the note on direct I/O whose bytes did not all reach the device."""
+UNREACHED = (PAGE_CACHE, OFF_DEVICE)
+
+
 @dataclass(frozen=True)
 class Origin:
     """What a target's own run says of it: its steps, the drives behind it, and how often its hosts have these."""
@@ -144,6 +151,8 @@ class RunView:
     """Maps each target to what could not be sampled."""
     origins: Mapping[str, Origin] = field(default_factory=dict)
     """By target, where `document` is not that of its run."""
+    unreached: Mapping[Key, str] = field(default_factory=dict)
+    """The rule of the note on each (target, step) whose bytes did not all reach the device."""
 
     @classmethod
     def of(
@@ -162,6 +171,11 @@ class RunView:
             remarks=remarks,
             verdicts=verdicts or {},
             not_measured=not_measured or {},
+            unreached={
+                (one.target, one.step): one.rule
+                for one in run.document.notes
+                if one.rule in UNREACHED and one.target is not None and one.step is not None
+            },
         )
 
     @property

@@ -1,4 +1,5 @@
-"""The gate before a sentence claims a figure: whether the target had settled and had the cores that it needed.
+"""The gate before a sentence claims a figure: whether the target had settled, had its cores, and saw the bytes of
+its load.
 
 A replay also needs times that can be relied on.
 
@@ -6,13 +7,15 @@ Every sentence that a target leads, holds or sustains is checked here first, aga
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from functools import cache
+from math import inf
 
 from fathom._core import Job
 from fathom.analysis.coverage import WHOLE, Coverage
 from fathom.analysis.interval_sums import IntervalSums
-from fathom.analysis.run_view import Key, RunView
+from fathom.analysis.run_view import OFF_DEVICE, PAGE_CACHE, Key, RunView
 from fathom.analysis.validity.of_curves import maximum_gaps
 from fathom.prediction.interval import known_device
 from fathom.runs.document import TargetRecord
@@ -29,15 +32,18 @@ class Unsettled(Enum):
     NOT_STEADY = "steady state was not reached"
     NOT_FILLED = "the run had not written all of its region"
     NOT_OVERWRITTEN = "random writes had not come to the size of its region"
+    NOT_TURNED_OVER = "less than its capacity had been written since it was empty"
     MAXIMUM = "its maximum had changed while the curve was measured"
     COARSE_CLOCK = "the trace's clock is too coarse to show when its I/Os came"
     OTHER_UNIT = "the trace's times have another unit than was read"
+    PAGE_CACHE = "not all bytes reached the device"
+    OFF_DEVICE = "the file system answers these without the device"
     MACHINE_BUSY = "other programs had the cores that its load threads waited for"
 
     @property
     def verb(self) -> str:
         """Returns what the target did, of one or several."""
-        return _WORDS.get(self, ("had not settled", ""))[0]
+        return _WORDS.get(self, (_SETTLED, ""))[0]
 
     @property
     def tag(self) -> str:
@@ -45,12 +51,17 @@ class Unsettled(Enum):
         return _WORDS.get(self, ("", "not settled"))[1]
 
 
+_SETTLED = "had not settled"
 _WORDS = {
     Unsettled.COARSE_CLOCK: ("was loaded at doubtful times", "doubtful times"),
     Unsettled.OTHER_UNIT: ("was loaded at doubtful times", "doubtful times"),
+    Unsettled.PAGE_CACHE: ("used the page cache", "page cache"),
+    Unsettled.OFF_DEVICE: ("read blocks never written", "blocks never written"),
     Unsettled.MACHINE_BUSY: ("lacked cores", "machine busy"),
 }
 """The verb and the tag of what is no matter of steady state."""
+REACH = {PAGE_CACHE: Unsettled.PAGE_CACHE, OFF_DEVICE: Unsettled.OFF_DEVICE}
+"""Rules of notes on bytes that did not reach the device."""
 TIMES = {TimesFault.COARSE: Unsettled.COARSE_CLOCK, TimesFault.UNIT: Unsettled.OTHER_UNIT}
 """Faults of a trace's times that a replay at these times has too."""
 
@@ -58,6 +69,12 @@ TIMES = {TimesFault.COARSE: Unsettled.COARSE_CLOCK, TimesFault.UNIT: Unsettled.O
 def verbs(reasons: Iterable[Unsettled]) -> str:
     """Returns the verbs of several reasons."""
     return " or ".join(dict.fromkeys(one.verb for one in reasons))
+
+
+def no_target(reasons: Iterable[Unsettled]) -> str:
+    """Returns the subject and the verb of a sentence where no target supports a claim."""
+    found = verbs(reasons)
+    return f"every target {found}" if found not in ("", _SETTLED) else "no target had settled"
 
 
 def tags(reasons: Iterable[Unsettled]) -> str:
@@ -68,60 +85,93 @@ def tags(reasons: Iterable[Unsettled]) -> str:
 def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
     """Returns the measured steps that support no claim, with the reason. Only the others may be claimed.
 
-    Steps of rounds are judged by what had been written alone: whether rounds are steady is their own standard's rule.
+    Steps of rounds are judged by what had been written, and by what reached the device: whether rounds are steady is
+    their own standard's rule.
     """
     written, gaps = written_before(view), maximum_gaps(view)
-    found = {
-        key: Unsettled.NOT_FILLED
-        for key, (covered, _) in written.items()
-        if covered < WHOLE and view.named.get(key[1], {}).get("round")
-    }
     jobs = {one.name: view.origin_of(one).jobs for one in view.document.targets}
+    found = {
+        key: why
+        for key, before in written.items()
+        if view.named.get(key[1], {}).get("round")
+        and (why := _unwritten(before, jobs[key[0]][key[1]], at_random_x=0.0))
+    }
     doubtful = {
         (one.target, one.step): TIMES[one.fact.doubt.fault]
         for one in view.remarks
         if isinstance(one.fact, DoubtfulTimes) and one.fact.doubt.fault in TIMES
     }
+    unreached = {key: REACH[rule] for key, rule in view.unreached.items() if rule in REACH}
+    found |= unreached
     waited = {(one.target, one.step) for one in view.remarks if isinstance(one.fact, CpuWait)}
     for key, figures in view.steps.items():
-        before, at_random = written.get(key, (1.0, 1.0))
+        if key in unreached:
+            continue
         if key in doubtful:
             found[key] = doubtful[key]
         elif any(row.steady is False for row in figures.rows):
             found[key] = Unsettled.NOT_STEADY
         elif key in gaps:
             found[key] = Unsettled.MAXIMUM
-        elif before < WHOLE:
-            found[key] = Unsettled.NOT_FILLED
-        elif at_random < WHOLE and _overwrites(jobs[key[0]][key[1]]):
-            found[key] = Unsettled.NOT_OVERWRITTEN
+        elif key in written and (why := _unwritten(written[key], jobs[key[0]][key[1]])):
+            found[key] = why
         elif key in waited:
             found[key] = Unsettled.MACHINE_BUSY
     return found
 
 
-def written_before(view: RunView) -> dict[Key, tuple[float, float]]:
-    """Returns the share of each step's region that held data, and how often it was written at random, by the time that
-    it was measured.
+@dataclass(frozen=True)
+class Before:
+    """What had been written by the time that a step was measured."""
+
+    covered: float
+    """Share of its region that held data."""
+    at_random_x: float
+    """Volume of random writes, in multiples of its region."""
+    turned_over_x: float
+    """Volume of all writes since the target was empty, in multiples of its capacity; infinite where it is not known."""
+
+    def least(self, other: "Before") -> "Before":
+        """Returns the smaller of each."""
+        return Before(
+            min(self.covered, other.covered),
+            min(self.at_random_x, other.at_random_x),
+            min(self.turned_over_x, other.turned_over_x),
+        )
+
+
+def _unwritten(before: Before, job: Job, at_random_x: float = WHOLE) -> Unsettled | None:
+    """Returns why nothing is claimed behind these writes. `at_random_x` is how often the region must have been written
+    at random.
+    """
+    if before.covered < WHOLE:
+        return Unsettled.NOT_FILLED
+    if not _overwrites(job):
+        return None
+    if before.at_random_x < at_random_x:
+        return Unsettled.NOT_OVERWRITTEN
+    return Unsettled.NOT_TURNED_OVER if before.turned_over_x < WHOLE else None
+
+
+def written_before(view: RunView) -> dict[Key, Before]:
+    """Returns what had been written by the time that each step was measured.
 
     Only of SSDs, whose figures depend on it, and of arrays with one. A twin begins fresh, or with its `settled_share`
     overwritten at random. What a real drive held before is not known, so it is judged where the run writes to it. A
     write in order counts as part of the fill that it is judged by. A purge begins again, and a fill afresh what is
     written at random, unless it was passed over. What is written to a copy of a twin is lost. Hosts with drives of
-    their own under one name have a region each. The repeat that wrote least counts.
+    their own under one name have a region each. The repeat that wrote least counts. Only of a fresh twin, or after a
+    purge, is it known when the target was empty.
     """
-    found: dict[Key, tuple[float, float]] = {}
+    found: dict[Key, Before] = {}
     for target in view.document.targets:
         for intervals in (view.intervals, *view.further):
-            for key, (covered, at_random) in _written_of(view, target, intervals).items():
-                least = found.get(key, (covered, at_random))
-                found[key] = min(covered, least[0]), min(at_random, least[1])
+            for key, before in _written_of(view, target, intervals).items():
+                found[key] = before.least(found.get(key, before))
     return found
 
 
-def _written_of(
-    view: RunView, target: TargetRecord, intervals: IntervalSums
-) -> dict[Key, tuple[float, float]]:
+def _written_of(view: RunView, target: TargetRecord, intervals: IntervalSums) -> dict[Key, Before]:
     """Returns `written_before` of one target in one repeat; nothing where it is not judged."""
     if not any(name == target.name for name, *_ in intervals.counts):
         return {}
@@ -135,24 +185,27 @@ def _written_of(
     unit_bytes = target.known_bytes * (target.scale or 1) / units
     begins = min(_settled_share(one.catalog) for one in drives) if target.kind == "twin" else 0.0
     coverage = Coverage(origin.copies * units, unit_bytes, begins)
-    found: dict[Key, tuple[float, float]] = {}
+    # A twin with a share that is settled begins as after writes without end.
+    empty = target.kind == "twin" and not begins
+    found: dict[Key, Before] = {}
     for step, job in origin.jobs.items():
         key, named = (target.name, step), origin.steps[step]
         own = written.get(key, 0)
         if named.get("kind") == "purge":
             coverage.purge()
+            empty = True
             continue
         afresh = own and named.get("afresh")
         if afresh:
             coverage.forget_random()
-        before = coverage.of(job)
+        before, turned_over_x = coverage.of(job), coverage.written_x if empty else inf
         if not (target.kind == "twin" and named.get("on_copy")):
             if afresh and target.kind == "twin":
                 coverage.fill(own)
             else:
                 coverage.write(job, own, freed.get(key, 0))
         in_order = job.pattern.kind == "sequential" and not job.streams
-        found[key] = (coverage.of(job)[0] if in_order else before[0], before[1])
+        found[key] = Before(coverage.of(job)[0] if in_order else before[0], before[1], turned_over_x)
     return found
 
 

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from fathom.analysis.settled import no_target
 from fathom.report.axes import Axis, Switch, time_axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Table
 from fathom.report.charts import Bars, Dots, Span, bar_chart, dots_chart
+from fathom.report.findings import Gate
 from fathom.report.legend import legend_of
 from fathom.report.style import compact, grouped, seconds, slot
 
@@ -15,8 +17,13 @@ if TYPE_CHECKING:
 MOST_DOTS = 3600
 
 
-def key_figure(longs: "Sequence[LongStep]", settled: "Sequence[LongStep]", window: str) -> KeyFigure:
-    """Returns the scatter over the whole step, and bars of rate, consistency and efficiency over its end."""
+def key_figure(
+    longs: "Sequence[LongStep]", settled: "Sequence[LongStep]", window: str, out: Gate
+) -> KeyFigure:
+    """Returns the scatter over the whole step, and bars of rate, consistency and efficiency over its end.
+
+    `out` is the report's gate.
+    """
     columns = list({long.column.index: long.column for long in longs}.values())
     figure = Figure(
         [_scatter(longs), *_bars(longs)],
@@ -29,7 +36,7 @@ def key_figure(longs: "Sequence[LongStep]", settled: "Sequence[LongStep]", windo
     )
     ranked = sorted(settled, key=lambda long: -long.figures.mean)
     if not ranked:
-        return KeyFigure("No target had settled, so no rate is claimed.", figure)
+        return KeyFigure(f"{no_target(out.values()).capitalize()}, so no rate is claimed.", figure)
     return KeyFigure(_held(ranked[0], window), figure, [_also(long) for long in ranked[1:]] + _watts(ranked))
 
 

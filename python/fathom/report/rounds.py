@@ -9,10 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fathom.analysis.settled import Unsettled
 from fathom.columns.schema import Point
 from fathom.method.rounds import Round, figure
 from fathom.report.comparison import LEAST_PCT, Column, Comparison, run_letter
 from fathom.report.data import RunData
+from fathom.report.findings import Gate
 from fathom.report.style import plain
 from fathom.statistics.steady import SteadyState, Volume
 from fathom.statistics.uncertainty import Interval, means_interval
@@ -233,22 +235,31 @@ def axes(rounds: RepeatedRounds) -> tuple[dict[str, str], dict[str, str]]:
     )
 
 
-def verdicts(found: dict[str, list[TargetRounds]]) -> list[str]:
-    """Returns the outcome of the rounds, and by how much they still drifted and scattered."""
-    return [_verdict(name, one) for name, members in found.items() for one in members]
+def verdicts(found: dict[str, list[TargetRounds]], out: Gate) -> list[str]:
+    """Returns the outcome of the rounds, and by how much they still drifted and scattered.
+
+    `out` has the steps that support no claim.
+    """
+    return [_verdict(name, one, unsettled_of(one, out)) for name, members in found.items() for one in members]
 
 
-def _verdict(name: str, one: TargetRounds) -> str:
+def unsettled_of(one: TargetRounds, out: Gate) -> Unsettled | None:
+    """Returns why no figure of the rounds is claimed, whatever their window says; None where nothing is in the way."""
+    keys = [(one.column.short, step) for step in one.step_names]
+    return next((out[key] for key in keys if key in out), None)
+
+
+def _verdict(name: str, one: TargetRounds, why: Unsettled | None) -> str:
     label = f"{one.column.label}, {name}"
     if len(one.repeats) > 1:
-        return f"{label}: {_over_repeats(one)}"
+        return f"{label}: {_over_repeats(one, why)}"
     rounds = one.repeats[0]
     if not one.place.judged:
         return f"{label}: {rounds.count} rounds, counted and not judged."
     if rounds.steady:
         return (
             f"{label}: the standard's window passes after {rounds.count} rounds of at most {one.place.most}. "
-            f"{_found(rounds)} {_combined(rounds)}"
+            f"{_found(rounds)} {_combined(rounds, why)}"
         )
     return (
         f"{label}: steady state not reached in {rounds.count} rounds. {_found(rounds)} The figures below are of "
@@ -256,7 +267,7 @@ def _verdict(name: str, one: TargetRounds) -> str:
     )
 
 
-def _over_repeats(one: TargetRounds) -> str:
+def _over_repeats(one: TargetRounds, why: Unsettled | None) -> str:
     """Returns how many repeats pass the window, after how many rounds, and which of them the figures cover."""
     place, many = one.place, len(one.repeats)
     if not place.judged:
@@ -274,6 +285,8 @@ def _over_repeats(one: TargetRounds) -> str:
         text += " The figures below are of those alone: the other repeats did not settle."
     if one.column.run.document.quick:
         return f"{text} A quick run claims no more than that."
+    if why:
+        return f"{text} {_in_none(why)}"
     strict = sum(all(steady for steady, _ in _reasons(rounds)) for rounds in one.steady)
     return f"{text} The stricter combined criterion holds in {strict} of {len(one.steady)}."
 
@@ -310,10 +323,16 @@ def _pct(value: float) -> str:
     return f"{value:.2g} %" if value < 10 else f"{value:.0f} %"
 
 
-def _combined(one: Rounds) -> str:
-    """Returns what the combined criterion says of the same rounds; volumes are the preconditioning's matter."""
+def _in_none(why: Unsettled) -> str:
+    return f"The stricter combined criterion does not hold: {why.value}."
+
+
+def _combined(one: Rounds, why: Unsettled | None) -> str:
+    """Returns what the combined criterion says of the same rounds. `why` is what was too little before them."""
     if one.run.document.quick:
         return "A quick run claims no more than that."
+    if why:
+        return _in_none(why)
     reasons = _reasons(one)
     against = [text for steady, text in reasons if not steady]
     if against:

@@ -18,7 +18,7 @@ from fathom.report.comparison import Column, Comparison
 from fathom.report.findings import Gate, gate
 from fathom.report.legend import legend_of
 from fathom.report.predicted import WHISKERS, bar_range, range_text, ranges_note
-from fathom.report.rounds import Mean, TargetRounds, axes
+from fathom.report.rounds import Mean, TargetRounds, axes, unsettled_of
 from fathom.report.style import compact, grouped, plain, slot
 from fathom.report.sweeps import PATTERNS
 
@@ -46,8 +46,8 @@ def key_figure(found: Found, comparison: Comparison) -> KeyFigure | None:
 
 def _why_not(one: TargetRounds, out: Gate) -> str | None:
     """Returns what keeps the means from being those of a steady state; None where they are."""
-    name, keys = one.column.short, [(one.column.short, step) for step in one.step_names]
-    if why := next((out[key] for key in keys if key in out), None):
+    name = one.column.short
+    if why := unsettled_of(one, out):
         return f"{name} {why.verb}: {why.value}."
     if one.place.judged and not one.steady:
         return f"{name} did not reach steady state: its figures are of the last rounds."

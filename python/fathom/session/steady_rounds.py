@@ -25,6 +25,8 @@ class Written:
     purged: bool = False
     fill_bytes: int = 0
     """What the fill afresh was to write; 0 where there is none."""
+    emptied_before_bytes: int | None = None
+    """What had been written between a purge and the fill afresh; None where the target was not known to be empty."""
 
     @property
     def filled(self) -> bool:
@@ -37,6 +39,12 @@ class Written:
             self.sequential_bytes += written_bytes
         else:
             self.random_bytes += written_bytes
+
+    def afresh(self, fill_bytes: int) -> "Written":
+        """Returns what counts from a fill afresh on."""
+        known = self.purged or self.emptied_before_bytes is not None
+        earlier_bytes = (self.emptied_before_bytes or 0) + self.sequential_bytes + self.random_bytes
+        return Written(fill_bytes=fill_bytes, emptied_before_bytes=earlier_bytes if known else None)
 
     def volume(self, capacity_bytes: float) -> Volume:
         """Returns the writes in multiples of the capacity."""
@@ -72,7 +80,10 @@ class SteadyRounds:
         since, required = before.volume(self._capacity_bytes), None
         if before.filled:
             _, settled = settling(at_random=writes_at_random, region_share=region_share)
-            required = Volume(before.fill_bytes / self._capacity_bytes, settled.random_x)
+            fill_x = before.fill_bytes / self._capacity_bytes
+            required = Volume(
+                fill_x, max(settled.random_x, self._room_x(before) if writes_at_random else 0.0)
+            )
         elif writes_at_random and before.purged:
             required = _since_purge(since)
         self._state = SteadyState(
@@ -87,6 +98,14 @@ class SteadyRounds:
         )
         self._without_reads = step.without_reads
         self._last: Verdict | None = None
+
+    def _room_x(self, before: Written) -> float:
+        """Returns how much must be written at random until an emptied target was written once, in multiples of it. Less
+        needs no cleaning, so it is flat at the rate of a fresh drive.
+        """
+        if before.emptied_before_bytes is None:
+            return 0.0
+        return 1.0 - (before.emptied_before_bytes + before.sequential_bytes) / self._capacity_bytes
 
     def add(self, interval: _core.Interval) -> bool:
         """Adds an interval, which may complete a round; returns whether the precondition may end."""

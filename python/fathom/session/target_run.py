@@ -49,7 +49,7 @@ class _Known:
         if step.kind == "purge":
             self.written = Written(purged=True)
         elif step.afresh:
-            self.written = Written(fill_bytes=round((step.job.region_multiple or 1.0) * region_bytes))
+            self.written = self.written.afresh(round((step.job.region_multiple or 1.0) * region_bytes))
         self.written.add(step, outcome.written_bytes)
         if step.kind == "precondition":
             self.steady[step.workload] = outcome.steady

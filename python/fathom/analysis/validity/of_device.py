@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from fathom.analysis.run_view import RunView
+from fathom.analysis.run_view import OFF_DEVICE, PAGE_CACHE, RunView
 from fathom.analysis.validity.note import Level, Note
 from fathom.output.text import in_others, percent
 from fathom.runs.document import TargetRecord
@@ -48,7 +48,7 @@ def cached(view: RunView) -> Iterable[Note]:
         text = f"only {percent(device_bytes / own)} of the bytes reached the device: "
         if step in jobs and jobs[step].direct:
             yield Note(
-                "not-on-device",
+                OFF_DEVICE,
                 level,
                 target,
                 step,
@@ -57,7 +57,7 @@ def cached(view: RunView) -> Iterable[Note]:
             )
         else:
             yield Note(
-                "page-cache",
+                PAGE_CACHE,
                 level,
                 target,
                 step,

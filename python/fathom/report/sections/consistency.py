@@ -98,7 +98,7 @@ def build(comparison: Comparison) -> Section | None:
     out = gate(comparison)
     told = [_sentence(long, window, out.get((long.column.short, long.step))) for long in longs]
     settled = [long for long in longs if not out.get((long.column.short, long.step))]
-    key = key_figure(longs, settled, window)
+    key = key_figure(longs, settled, window, out)
     return Section(
         "consistency", "Consistency", [_table(longs, window), *figures], answer=told, key_figure=key
     )

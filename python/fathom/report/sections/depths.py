@@ -6,6 +6,7 @@ from math import log2
 
 from fathom.analysis.depths import enough
 from fathom.analysis.finding import joined
+from fathom.analysis.settled import no_target
 from fathom.columns.schema import Point
 from fathom.output.text import percent, signed_pct
 from fathom.report.axes import Axis, around_1_2_5, from_zero
@@ -138,7 +139,9 @@ def _key_figure(labels: Sequence[str], groups: Sequence[Sequence[Scaling]], out:
         group="key-depth",
     )
     if not kept:
-        return KeyFigure(f"No target had settled in {label}, so no depth is claimed.", figure)
+        return KeyFigure(
+            f"{no_target(out.values()).capitalize()} in {label}, so no depth is claimed.", figure
+        )
     reasons = [
         f"{one.column.short}: {compact(one.enough.iops)} IOPS at depth {one.enough.depth}."
         for one in kept

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from math import log
 
+from fathom.analysis.settled import no_target
 from fathom.columns.schema import Point
 from fathom.output.text import latency_text
 from fathom.report.axes import Axis, around_1_2_5, from_zero
@@ -98,7 +99,7 @@ def _key_figure(label: str, load: Load, out: Gate) -> KeyFigure:
     kept = [steps for one in load if (steps := claimed(one, out, LEAST_SHARES, "")[0])]
     ranked = sorted(kept, key=lambda steps: -max(one.iops for one in steps))
     if not ranked:
-        return KeyFigure(f"No target had settled in {label}, so no rate is claimed.", figure)
+        return KeyFigure(f"{no_target(out.values()).capitalize()} in {label}, so no rate is claimed.", figure)
     return KeyFigure(_spanned(ranked[0]), figure, [*map(_spanned, ranked[1:]), *map(_least, ranked)])
 
 

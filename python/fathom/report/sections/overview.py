@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
+from fathom.analysis.settled import no_target
 from fathom.report.axes import Axis, rounded
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
 from fathom.report.charts import Bars, bar_chart, row_px
 from fathom.report.comparison import Comparison
-from fathom.report.findings import gate
+from fathom.report.findings import Gate, gate
 from fathom.report.legend import legend_of
 from fathom.report.predicted import WHISKERS, bar_range, range_text, ranges_note
 from fathom.report.published import NEAR_PCT, error_item
@@ -54,7 +55,7 @@ def build(comparison: Comparison) -> Section | None:
         (workload, [one for one in workload.drawn if not out.get((one.column.short, one.maximum.step))])
         for workload in workloads
     ]
-    key = KeyFigure(_sentence(claimed), figure, _reasons(claimed))
+    key = KeyFigure(_sentence(claimed, out), figure, _reasons(claimed))
     return Section("overview", "All workloads", [], short="Overview", key_figure=key)
 
 
@@ -68,7 +69,7 @@ def _of(workload: Workload, index: int) -> TargetCurve | None:
     return next((one for one in workload.drawn if one.column.index == index), None)
 
 
-def _sentence(claimed: Sequence[tuple[Workload, list[TargetCurve]]]) -> str:
+def _sentence(claimed: Sequence[tuple[Workload, list[TargetCurve]]], out: Gate) -> str:
     """Returns the target with the most maxima; for a single target, its greatest."""
     contested = [max(drawn, key=_rate).column.short for _, drawn in claimed if len(drawn) > 1]
     if contested:
@@ -76,7 +77,7 @@ def _sentence(claimed: Sequence[tuple[Workload, list[TargetCurve]]]) -> str:
         return f"{best} does the most in {contested.count(best)} of {len(contested)} workloads."
     alone = [(workload, drawn[0]) for workload, drawn in claimed if drawn]
     if not alone:
-        return "No target had settled, so no rate is claimed."
+        return f"{no_target(out.values()).capitalize()}, so no rate is claimed."
     workload, one = max(alone, key=lambda pair: _rate(pair[1]))
     rate = compact(_rate(one))
     # What stands behind the colon is in the table: block size, mix, depth.

@@ -10,6 +10,7 @@ from fathom.report.axes import Axis, rounded
 from fathom.report.blocks import Block, Chart, Figure, Group, Item, Prose, Row, Section, Table
 from fathom.report.charts import Line, line_chart
 from fathom.report.comparison import Comparison, margin_of
+from fathom.report.findings import gate
 from fathom.report.rounds import RepeatedRounds, Series, TargetRounds, axes, rounds_of, verdicts
 from fathom.report.rounds_key import key_figure
 from fathom.report.style import compact, grouped, plain, seconds, slot
@@ -24,7 +25,7 @@ def build(comparison: Comparison) -> Section | None:
     found = rounds_of(comparison)
     if not found:
         return None
-    blocks: list[Block] = [Prose(verdicts(found))]
+    blocks: list[Block] = [Prose(verdicts(found, gate(comparison)))]
     for members in found.values():
         if members[0].place.judged:
             blocks.append(_windows(members, comparison))

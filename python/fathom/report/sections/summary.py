@@ -31,7 +31,7 @@ def build(comparison: Comparison) -> Section | None:
             if cell.failed
         ]
         said = (
-            verdicts(rounds_of(comparison))
+            verdicts(rounds_of(comparison), out)
             or failed
             or ["No measured step has finished, so there is no result to show."]
         )
