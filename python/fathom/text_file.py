@@ -7,13 +7,20 @@ from fathom.errors import UsageError
 
 
 def read_text(path: Path, hint: str | None = None) -> str:
-    """Returns the whole file. Raises UsageError with the hint where it cannot be read or is not UTF-8."""
+    """Returns the whole file. Raises UsageError with the hint where it cannot be read, is a device, or is not UTF-8."""
     try:
+        refuse_device(path, hint)
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}", hint) from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: not UTF-8 text", hint) from error
+
+
+def refuse_device(path: Path, hint: str | None = None) -> None:
+    """Passes for what is no device, which would be read to its end. Raises UsageError with the hint, or OSError."""
+    if path.is_block_device() or path.is_char_device():
+        raise UsageError(f"{path}: a device, not a text file", hint)
 
 
 def check_utf8(name: str) -> None:

@@ -23,6 +23,7 @@ from fathom.runs.document import OriginFile, RunDocument
 from fathom.runs.home import runs_home
 from fathom.runs.layout import RUN, SWEEP, is_sweep
 from fathom.runs.whole import WholeRuns
+from fathom.text_file import refuse_device
 
 MOST_BYTES = 1 << 28
 """A larger file is refused: it would not fit in memory together with its results."""
@@ -272,6 +273,7 @@ def _measurements(files: Iterable[Path]) -> list[list[Path]]:
 def _read(path: Path) -> tuple[TextFile, OriginFile]:
     """Reads a file. Raises UsageError if it cannot be read, or is no text."""
     try:
+        refuse_device(path, "name a file of results")
         size = path.stat().st_size
         if size > MOST_BYTES:
             raise UsageError(f"{path}: {size >> 20} MiB is too large", f"{MOST_BYTES >> 20} MiB is the limit")
