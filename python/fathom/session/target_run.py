@@ -145,11 +145,17 @@ class TargetRun:
                 hosts=device.hosts,
                 settled=device.starts_settled,
             )
-        for record in self.store.document.targets:
-            if target.name in (record.name, record.part_of):
-                record.scale = backend.scales.get(record.name, backend.scale)
-        self.store.save()
+        self._record_scale(backend)
         return backend
+
+    def _record_scale(self, backend: TwinBackend | ArrayBackend) -> None:
+        """Saves what share of each drive the twin simulates. Most parts of a run simulate the same share."""
+        records = [one for one in self.store.document.targets if self.target.name in (one.name, one.part_of)]
+        scales = [backend.scales.get(one.name, backend.scale) for one in records]
+        if scales != [one.scale for one in records]:
+            for record, scale in zip(records, scales, strict=True):
+                record.scale = scale
+            self.store.save()
 
     def _drive_of_array(self, name: str, twin: Target, bench: str | None) -> Drive:
         parameters = _device(twin).twin_params_json(

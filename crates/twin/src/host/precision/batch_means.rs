@@ -12,6 +12,8 @@ pub(super) const FEWEST_BATCHES: usize = 16;
 /// Correlation of neighbours above which batches are too short to be judged. At this value, on autoregressive series of
 /// 32 to 64 batches, their interval covers the mean 87 to 92 times in 100. It does so less often beyond.
 const MOST_CORRELATION: f64 = 0.7;
+/// Most that the beginning of a window may move its mean, as a share of the half-width that is asked.
+const MOST_SHIFT: f64 = 0.25;
 /// Student's t, 97.5 %, at 15 degrees of freedom: the fewest batches; a little wide for more.
 pub(super) const STUDENT_T: f64 = 2.13;
 
@@ -112,11 +114,14 @@ pub(super) fn add(sum: &mut Tallies, other: &Tallies) {
         .for_each(|(sum, other)| sum.add(other));
 }
 
-/// Returns whether a mean is on its way elsewhere, or not known to stay. Either batches resemble their neighbours too
-/// much, or the straight line through them has more slope than chance gives. The line must also lead the mean away by
+/// Returns whether a mean is on its way elsewhere, or not known to stay. Batches that resemble their neighbours too much
+/// do not show it. It is where the straight line through them has more slope than chance gives and leads the mean away by
 /// more than `rate_most` of the rate or `latency_most` of the mean latency. That counts at the end of a full window of
 /// `full` batches. What settles slows down, so the line leads too far rather than too near. A round is not asked: its
 /// mean is judged against other rounds'.
+///
+/// The line is that of the batches after the first quarter. Queues fill from nothing at the beginning of a window, which
+/// leads nowhere. But they must not have moved the mean, beyond chance, by more than [`MOST_SHIFT`] of what is asked.
 pub(super) fn is_drifting(
     batches: &[Tallies],
     full: f64,
@@ -132,9 +137,15 @@ pub(super) fn is_drifting(
     ]
     .into_iter()
     .any(|(series, most)| {
-        let (slope, error) = slope(series);
+        let later = &series[series.len() / 4..];
+        let (slope, error) = slope(later);
         let leads_away = slope.abs() > STUDENT_T * error && slope.abs() * ahead > most;
-        leads_away || correlation(series) > MOST_CORRELATION
+        // The mean of n values and that of the later three quarters differ by chance with a third of the mean's variance.
+        let by_chance = half_width(series) / 3.0_f64.sqrt();
+        let shift = (mean(later) - mean(series)).abs();
+        leads_away
+            || shift > by_chance.max(MOST_SHIFT * most)
+            || correlation(later) > MOST_CORRELATION
     })
 }
 

@@ -413,6 +413,23 @@ fn a_window_that_ends_before_a_drive_has_settled_has_the_mean_of_the_full_one() 
 }
 
 #[test]
+fn queues_that_fill_at_first_neither_keep_a_window_open_nor_move_its_mean() {
+    for within in [3.0, 6.0, 12.0, 25.0, 50.0] {
+        let stopping = StoppingRule::new(RULE, 1);
+        let rates: Vec<u64> = settling(0.2, within, 5).collect();
+        let (batches, settled) = fed(&stopping, rates.iter().copied());
+        let seen = ((batches.end_ns - batches.length_ns) / FIRST_BATCH_NS) as usize;
+        let mean = rates[..seen].iter().sum::<u64>() as f64 / seen as f64;
+        let error = mean / 100_000.0 - 1.0;
+        assert!(
+            settled && seen as f64 <= 64.0 * within,
+            "{seen} at {within}"
+        );
+        assert!(error.abs() <= RULE.half_width / 2.0, "{error} at {within}");
+    }
+}
+
+#[test]
 fn a_rate_that_wanders_by_less_than_is_asked_settles_well_before_the_full_window() {
     let stopping = StoppingRule::new(RULE, 1);
     let wander = autoregressive(1 << 16, 0.998, 3).into_iter();
