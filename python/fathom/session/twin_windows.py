@@ -41,8 +41,8 @@ I/O than few long ones.
 """
 UNIFORM_ROUND = 1 / 16
 UNIFORM_ROUND_MOST = 1 / 8
-"""Least and most of its region that a round of uniform random writes writes. They approach one level and have no cycle,
-so many short rounds show a drift for less I/O than few long ones.
+"""Least and most of its region that a round of uniform random writes writes. They approach one level and have no cycle:
+a drift shows for less I/O in many short rounds than in few long ones.
 """
 WITHOUT_LIMIT = (1 << 64) - 1
 
