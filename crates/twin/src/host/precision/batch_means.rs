@@ -115,7 +115,7 @@ pub(super) fn add(sum: &mut Tallies, other: &Tallies) {
 }
 
 /// Returns whether a mean is on its way elsewhere, or not known to stay. Batches that resemble their neighbours too much
-/// do not show it. A straight line through them does, if it has more slope than chance gives, and leads the mean away by
+/// do not show it. A straight line through them does, if its slope is beyond chance. It must also lead the mean away by
 /// more than `rate_most` of the rate or `latency_most` of the mean latency. That counts at the end of a full window of
 /// `full` batches. What settles slows down, so the line leads too far rather than too near. A round is not asked: its
 /// mean is judged against other rounds'.
