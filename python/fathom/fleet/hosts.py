@@ -29,10 +29,10 @@ _USER = re.compile(r"\w[\w.-]*")
 
 @dataclass(frozen=True)
 class Patience:
-    """How long hosts that do not start are tried again, in s; `tell` takes a line on each of them."""
+    """How long hosts that do not start are tried again, in s; `show` takes a line on each of them."""
 
     wait_s: float
-    tell: Callable[[str], None]
+    show: Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def local_hosts(count: int) -> Iterator[list[HostProcess]]:
 
 
 def hosts_of_file(
-    path: Path, shell: str = SSH, patience: "Patience | None" = None
+    path: Path, shell: str = SSH, patience: Patience | None = None
 ) -> AbstractContextManager[list[HostProcess]]:
     """Returns the hosts that a file names, one a line (`#` begins a comment), reached by `shell HOST sh`."""
     names = _read_hosts(path)
@@ -153,14 +153,14 @@ def _started(
         for name, shell in shells.items():
             hosts.append(HostProcess(name, shell, cores))
         for place, (name, shell) in enumerate(shells.items()):
-            told = False
+            shown = False
             while error := _late(hosts[place]):
                 if patience is None or monotonic() + RETRY_S > until_s:
                     waited = f"; tried for {duration(patience.wait_s)}" if patience else ""
                     raise FathomError(f"{error.message}{waited}", error.hint)
-                if not told:
-                    patience.tell(f"{error.message}; tries again for up to {duration(patience.wait_s)}")
-                    told = True
+                if not shown:
+                    patience.show(f"{error.message}; tries again for up to {duration(patience.wait_s)}")
+                    shown = True
                 hosts[place].close()
                 sleep(RETRY_S)
                 hosts[place] = HostProcess(name, shell, cores)

@@ -79,7 +79,7 @@ def _started(
     from fathom.fleet import hosts as fleet_hosts
 
     if hosts is not None:
-        patience = None if wait is None else fleet_hosts.Patience(_seconds(wait), _tell)
+        patience = None if wait is None else fleet_hosts.Patience(_seconds(wait), _show)
         return fleet_hosts.hosts_of_file(hosts, shell, patience)
     return fleet_hosts.local_hosts(local_hosts or 0)
 
@@ -94,7 +94,7 @@ def _seconds(wait: str) -> float:
         raise UsageError(f"--wait {wait}: {error}", "give a duration such as 10min") from error
 
 
-def _tell(text: str) -> None:
+def _show(text: str) -> None:
     print(f"fathom: {text}", file=sys.stderr, flush=True)
 
 
