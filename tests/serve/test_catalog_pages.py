@@ -62,7 +62,7 @@ def test_the_page_of_a_device_has_every_parameter_result_and_source(served: Serv
     text = html.unescape(served.ask(f"/catalog/devices/{name}").text)
     device = load_device(name)
     assert device.twin is not None
-    assert all(f"<td>{parameter}</td>" in text for parameter in device.twin.parameters)
+    assert all(f">{parameter}</td>" in text for parameter in device.twin.parameters)
     rows = [row for row in load_published(str(device.published)).rows if is_about(row, device)]
     assert rows
     for row in rows:

@@ -65,6 +65,7 @@ def print_built(console: Console, built: Built) -> None:
         else:
             console.print(_workloads_down(comparison))
             _print_beneath(console, comparison)
+        _print_unclaimed(console, comparison)
         _print_spreads(console, comparison)
         _print_fitted(console, comparison)
         console.print()
@@ -113,6 +114,21 @@ def _print_beneath(console: Console, comparison: Comparison) -> None:
             counted = [f"{first} in {times} workload{'s' if times > 1 else ''}"]
             counted += [f"{name} in {count}" for name, count in others]
             console.print(Text(f"{column.short} is limited by {joined(counted)}.", style="dim"))
+
+
+def _print_unclaimed(console: Console, comparison: Comparison) -> None:
+    """Prints the workloads whose figures the report does not claim, with the reason in a word or two."""
+    out, alone = gate(comparison), len(comparison.columns) == 1
+    unclaimed: dict[str, list[str]] = {}
+    for corner in comparison.corners:
+        for cell in corner.cells:
+            if why := out.get((cell.column.short, cell.step.name)):
+                name = corner.label if alone else f"{corner.label} of {cell.column.short}"
+                unclaimed.setdefault(why.tag, []).append(name)
+    for tag, names in unclaimed.items():
+        more = [f"{len(names) - NAMED_MOST} more"] if len(names) > NAMED_MOST else []
+        text = f"Not claimed ({tag}): {joined([*names[:NAMED_MOST], *more])}."
+        console.print(Text(text, style="yellow"))
 
 
 def _print_spreads(console: Console, comparison: Comparison) -> None:

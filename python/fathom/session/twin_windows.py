@@ -39,11 +39,6 @@ WRITES_ROUND_MOST = 1 / 8
 """Most of its region that a round writes where a mix settles without its reads. Many short rounds show a drift for less
 I/O than few long ones.
 """
-UNIFORM_ROUND = 1 / 16
-UNIFORM_ROUND_MOST = 1 / 8
-"""Least and most of its region that a round of uniform random writes writes. They approach one level and have no cycle:
-a drift shows for less I/O in many short rounds than in few long ones.
-"""
 WITHOUT_LIMIT = (1 << 64) - 1
 
 
@@ -67,11 +62,9 @@ def _of_precondition(step: Step, precision: float, region_bytes: int, least_byte
     if step.job.region_multiple:
         round_bytes = round(step.job.region_multiple * region_bytes / VOLUME_ROUNDS)
         return _core.Precision(ROUND_WIDENING * precision, 0, round_bytes, round_bytes)
-    if step.turnover is None and _writes_uniformly(step.job):
-        least_bytes, most_bytes = (round(x * region_bytes) for x in (UNIFORM_ROUND, UNIFORM_ROUND_MOST))
-        return _core.Precision(ROUND_WIDENING * precision, 0, least_bytes, most_bytes)
     if step.turnover is None:
-        return _core.Precision(ROUND_WIDENING * precision, 0, least_bytes, WITHOUT_LIMIT)
+        most_bytes = least_bytes if _writes_uniformly(step.job) else WITHOUT_LIMIT
+        return _core.Precision(ROUND_WIDENING * precision, 0, least_bytes, most_bytes)
     round_bytes = round(COVERED_SHARE * least_bytes)
     most_bytes = round(WRITES_ROUND_MOST * region_bytes) if step.without_reads else WITHOUT_LIMIT
     return _core.Precision(COVERED_WIDENING * precision, 0, round_bytes, most_bytes)
@@ -97,6 +90,9 @@ def _of_window(step: Step, precision: float, region_bytes: int, least_bytes: int
 
 
 def _writes_uniformly(job: Job) -> bool:
+    """Returns whether the writes approach one level and have no cycle: many short rounds show a drift for less I/O than
+    few long ones.
+    """
     return job.weights.keys() == {"write"} and job.pattern.kind == "uniform" and not job.streams
 
 
