@@ -260,7 +260,8 @@ def test_nothing_published_is_about_an_altered_device() -> None:
     ("settings", "message"),
     [
         ("", "sets nothing"),
-        ("channels=x", "expected a whole number, such as 8"),
+        ("channels=x", "expected a whole number, 0 or more, such as 8"),
+        ("channels=-8", "expected a whole number, 0 or more, such as 8"),
         ("chanels=4", 'did you mean "channels"'),
         ("program_suspend=1", "expected true or false"),
         ("drives.program_us=4", "it is one itself"),

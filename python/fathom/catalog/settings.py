@@ -133,14 +133,21 @@ def _value(name: str, key: str, old: Parameter, text: str) -> bool | int | float
             case bool():
                 return {"true": True, "false": False}[text]
             case int():
-                return int(text.replace("_", ""))
+                return _whole(text)
             case float():
                 return _finite(text)
             case _:
                 return text
     except (KeyError, ValueError):
-        kind = {bool: "true or false", int: "a whole number", float: "a number"}[type(old.value)]
+        kind = {bool: "true or false", int: "a whole number, 0 or more", float: "a number"}[type(old.value)]
         raise CatalogError(f"{name}: {key}={text}: expected {kind}, such as {old.value}") from None
+
+
+def _whole(text: str) -> int:
+    number = int(text.replace("_", ""))
+    if number < 0:
+        raise ValueError(text)
+    return number
 
 
 def _finite(text: str) -> float:
