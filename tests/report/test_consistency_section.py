@@ -35,6 +35,15 @@ job = { mix = "read", block = "4KiB", pattern = "uniform", load = { iodepth = 1 
 """
 
 
+EVEN = "twin:micron-m510dc-480gb?slice_denominator=64"
+FILL = """
+[[steps]]
+name = "whole-drive"
+kind = "fill"
+job = { mix = "write", block = "128KiB", pattern = "sequential", load = { iodepth = 32 }, until = { written = "1x" } }
+"""
+
+
 @pytest.fixture(scope="module")
 def long_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("long")
@@ -50,10 +59,12 @@ def even_runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     method = folder / "long.toml"
     settled = METHOD.replace('name = "write"\n', 'name = "write"\nfill = "1x"\noverwrite = "1x"\n')
     small = settled.replace('pattern = "uniform"', 'pattern = "uniform", region = "1GiB"')
-    method.write_text(
-        small.replace('iodepth = 1 }, until = { time = "120s"', 'iodepth = 4 }, until = { time = "100s"')
+    head, steps, rest = small.partition("[[steps]]")
+    measured = steps + rest.replace(
+        'iodepth = 1 }, until = { time = "120s"', 'iodepth = 4 }, until = { time = "100s"'
     )
-    return [fathom.run(str(method), "twin:micron-m510dc-480gb", out=folder, seed=seed) for seed in (1, 2)]
+    method.write_text(head + FILL + measured)
+    return [fathom.run(str(method), EVEN, out=folder, seed=seed) for seed in (1, 2)]
 
 
 def cells(run: Run) -> dict[str, str]:
@@ -120,7 +131,7 @@ def test_the_accuracy_of_a_power_meter_is_in_the_interval_of_iops_per_watt(
     event = {
         "time": "",
         "event": "power",
-        "target": "twin:micron-m510dc-480gb",
+        "target": EVEN,
         "step": "write",
         "accuracy": 0.2,
     }

@@ -39,13 +39,24 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
     return compare([load(run.path)])
 
 
+FILL = """[[steps]]
+name = "whole-drive"
+kind = "fill"
+job = { mix = "write", block = "128KiB", pattern = "sequential", load = { iodepth = 32 }, until = { written = "1x" } }
+
+"""
+
+
 @pytest.fixture(scope="module")
 def settled(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
-    """The same curve behind a fill and random writes that have covered its region."""
+    """The same curve behind a fill of the drive and random writes that have covered its region."""
     folder = tmp_path_factory.mktemp("settled")
     method = folder / "curve.toml"
     text = Path(CURVE).read_text().replace('region = "2%"', 'region = "1GiB"')
-    method.write_text(text.replace('kind = "curve"', 'kind = "curve"\noverwrite = "1x"'))
+    head, steps, rest = text.replace('kind = "curve"', 'kind = "curve"\noverwrite = "1x"').partition(
+        "[[steps]]"
+    )
+    method.write_text(head + FILL + steps + rest)
     return compare([load(fathom.run(str(method), targets=[SN861, PM9A3], seed=5, out=folder).path)])
 
 
