@@ -90,12 +90,18 @@ class Coverage:
 
     def fill(self, written_bytes: float) -> None:
         """Counts a pass in order over the whole target."""
-        self.written_x += written_bytes / (self._units * self._unit_bytes)
-        self._apply(0.0, 1.0, _Effect(in_order=min(1.0, written_bytes / (self._units * self._unit_bytes))))
+        passes = self._add(written_bytes)
+        self._apply(0.0, 1.0, _Effect(in_order=min(1.0, passes)))
+
+    def _add(self, written_bytes: float) -> float:
+        """Counts a volume of writes; returns it in multiples of the target."""
+        volume_x = written_bytes / (self._units * self._unit_bytes)
+        self.written_x += volume_x
+        return volume_x
 
     def write(self, job: Job, written_bytes: float, freed_bytes: float = 0.0) -> None:
         """Counts what a step wrote and deallocated. Failed I/O must not be among it."""
-        self.written_x += written_bytes / (self._units * self._unit_bytes)
+        self._add(written_bytes)
         one = _as_one(job)
         if one is None:
             return

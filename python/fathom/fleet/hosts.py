@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -142,6 +143,27 @@ def _no_host(text: str) -> UsageError:
     )
 
 
+def _wait_for_start(
+    hosts: list[HostProcess],
+    place: int,
+    again: Callable[[], HostProcess],
+    patience: Patience | None,
+    until_s: float,
+) -> None:
+    """Waits for a host to start, and puts another try in its place until then. Raises FathomError at the end."""
+    shown = False
+    while error := _late(hosts[place]):
+        if patience is None or monotonic() + RETRY_S > until_s:
+            waited = f"; tried for {duration(patience.wait_s)}" if patience else ""
+            raise FathomError(f"{error.message}{waited}", error.hint)
+        if not shown:
+            patience.show(f"{error.message}; tries again for up to {duration(patience.wait_s)}")
+            shown = True
+        hosts[place].close()
+        sleep(RETRY_S)
+        hosts[place] = again()
+
+
 @contextmanager
 def _started(
     shells: "dict[str, list[str]]", cores: int | None = None, patience: Patience | None = None
@@ -153,17 +175,7 @@ def _started(
         for name, shell in shells.items():
             hosts.append(HostProcess(name, shell, cores))
         for place, (name, shell) in enumerate(shells.items()):
-            shown = False
-            while error := _late(hosts[place]):
-                if patience is None or monotonic() + RETRY_S > until_s:
-                    waited = f"; tried for {duration(patience.wait_s)}" if patience else ""
-                    raise FathomError(f"{error.message}{waited}", error.hint)
-                if not shown:
-                    patience.show(f"{error.message}; tries again for up to {duration(patience.wait_s)}")
-                    shown = True
-                hosts[place].close()
-                sleep(RETRY_S)
-                hosts[place] = HostProcess(name, shell, cores)
+            _wait_for_start(hosts, place, partial(HostProcess, name, shell, cores), patience, until_s)
         yield hosts
     finally:
         if hosts:
