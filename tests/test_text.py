@@ -1,8 +1,5 @@
 """Figures as they are printed."""
 
-import subprocess
-import sys
-
 import pytest
 
 from fathom.output.text import four_digits, ios_in_flight, size, span
@@ -44,14 +41,3 @@ def test_four_digits_have_no_exponent(value: float, sign: str, text: str) -> Non
 @pytest.mark.parametrize(("count", "text"), [(1, "1 I/O in flight"), (64, "64 I/Os in flight")])
 def test_one_io_in_flight_is_no_plural(count: int, text: str) -> None:
     assert ios_in_flight(count) == text
-
-
-@pytest.mark.parametrize(
-    "words", [("plan", "/dev/zero", "null:"), ("import", "/dev/zero"), ("import-results", "/dev/zero")]
-)
-def test_a_device_in_the_place_of_a_file_is_one_line_and_is_not_read(words: tuple[str, ...]) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "fathom", *words], capture_output=True, text=True, check=False, timeout=60
-    )
-    assert done.returncode != 0
-    assert "/dev/zero: a device, not a text file" in done.stderr

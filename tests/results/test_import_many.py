@@ -73,7 +73,7 @@ def test_what_fathom_wrote_into_a_folder_is_a_line_for_its_runs_and_one_for_its_
     )
     assert f"{folder}/home/swept: a sweep already" in sweeps
     assert "other/sweep.json: no format" in other
-    assert end == "fathom: 4 of 4 not imported"
+    assert end == "fathom: 4 of 4 not imported; the lines above give the reasons"
 
 
 def test_a_list_of_imported_runs_fits_80_columns_and_its_ids_find_them(
@@ -130,8 +130,16 @@ def test_the_command_names_runs_duplicates_and_bad_files_and_ends_with_one(folde
     lines = done.err.splitlines()
     assert len(lines) == 5
     assert "already there" in lines[0]
-    assert lines[-1] == "fathom: 3 of 44 not imported"
+    assert lines[-1] == "fathom: 3 of 44 not imported; the lines above give the reasons"
     assert "Traceback" not in done.err
+
+
+def test_the_only_file_ends_with_its_own_reason(tmp_path: Path, fathom: Fathom):
+    (tmp_path / "junk.json").write_text("junk")
+    done = fathom("import-results", tmp_path / "junk.json")
+    assert done.code == 2
+    assert done.err.startswith(f"fathom: {tmp_path}/junk.json: no format of results that Fathom reads")
+    assert len(done.err.splitlines()) == 1
 
 
 def test_many_files_that_are_already_there_are_counted(folder: Path, fathom: Fathom):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from fathom.errors import UsageError
+from fathom.text_file import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,8 +58,10 @@ class Entry:
             CatalogError: it cannot be read or is not UTF-8.
         """
         try:
-            return self.file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+            return (
+                read_text(self.file) if isinstance(self.file, Path) else self.file.read_text(encoding="utf-8")
+            )
+        except (UsageError, OSError, UnicodeDecodeError) as error:
             raise CatalogError(f"{self.file}: cannot be read: {error}") from error
 
 

@@ -38,7 +38,7 @@ def import_results(
     as_json: AsJson = False,
 ) -> None:
     """Make runs from the results of other load generators."""
-    from fathom.errors import FathomError
+    from fathom.errors import FathomError, UsageError
     from fathom.load.workers import local_workers
     from fathom.results.formats import format_named, unit_named
     from fathom.results.import_files import MOST_WORKERS
@@ -47,10 +47,16 @@ def import_results(
     chosen = format_named(format) if format else None
     with local_workers(most=MOST_WORKERS) as workers:
         outcome = import_all(files, chosen, unit_named(unit), out, _progress, workers)
+    others = len(outcome.runs) + len(outcome.duplicates)
+    if len(outcome.bad) == 1 and not others and not as_json:
+        raise UsageError(outcome.bad[0].why)
     _print_outcome(outcome, as_json=as_json)
     if outcome.bad:
         count = sum(one.many for one in outcome.bad)
-        raise FathomError(f"{count} of {count + len(outcome.runs) + len(outcome.duplicates)} not imported")
+        raise FathomError(
+            f"{count} of {count + others} not imported",
+            "`bad` in the document gives the reasons" if as_json else "the lines above give the reasons",
+        )
 
 
 def _progress(done: int, count: int) -> None:

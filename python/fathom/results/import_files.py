@@ -23,7 +23,7 @@ from fathom.runs.document import OriginFile, RunDocument
 from fathom.runs.home import runs_home
 from fathom.runs.layout import RUN, SWEEP, is_sweep
 from fathom.runs.whole import WholeRuns
-from fathom.text_file import refuse_device
+from fathom.text_file import read_bytes
 
 MOST_BYTES = 1 << 28
 """A larger file is refused: it would not fit in memory together with its results."""
@@ -273,13 +273,12 @@ def _measurements(files: Iterable[Path]) -> list[list[Path]]:
 def _read(path: Path) -> tuple[TextFile, OriginFile]:
     """Reads a file. Raises UsageError if it cannot be read, or is no text."""
     try:
-        refuse_device(path, "name a file of results")
         size = path.stat().st_size
         if size > MOST_BYTES:
             raise UsageError(f"{path}: {size >> 20} MiB is too large", f"{MOST_BYTES >> 20} MiB is the limit")
-        data = path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}", "name a file of results") from error
+    data = read_bytes(path, "name a file of results")
     if b"\0" in data:
         raise UsageError(f"{path}: not a text file", "name a file of results")
     return text_file(str(path), data), OriginFile(

@@ -12,7 +12,7 @@ from fathom.columns.schema import RUN_SCHEMA
 from fathom.errors import FathomError, UsageError
 from fathom.runs.checksums import is_sound, signed
 from fathom.runs.damage import DamagedFileError, Fault
-from fathom.runs.files import write_atomically
+from fathom.runs.files import text_of, write_atomically
 from fathom.runs.layout import RUN, step_folders
 from fathom.runs.manifest import Manifest
 from fathom.runs.steps import load_record
@@ -276,7 +276,7 @@ class RunDocument(_Model):
         """
         path = run / RUN
         try:
-            text = path.read_text(encoding="utf-8")
+            text = text_of(path)
             document = cls.model_validate_json(text)
             sound = not document.has_sums or is_sound(json.loads(text))
         except (OSError, UnicodeDecodeError, ValidationError) as error:

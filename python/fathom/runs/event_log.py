@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fathom.runs.checksums import OWN, is_sound, signed
 from fathom.runs.damage import Damage, Fault, Substitute
-from fathom.runs.files import append_line
+from fathom.runs.files import append_line, text_of
 from fathom.runs.layout import JOURNAL
 
 Event = dict[str, object]
@@ -55,7 +55,7 @@ def scan_events(run: Path) -> tuple[list[Event], list[Damage]]:
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     if not path.exists():
         return
-    complete = path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
+    complete = text_of(path, errors="replace").split("\n")[:-1]
     yield from ((number, line) for number, line in enumerate(complete, 1) if line)
 
 

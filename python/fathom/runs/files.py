@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fathom.errors import FathomError
+from fathom.text_file import no_wait
 
 MOST_WAITING = 32
 """Files that wait for the disk at once."""
@@ -41,6 +42,12 @@ def write_json(path: Path, document: Mapping[str, object], *, durable: bool = Tr
 def no_link(path: str, flags: int) -> int:
     """Opens no symbolic link and never blocks on a FIFO: an opener for `open`, in folders that others may have made."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+
+
+def text_of(path: Path, errors: str = "strict") -> str:
+    """Returns the text of a run's file; nothing of a pipe without a writer. Raises OSError or UnicodeDecodeError."""
+    with open(path, encoding="utf-8", errors=errors, opener=no_wait) as file:
+        return file.read()
 
 
 def append_line(path: Path, document: Mapping[str, object], *, durable: bool = True) -> None:

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+from fathom.runs.files import text_of
+
 RUN = "run.json"
 JOURNAL = "journal.jsonl"
 MANIFEST = "manifest.json"
@@ -28,7 +30,7 @@ def step_folders(run: Path) -> list[Path]:
 def is_sweep(path: Path) -> bool:
     """Returns whether a folder is a sweep."""
     try:
-        document = json.loads((path / SWEEP).read_text(encoding="utf-8"))
+        document = json.loads(text_of(path / SWEEP))
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(document, dict) and document.get("schema") == SWEEP_SCHEMA

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from fathom.columns.schema import TABLES
 from fathom.runs.checksums import FileSum, fault_of, is_sound, signed
 from fathom.runs.damage import Fault
-from fathom.runs.files import write_json
+from fathom.runs.files import text_of, write_json
 from fathom.runs.layout import JOURNAL, MANIFEST, RUN, STEP, STEPS, step_folders
 from fathom.runs.steps import has_sums
 
@@ -54,7 +54,7 @@ class Manifest(BaseModel):
     def load(cls, run: Path) -> "Manifest | Fault":
         """Reads manifest.json, or returns why it cannot be trusted."""
         try:
-            text = (run / MANIFEST).read_text(encoding="utf-8")
+            text = text_of(run / MANIFEST)
             document = json.loads(text)
             if not isinstance(document, dict) or not is_sound(document):
                 return Fault.CHANGED
@@ -75,4 +75,4 @@ class Manifest(BaseModel):
 def leave_out_steps(run: Path, run_id: str) -> None:
     """Removes the folders of the steps of a run that has ended; its own tables have all that is in them."""
     shutil.rmtree(run / STEPS)
-    Manifest.of_run(run, run_id, (run / RUN).read_text(encoding="utf-8")).save(run)
+    Manifest.of_run(run, run_id, text_of(run / RUN)).save(run)

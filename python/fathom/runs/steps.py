@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fathom.runs.checksums import FileSum, fault_of, is_sound, signed
 from fathom.runs.damage import DamagedFileError, Fault
-from fathom.runs.files import write_json
+from fathom.runs.files import text_of, write_json
 from fathom.runs.layout import STEP
 
 
@@ -75,7 +75,7 @@ def write_record(folder: Path, run_id: str, name: str, outcome: StepOutcome, *, 
 def load_record(folder: Path, run_id: str | None = None, name: str | None = None) -> StepRecord | Fault:
     """Reads step.json, or returns why it cannot be trusted. Without `run_id` a step of any run will do."""
     try:
-        document = json.loads((folder / STEP).read_text(encoding="utf-8"))
+        document = json.loads(text_of(folder / STEP))
         record = StepRecord.model_validate(document)
     except FileNotFoundError:
         return Fault.MISSING
@@ -120,7 +120,7 @@ def read_outcome(folder: Path) -> StepOutcome | None:
 def has_sums(folder: Path) -> bool:
     """Returns whether the step keeps checksums of its tables, sound or not."""
     try:
-        document = json.loads((folder / STEP).read_text(encoding="utf-8"))
+        document = json.loads(text_of(folder / STEP))
     except (OSError, ValueError, RecursionError):
         return True
     return isinstance(document, dict) and "sha256" in document
