@@ -11,6 +11,7 @@ from fathom.analysis.consistency import consistency, tail_s
 from fathom.report.blocks import Figure
 from fathom.report.comparison import compare
 from fathom.report.data import load
+from fathom.report.long_steps import thinned
 from fathom.report.rows import Seconds
 from fathom.report.sections import consistency as section
 from fathom.runs.reader import Run
@@ -224,11 +225,11 @@ def test_a_thinned_scatter_keeps_the_worst_and_the_best_second() -> None:
     rates = np.random.default_rng(1).integers(900, 1100, 21_600)
     rates[12_347], rates[17_003] = 3, 9_000
     whole = Seconds(np.arange(21_600.0), np.ones(21_600), rates)
-    dots = section.thinned(whole, 6)
+    dots = thinned(whole, 6)
     assert {3, 9_000} <= {second.n for second in dots}
     assert len(dots) <= 1.2 * len(whole) / 6
     assert [second.start_s for second in dots] == sorted(second.start_s for second in dots)
-    assert list(section.thinned(whole, 1)) == list(whole)
+    assert list(thinned(whole, 1)) == list(whole)
 
 
 def test_the_window_is_the_last_500_s_or_a_quarter() -> None:

@@ -1,7 +1,6 @@
 """The key figure of a long step: every second of every target as a dot, and bars for its end."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from fathom.analysis.settled import no_target
 from fathom.report.axes import Axis, Switch, time_axis
@@ -9,17 +8,11 @@ from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Tab
 from fathom.report.charts import Bars, Dots, Span, bar_chart, dots_chart
 from fathom.report.findings import Gate
 from fathom.report.legend import legend_of
+from fathom.report.long_steps import LongStep, dots_of, every_of
 from fathom.report.style import compact, grouped, seconds, slot
 
-if TYPE_CHECKING:
-    from fathom.report.sections.consistency import LongStep
 
-MOST_DOTS = 3600
-
-
-def key_figure(
-    longs: "Sequence[LongStep]", settled: "Sequence[LongStep]", window: str, out: Gate
-) -> KeyFigure:
+def key_figure(longs: Sequence[LongStep], settled: Sequence[LongStep], window: str, out: Gate) -> KeyFigure:
     """Returns the scatter over the whole step, and bars of rate, consistency and efficiency over its end.
 
     `out` is the report's gate.
@@ -40,21 +33,21 @@ def key_figure(
     return KeyFigure(_held(ranked[0], window), figure, [_also(long) for long in ranked[1:]] + _watts(ranked))
 
 
-def _held(long: "LongStep", window: str) -> str:
+def _held(long: LongStep, window: str) -> str:
     verb = "did" if long.column.run.document.quick else "holds"
     return (
         f"{long.column.short} {verb} {grouped(long.figures.mean)} IOPS over the last {window} of its writes."
     )
 
 
-def _also(long: "LongStep") -> str:
+def _also(long: LongStep) -> str:
     worst = 100 * long.figures.worst / long.figures.mean
     return (
         f"{long.column.short}: {grouped(long.figures.mean)} IOPS, its worst second at {worst:.0f} % of that."
     )
 
 
-def _watts(ranked: "Sequence[LongStep]") -> list[str]:
+def _watts(ranked: Sequence[LongStep]) -> list[str]:
     known = [long for long in ranked if long.iops_per_watt]
     best = max(known, key=lambda long: long.iops_per_watt or 0.0, default=None)
     if best is None:
@@ -63,10 +56,8 @@ def _watts(ranked: "Sequence[LongStep]") -> list[str]:
     return [f"{best.column.short} does {compact(best.iops_per_watt or 0)} IOPS per watt{most}."]
 
 
-def _scatter(longs: "Sequence[LongStep]") -> Chart:
-    from fathom.report.sections.consistency import dots_of
-
-    every = max(-(-len(long.seconds) // MOST_DOTS) for long in longs)
+def _scatter(longs: Sequence[LongStep]) -> Chart:
+    every = every_of(longs)
     dots = [
         Dots(
             long.column.short,
@@ -90,7 +81,7 @@ def _scatter(longs: "Sequence[LongStep]") -> Chart:
     return Chart("key-dots", longs[0].label, "IOPS, second by second", option, summary, 290, wide=True)
 
 
-def _bars(longs: "Sequence[LongStep]") -> list[Chart]:
+def _bars(longs: Sequence[LongStep]) -> list[Chart]:
     """Returns a panel for each figure that any target has."""
     names = [long.column.short for long in longs]
     charts = []
@@ -111,14 +102,14 @@ def _bars(longs: "Sequence[LongStep]") -> list[Chart]:
     return charts
 
 
-MEASURES: "Sequence[tuple[str, str, str, Callable[[LongStep], float | None]]]" = (
+MEASURES: Sequence[tuple[str, str, str, Callable[[LongStep], float | None]]] = (
     ("rate", "Rate", "mean IOPS", lambda long: long.figures.mean),
     ("steadiness", "Consistency", "mean / deviation", lambda long: long.figures.steadiness),
     ("watts", "Efficiency", "IOPS per watt", lambda long: long.iops_per_watt),
 )
 
 
-def _table(longs: "Sequence[LongStep]") -> Table:
+def _table(longs: Sequence[LongStep]) -> Table:
     head = [Item(title, sub) for _, title, sub, _ in MEASURES]
     rows = [
         Row(

@@ -4,7 +4,6 @@ The reader switches between service and response latency. The sentence is on wha
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from fathom.analysis.settled import Unsettled
 from fathom.method.curve import Latency
@@ -15,9 +14,7 @@ from fathom.report.charts import Cross, Limit, Line, apart, scatter_chart
 from fathom.report.legend import legend_of
 from fathom.report.predicted import ACROSS, rate_axis
 from fathom.report.style import compact, grouped, slot
-
-if TYPE_CHECKING:
-    from fathom.report.sections.curves import Dot, TargetCurve, Workload
+from fathom.report.target_curves import Dot, TargetCurve, Workload
 
 MOST_PANELS = 4
 ALONE_PX, BESIDE_PX = 400, 320
@@ -31,7 +28,7 @@ VIEWS: tuple[tuple[Latency, str], ...] = (("service", "Service"), ("response", "
 
 
 def key_figure(
-    workloads: "Sequence[Workload]", unsettled: "Sequence[tuple[Workload, TargetCurve, Unsettled]]"
+    workloads: Sequence[Workload], unsettled: Sequence[tuple[Workload, TargetCurve, Unsettled]]
 ) -> KeyFigure | None:
     """Returns the key figure of curves that have points; None where none has.
 
@@ -67,13 +64,13 @@ def key_figure(
     return KeyFigure(_sentence(first, ranked), figure, reasons)
 
 
-def _unclaimed(workload: "Workload", without: Mapping[int, Unsettled]) -> str:
+def _unclaimed(workload: Workload, without: Mapping[int, Unsettled]) -> str:
     """Returns each target with its reason: "PM9A3 had not settled, SN861 lacked cores"."""
     drawn = [one.column for one in workload.drawn if one.column.index in without]
     return ", ".join(f"{column.short} {without[column.index].verb}" for column in drawn)
 
 
-def _sentence(workload: "Workload", ranked: "Sequence[TargetCurve]") -> str:
+def _sentence(workload: Workload, ranked: Sequence[TargetCurve]) -> str:
     best = ranked[0]
     verb = "sustains the most:" if len(ranked) > 1 else "sustains"
     rate, half = _most(best).figures.iops, _half(best)
@@ -81,27 +78,27 @@ def _sentence(workload: "Workload", ranked: "Sequence[TargetCurve]") -> str:
     return f"{text}; at half that, mean latency is {latency_text(half)}." if half else f"{text}."
 
 
-def _held(one: "TargetCurve") -> str:
+def _held(one: TargetCurve) -> str:
     rate, half = _most(one).figures.iops, _half(one)
     return f"{one.column.short} sustains {compact(rate)} IOPS" + (
         f"; at half that, mean latency is {latency_text(half)}." if half else "."
     )
 
 
-def _most(one: "TargetCurve") -> "Dot":
+def _most(one: TargetCurve) -> Dot:
     """Returns the sustained point of the greatest rate; the maximum where none is."""
     sustained = [dot for dot in one.dots if dot.figures.sustained]
     return max(sustained, key=lambda dot: dot.figures.iops, default=one.top)
 
 
-def _half(one: "TargetCurve") -> float | None:
+def _half(one: TargetCurve) -> float | None:
     """Returns the mean latency, us, of the point next to half the greatest sustained rate."""
     most = _most(one).figures.iops
     known = [dot.figures for dot in one.dots if dot.figures.sustained and dot.figures.mean_us]
     return min(known, key=lambda point: abs(point.iops - most / 2)).mean_us if known else None
 
 
-def _chart(workload: "Workload", *, alone: bool) -> Chart:
+def _chart(workload: Workload, *, alone: bool) -> Chart:
     width_share = ALONE_SHARE if alone else BESIDE_SHARE
     options = {latency: _option(workload, latency, width_share) for latency, _ in VIEWS}
     summary = f"Mean latency over IOPS in {workload.label}; the table below has the figures."
@@ -116,7 +113,7 @@ def _chart(workload: "Workload", *, alone: bool) -> Chart:
     )
 
 
-def _option(workload: "Workload", latency: Latency, width_share: float) -> Option:
+def _option(workload: Workload, latency: Latency, width_share: float) -> Option:
     lines = [_line(one, latency) for one in workload.drawn if one.dots]
     crosses = [
         Cross(one.column.short, slot(one.column.index), *one.published)
@@ -145,7 +142,7 @@ def _option(workload: "Workload", latency: Latency, width_share: float) -> Optio
     return scatter_chart(rate_axis("IOPS", lines, crosses), y, lines, crosses, limit) | switch.option()
 
 
-def _line(one: "TargetCurve", latency: Latency) -> Line:
+def _line(one: TargetCurve, latency: Latency) -> Line:
     dots = [dot for dot in one.dots if dot.figures.mean(latency) is not None]
     bend = one.knee
     at = bend.figures.mean(latency) if bend else None
@@ -161,11 +158,11 @@ def _line(one: "TargetCurve", latency: Latency) -> Line:
     )
 
 
-def _rounded(dot: "Dot", latency: Latency) -> list[float | None]:
+def _rounded(dot: Dot, latency: Latency) -> list[float | None]:
     return [float(f"{dot.figures.iops:.5g}"), float(f"{dot.figures.mean(latency) or 0.0:.4g}")]
 
 
-def objective(workload: "Workload", latency: Latency) -> Limit | None:
+def objective(workload: Workload, latency: Latency) -> Limit | None:
     """Returns the objective, for the panel of its latency. It limits a percentile, so means lie well below it."""
     for one in workload.drawn:
         slo = one.curve.slo
@@ -184,7 +181,7 @@ def _caption(count: int, *, whiskers: bool) -> str:
     )
 
 
-def _table(workloads: "Sequence[Workload]") -> Table:
+def _table(workloads: Sequence[Workload]) -> Table:
     """Returns the points drawn."""
     head = [
         Item("Achieved", "IOPS"),
@@ -200,7 +197,7 @@ def _table(workloads: "Sequence[Workload]") -> Table:
     return Table("Offered, IOPS", head, groups)
 
 
-def _row(dot: "Dot") -> Row:
+def _row(dot: Dot) -> Row:
     one = dot.figures
     means = [one.mean("service"), one.mean("response")]
     return Row(

@@ -235,7 +235,8 @@ class RunData:
     @cached_property
     def together_us(self) -> dict[tuple[str, str], dict[str, tuple[float, float]]]:
         """95 % intervals of the latencies of all operations together by (target, step), then by column."""
-        return together_us(self)
+        kept = {"service": self.histograms, "response": self.response_histograms}
+        return together_us(self.points, kept, self.query)
 
     def latency_from(self, target: str, step: str, start_s: float) -> tuple[Histogram, Bounds] | None:
         """Returns the service latency of a step from a second on, all operations together. Its percentiles' 95 %

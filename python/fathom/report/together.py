@@ -5,17 +5,15 @@ The same statistics as those of a single operation, on the seconds of latency.pa
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 import pyarrow as pa
 
+from fathom.columns.schema import Point
 from fathom.statistics.latency_columns import PREFIXES, QUANTILES
 from fathom.statistics.percentiles import OVERFLOW_NS, Histogram
 from fathom.statistics.uncertainty import LEAST_SAMPLES, latency_interval
-
-if TYPE_CHECKING:
-    from fathom.report.data import RunData
 
 Key = tuple[str, ...]
 """(target, step, `service` or `response`)"""
@@ -49,14 +47,26 @@ EDGES = pa.schema(
 )
 
 
-def together_us(run: "RunData") -> dict[tuple[str, str], dict[str, Bounds]]:
+class Query(Protocol):
+    """Runs SQL over a table of the run and the small tables `beside` it."""
+
+    def __call__(self, table: str, sql: str, *, beside: Mapping[str, pa.Table]) -> pa.Table:
+        """Returns the rows that the SQL selects."""
+        ...
+
+
+def together_us(
+    points: Sequence[Point], histograms: Mapping[str, Mapping[Key, Histogram]], query: Query
+) -> dict[tuple[str, str], dict[str, Bounds]]:
     """Returns intervals in us by (target, step), then by column of the points, for steps of several operations. Windows
     with too few whole seconds, and percentiles of too few I/Os, have none.
+
+    `histograms` has those of the points by latency, `service` or `response`, then by (target, step, op).
     """
-    seconds = _whole_seconds(run)
+    seconds = _whole_seconds(points)
     whole = {
         (*step, latency): Histogram.merged(parts)
-        for latency, kept in (("service", run.histograms), ("response", run.response_histograms))
+        for latency, kept in histograms.items()
         for step in seconds
         if (parts := [one for key, one in kept.items() if key[:2] == step])
     }
@@ -67,7 +77,7 @@ def together_us(run: "RunData") -> dict[tuple[str, str], dict[str, Bounds]]:
     ]
     queued = {key[:2] for key in whole if key[2] == "response"}
     found: dict[tuple[str, str], dict[str, Bounds]] = {}
-    for row in (row for portion in _portions(edges) for row in _of_edges(run, portion)):
+    for row in (row for portion in _portions(edges) for row in _of_edges(query, portion)):
         key = (row["target"], row["step"], row["latency"])
         length = seconds[key[0], key[1]]
         n, beyond, mean_us = (
@@ -103,8 +113,8 @@ def _portions(edges: Sequence[Edge]) -> Iterator[list[Edge]]:
         yield portion
 
 
-def _of_edges(run: "RunData", edges: Sequence[Edge]) -> list[dict[str, Any]]:
-    rows = run.query(
+def _of_edges(query: Query, edges: Sequence[Edge]) -> list[dict[str, Any]]:
+    rows = query(
         "latency",
         SECONDS,
         beside={"edges": pa.Table.from_pylist([dict(edge) for edge in edges], schema=EDGES)},
@@ -112,10 +122,10 @@ def _of_edges(run: "RunData", edges: Sequence[Edge]) -> list[dict[str, Any]]:
     return rows.to_pylist()
 
 
-def _whole_seconds(run: "RunData") -> dict[tuple[str, str], int]:
+def _whole_seconds(points: Sequence[Point]) -> dict[tuple[str, str], int]:
     """Returns whole seconds of each step of several operations that has enough of them."""
     windows_s: dict[tuple[str, str], list[float]] = {}
-    for point in run.points:
+    for point in points:
         windows_s.setdefault((point.target, point.step), []).append(point.window_s or 0.0)
     lengths = {step: int(min(own) + 1e-3) for step, own in windows_s.items() if len(own) > 1}
     return {step: length for step, length in lengths.items() if length >= LEAST_SAMPLES}

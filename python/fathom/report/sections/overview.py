@@ -11,8 +11,8 @@ from fathom.report.findings import Gate, gate
 from fathom.report.legend import legend_of
 from fathom.report.predicted import WHISKERS, bar_range, range_text, ranges_note
 from fathom.report.published import NEAR_PCT, error_item
-from fathom.report.sections.curves import TargetCurve, Workload, workloads_of
 from fathom.report.style import compact, grouped, slot
+from fathom.report.target_curves import TargetCurve, Workload, workloads_of
 
 ORDER = 29
 LEAST_WORKLOADS = 6
