@@ -266,6 +266,7 @@ def test_nothing_published_is_about_an_altered_device() -> None:
         ("program_suspend=1", "expected true or false"),
         ("drives.program_us=4", "it is one itself"),
         ("program_us=nan", "expected a number"),
+        ("program_us=900&read_retries=2", r"join settings with commas, .*\?program_us=900,read_retries=2"),
     ],
 )
 def test_a_setting_that_cannot_be_is_refused_in_one_line(settings: str, message: str) -> None:

@@ -12,6 +12,7 @@ mod placement;
 mod positions;
 mod queues;
 mod read_ahead;
+mod read_retries;
 mod rest;
 mod sata;
 mod settled;

@@ -63,6 +63,9 @@ def altered(device: Device, settings: str) -> Device:
         raise CatalogError(f"{device.name} has no twin, so it has no parameter to set")
     twin = device.twin
     for text in settings.split(","):
+        if "&" in text:
+            joined = text.replace("&", ",")
+            raise CatalogError(f'"{text}": join settings with commas, {device.name}{MARK}{joined}')
         form = _SETTING.fullmatch(text)
         if form is None:
             raise CatalogError(f'"{text}" sets nothing; write {device.name}{MARK}PARAMETER=VALUE')

@@ -93,6 +93,9 @@ pub struct Flash {
     /// Duration of a transfer by its 4 KiB units.
     transfers_ns: [u64; Self::READ_UNITS_MAX as usize + 1],
     rng: Xoshiro256PlusPlus,
+    /// A random number below which a read needs `retries` more senses: its share of all numbers.
+    retry_below: u64,
+    retries: u32,
     /// Time that decoding takes after a read.
     pub ecc_ns: u64,
     /// What was done.
@@ -145,6 +148,8 @@ impl Flash {
             planes: params.planes_per_die,
             transfers_ns: std::array::from_fn(|units| times.transfer_ns(units as u32)),
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
+            retry_below: (params.read_retry_share * 2f64.powi(64)) as u64,
+            retries: params.read_retries,
             ecc_ns: us_to_ns(params.ecc_us),
             counts: FlashCounts::default(),
             times,

@@ -145,6 +145,12 @@ pub struct SsdParams {
     pub read_sense_time: SenseTime,
     /// Decoding latency of a read.
     pub ecc_us: f64,
+    /// Share of reads of a die, 0..1, whose page the first sense does not bring without error. 0: none.
+    #[serde(default)]
+    pub read_retry_share: f64,
+    /// Senses of such a page beyond the first, each with its own decoding before it.
+    #[serde(default = "one")]
+    pub read_retries: u32,
     /// Programming one word line on all planes (tPROG of the one-shot unit).
     pub program_us: f64,
     /// Erasing one erase unit (tBERS).

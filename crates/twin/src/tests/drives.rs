@@ -39,6 +39,8 @@ pub fn small_drive() -> SsdParams {
         read_sense_spread: 0.2,
         read_sense_time: SenseTime::PageType,
         ecc_us: 2.0,
+        read_retry_share: 0.0,
+        read_retries: 1,
         program_us: 1000.0,
         erase_us: 3500.0,
         program_suspend: true,

@@ -46,7 +46,10 @@ impl Flash {
         } else {
             place.plane
         };
-        let sense_ns = self.sense_ns(place.page_type);
+        let mut sense_ns = self.sense_ns(place.page_type);
+        if self.retry_below > 0 && self.rng.next_u64() < self.retry_below {
+            sense_ns = self.with_retries_ns(sense_ns, units);
+        }
         let op = self.allocate(ReadOp {
             request,
             die: place.die,
@@ -113,6 +116,25 @@ impl Flash {
         (-f64::from(mean) * (1.0 - uniform).ln()).round() as u32
     }
 
+    /// Returns how long a read holds its plane whose page comes with the last of the retries, and counts their senses.
+    #[cold]
+    fn with_retries_ns(&mut self, sense_ns: u32, units: u32) -> u32 {
+        self.counts.senses += u64::from(self.retries) * self.planes_sensed(units);
+        let retry_ns = u64::from(sense_ns) + self.ecc_ns;
+        let total_ns = u64::from(sense_ns) + u64::from(self.retries) * retry_ns;
+        total_ns.min(u64::from(u32::MAX)) as u32
+    }
+
+    /// Returns the number of planes on which a read of `units` units senses a page.
+    #[inline]
+    fn planes_sensed(&self, units: u32) -> u64 {
+        if self.servers_per_die == 1 && units > 4 {
+            u64::from(self.planes)
+        } else {
+            1
+        }
+    }
+
     #[inline]
     fn allocate(&mut self, op: ReadOp) -> u32 {
         if self.free_op == NONE {
@@ -139,12 +161,8 @@ impl Flash {
         let state = &mut self.dies[die as usize];
         state.account(now_ns, self.servers_per_die);
         state.active += 1;
-        self.counts.senses += if self.servers_per_die == 1 && units > 4 {
-            u64::from(self.planes)
-        } else {
-            1
-        };
         let channel = state.channel;
+        self.counts.senses += self.planes_sensed(units);
         if !self.channels[channel as usize].booked.is_empty() {
             self.unbook_loads(now_ns, calendar, channel);
         }

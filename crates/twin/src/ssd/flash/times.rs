@@ -7,6 +7,7 @@ use crate::ssd::params::{SenseTime, SsdParams, UNIT_BYTES};
 #[derive(Clone)]
 pub(super) struct Times {
     pub(super) sense: [u32; 4],
+    /// A read of cleaning, with the mean of its retries.
     pub(super) cleaning_sense: u64,
     pub(super) exponential: bool,
     pub(super) program: u64,
@@ -54,7 +55,11 @@ impl Times {
                     us_to_ns(mean) as u32
                 }
             }),
-            cleaning_sense: us_to_ns(mean),
+            cleaning_sense: us_to_ns(
+                mean + params.read_retry_share
+                    * f64::from(params.read_retries)
+                    * (mean + params.ecc_us),
+            ),
             exponential: params.read_sense_time == SenseTime::Exponential,
             program: us_to_ns(params.program_us).max(1),
             slc_program: us_to_ns(params.slc_program_us).max(1),

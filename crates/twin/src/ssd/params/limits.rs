@@ -20,7 +20,7 @@ impl SsdParams {
     }
 
     /// Returns the name, value, least and most.
-    fn counts(&self) -> [(&'static str, u64, u64, u64); 30] {
+    fn counts(&self) -> [(&'static str, u64, u64, u64); 31] {
         let n = u64::from;
         [
             ("capacity_bytes", self.capacity_bytes, 1 << 22, 1 << 50),
@@ -48,6 +48,7 @@ impl SsdParams {
             ("planes_per_die", n(self.planes_per_die), 1, 8),
             ("nand_page_bytes", n(self.nand_page_bytes), 4096, 65_536),
             ("pages_per_program", n(self.pages_per_program), 1, 4),
+            ("read_retries", n(self.read_retries), 1, 64),
             (
                 "programming_dies_max",
                 n(self.programming_dies_max),
@@ -77,7 +78,7 @@ impl SsdParams {
     }
 
     /// Returns the name, value and most; the least is 0.
-    fn quantities(&self) -> [(&'static str, f64, f64); 51] {
+    fn quantities(&self) -> [(&'static str, f64, f64); 52] {
         let host = &self.host;
         [
             ("command_ns", self.command_ns, 1e6),
@@ -93,6 +94,7 @@ impl SsdParams {
             ("read_sense_us", self.read_sense_us, 1e5),
             ("read_sense_spread", self.read_sense_spread, 0.99),
             ("ecc_us", self.ecc_us, 1e5),
+            ("read_retry_share", self.read_retry_share, 1.0),
             ("program_us", self.program_us, 1e6),
             ("erase_us", self.erase_us, 1e6),
             ("suspend_us", self.suspend_us, 1e5),
