@@ -16,7 +16,9 @@ LINK = Busy("PCIe link (read)", 1, 0.71, 0.71)
 CPU = Busy("load generator CPU", 1, 0.4, 0.4)
 UNKNOWN = Limit(LimitKind.TARGET_OR_OUTSTANDING_IO, amount=32.0, next=CPU)
 LOAD = Limit(LimitKind.OUTSTANDING_IO, amount=9.5, next=HOT)
+CORES = Busy("server CPU", 228, 0.4, 0.99)
 WORDS = [
+    (Limit(LimitKind.SATURATED, CORES), "busiest of 228 server CPUs 99 % (mean 40 %)"),
     (Limit(LimitKind.SATURATED, DIES, next=LINK), "dies 97 %, next PCIe link (read) 71 %"),
     (Limit(LimitKind.SATURATED, Busy("dies", 64, 0.2, 0.99)), "busiest of 64 dies 99 % (mean 20 %)"),
     (Limit(LimitKind.SATURATED, LINK, next=HOT), "PCIe link (read) 71 %, next busiest of 64 dies 45 % (mean 30 %)"),
@@ -45,6 +47,11 @@ def test_a_limit_is_the_same_after_it_was_a_row_of_points(limit: Limit, words: s
     assert read == limit
     assert read is not None
     assert read.as_row() == limit.as_row()
+
+
+def test_a_sentence_names_the_busiest_of_equal_servers_with_an_article() -> None:
+    assert Limit(LimitKind.SATURATED, CORES).name == "the busiest of 228 server CPUs"
+    assert Limit(LimitKind.SATURATED, DIES).name == "dies"
 
 
 def test_a_queue_is_named_with_the_busy_share_of_what_is_waited_for() -> None:

@@ -9,7 +9,7 @@ from fathom.report.sizing_page import render
 from fathom.sizing.drive import rated_drive
 from fathom.sizing.needs import parse_need
 from fathom.sizing.size import Sizing, size
-from fathom.sizing.terminal import growth
+from fathom.sizing.terminal import growth, sentences
 
 SN861 = "wd-ultrastar-dc-sn861"
 
@@ -23,6 +23,15 @@ def test_the_page_opens_with_the_count_and_what_binds() -> None:
     assert "20 x Western Digital Ultrastar DC SN861 7.68 TB: 150 TB binds." in text
     assert "cannot carry it: spread it over 2 links" in text
     assert text.index("150 TB binds") < text.index("What each need takes")
+    assert text.count("150 TB binds") == 2, "in the opening and in the description, and not repeated"
+
+
+def test_reasons_that_the_opening_has_no_room_for_follow_in_a_part_of_their_own() -> None:
+    needs = [f"{count} TB" for count in range(1, 40)]
+    sizing = size(rated_drive(SN861), [*map(parse_need, needs), parse_need("9 kW")])
+    text = render(sizing)
+    for said in sentences(sizing):
+        assert text.count(said) == 1
 
 
 def test_the_binding_need_may_grow_by_just_what_is_said() -> None:

@@ -120,6 +120,30 @@ def test_on_paper_charts_are_vectors_in_light_colours_and_the_method_is_unfolded
     assert seen.complaints == []
 
 
+def test_on_paper_a_wide_chart_is_drawn_as_wide_as_the_sheet_and_no_higher(report: Path, visit: Open) -> None:
+    page = unfolded(visit(report).page)
+    page.evaluate(
+        """() => {
+          const panel = document.querySelector(".columns-2 .panel");
+          panel.classList.add("wide-panel");
+          panel.querySelector(".chart").style.height = "3000px";
+        }"""
+    )
+    page.emulate_media(media="print")
+    drawn = page.wait_for_selector(".wide-panel .chart-paper svg")
+    assert drawn is not None
+    assert (drawn.get_attribute("viewBox") or "").startswith("0 0 720 3000")
+    box = drawn.bounding_box()
+    assert box is not None
+    assert box["height"] <= 235 / 25.4 * 96 + 1
+
+
+def test_figures_below_zero_have_a_minus_sign_and_no_hyphen(report: Path, visit: Open) -> None:
+    page = unfolded(visit(report).page)
+    label = "() => report.optionFor(document.querySelector('.chart'), 'light', 900).yAxis.axisLabel.formatter(-1500)"
+    assert page.evaluate(label).startswith("−1")
+
+
 def test_a_printed_report_holds_its_tables_and_the_shortening_on_every_page(
     report: Path, visit: Open
 ) -> None:

@@ -119,6 +119,29 @@ def test_sentences_on_depths_and_mixes_claim_no_rate_of_what_had_not_settled(swe
     ]
 
 
+def test_a_page_opens_with_the_first_workload_whose_depth_is_claimed(tmp_path: Path) -> None:
+    """Random writes come first in the method; only the reads are those of a settled drive."""
+    writes_first = SWEEP.replace('["r100", "r70", "r30", "r0"]', '["r0", "r100"]').replace(
+        '"read", { read = 70, write = 30 }, { read = 30, write = 70 }, "write",', '"write", "read",'
+    )
+    section = depths.build(run_of(HEAD.format(name="writes-first") + writes_first, tmp_path))
+    assert section is not None
+    assert section.key_figure is not None
+    assert "still gains at depth 64" in section.key_figure.sentence
+    assert isinstance(section.key_figure.block, Figure)
+    assert section.key_figure.block.charts[0].title == "4 KiB random read"
+    assert section.key_figure.reasons[0] == (
+        "No target had settled in 4 KiB random write, so no depth is claimed."
+    )
+
+
+def test_points_of_mixes_that_had_not_settled_are_hollow_and_the_caption_says_so(swept: Comparison) -> None:
+    figure = block(mixes.build(swept), Figure)
+    assert "Hollow: the target had not settled" in figure.caption
+    points = json.loads(json.dumps(figure.charts[0].option))["series"][0]["data"]
+    assert [isinstance(point, dict) for point in points] == [True, True, True, False]
+
+
 def test_enough_settled_steps_keep_their_sentence_beside_what_is_not_claimed(swept: Comparison) -> None:
     steps = [one for one in swept_steps(swept) if one.read_pct == 100]
     key = (steps[0].column.short, steps[-1].halves[0].step)

@@ -50,6 +50,25 @@ def test_the_page_asks_nobody(seen: Visit, page_file: Path) -> None:
     assert [url for url in seen.requests if url.startswith("file")] == [page_file.as_uri()]
 
 
+def test_on_paper_the_curve_is_a_vector_in_light_colours(
+    page_file: Path, visit: Callable[..., Visit]
+) -> None:
+    seen = visit(page_file, dark=True)
+    settled(seen.page)
+    seen.page.emulate_media(media="print")
+    drawn = seen.page.wait_for_selector(".chart-paper svg")
+    assert drawn is not None
+    box = drawn.bounding_box()
+    assert box is not None
+    assert box["height"] > 200
+    strokes = drawn.eval_on_selector_all("path", "paths => paths.map((path) => path.getAttribute('stroke'))")
+    assert "rgb(20,102,186)" in [str(stroke).replace(" ", "") for stroke in strokes], "the light first colour"
+    seen.page.emulate_media(media="screen")
+    seen.page.wait_for_selector(".chart-paper", state="detached")
+    assert seen.page.locator("#curve").is_visible()
+    assert seen.complaints == []
+
+
 def test_more_spare_space_writes_faster_than_the_drive_as_it_is(seen: Visit) -> None:
     move(seen.page, over_provisioning=14, mix=0)
     points = {point["depth"]: point for point in settled(seen.page, beside=True)}

@@ -20,7 +20,7 @@ from fathom.report.blocks import (
     Table,
 )
 from fathom.report.charts import Bars, Line, bar_chart, line_chart
-from fathom.report.opening import opened
+from fathom.report.opening import fitting, opened
 from fathom.report.page import page
 from fathom.report.style import grouped, plain, slot
 from fathom.sizing.changes import changes
@@ -49,14 +49,18 @@ def _sentence(text: str) -> str:
 
 
 def _recommendation(choice: Choice) -> Section:
-    blocks: list[Block] = [Answer([_sentence(headline(choice))])]
-    if said := reasons(choice):
-        blocks.append(Points([_sentence(text) for text in said]))
-    if moved := changes(choice):
-        blocks += [Prose(["What would change it:"]), Points([_sentence(text) for text in moved])]
-    stack, why = _stack(choice), [_sentence(text) for text in said]
-    key = KeyFigure(_sentence(headline(choice)), stack, why) if stack else None
-    return Section("recommendation", "Recommendation", blocks, key_figure=key)
+    """Returns the recommendation where no figure opens the page with it, else only what the opening has no room for."""
+    sentence = _sentence(headline(choice))
+    why, moved = ([_sentence(text) for text in said] for said in (reasons(choice), changes(choice)))
+    stack = _stack(choice)
+    blocks: list[Block] = [] if stack else [Answer([sentence])]
+    if further := why[len(fitting(sentence, why)) :] if stack else why:
+        blocks.append(Points(further))
+    if moved:
+        blocks += [Prose(["What would change it:"])] * bool(blocks) + [Points(moved)]
+    title, short = ("What would change it", "Changes") if blocks and stack else ("Recommendation", "")
+    key = KeyFigure(sentence, stack, why) if stack else None
+    return Section("recommendation", title, blocks, short=short, key_figure=key)
 
 
 def _stack(choice: Choice) -> Figure | None:

@@ -57,7 +57,7 @@ def opened(
         sections.insert(place, replace(chosen, key_figure=None))
     figure = chosen.key_figure
     return Opening(
-        figure.sentence, figure.block, _fitting(figure.sentence, figure.reasons, caveats)
+        figure.sentence, figure.block, [*fitting(figure.sentence, figure.reasons, caveats), *caveats]
     ), sections
 
 
@@ -70,8 +70,8 @@ def _with_key_figure(section: Section) -> Section:
     return replace(section, blocks=[*first, *section.blocks], key_figure=None)
 
 
-def _fitting(sentence: str, reasons: Sequence[str], caveats: Sequence[str]) -> list[str]:
-    """Returns the first reasons that fit into the words allowed, and every caveat."""
+def fitting(sentence: str, reasons: Sequence[str], caveats: Sequence[str] = ()) -> list[str]:
+    """Returns the first reasons that fit into the words allowed beside the sentence and every caveat."""
     left = MOST_WORDS - sum(len(text.split()) for text in (sentence, *caveats))
     kept = []
     for text in reasons:
@@ -79,4 +79,4 @@ def _fitting(sentence: str, reasons: Sequence[str], caveats: Sequence[str]) -> l
         if left < 0:
             break
         kept.append(text)
-    return [*kept, *caveats]
+    return kept

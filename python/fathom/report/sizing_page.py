@@ -16,7 +16,7 @@ from fathom.report.blocks import (
     Table,
 )
 from fathom.report.charts import Bars, bar_chart
-from fathom.report.opening import opened
+from fathom.report.opening import fitting, opened
 from fathom.report.page import page
 from fathom.report.style import plain
 from fathom.sizing.size import Sizing
@@ -33,11 +33,14 @@ def render(sizing: Sizing) -> str:
 
 
 def _count(sizing: Sizing) -> Section:
-    """Returns the count, what binds, and what each need takes by itself."""
+    """Returns the count and what binds. Where a figure opens the page with them, only the reasons beyond it are left."""
     sentence = plain(headline(sizing)) + "."
     reasons = [plain(text) for text in (*sentences(sizing), *growth(sizing))]
-    blocks: list[Block] = [Prose([sentence]), Points(reasons)] if reasons else [Prose([sentence])]
     drawn = _figure(sizing)
+    further = reasons[len(fitting(sentence, reasons)) :] if drawn else reasons
+    blocks: list[Block] = [] if drawn else [Prose([sentence])]
+    if further:
+        blocks.append(Points(further))
     key = KeyFigure(sentence, drawn, reasons) if drawn else None
     return Section("count", "How many drives", blocks, short="Count", key_figure=key)
 

@@ -25,6 +25,7 @@ from fathom.report.waf import waf_item
 from fathom.statistics.limits import Limit
 
 _COMPUTED = [name for name, one in columns_of(Point).items() if one.column.operations is Rule.COMPUTED]
+HOLLOW = " Hollow: the target had not settled, so that rate is not claimed."
 PATTERNS = {"uniform": "random", "sequential": "sequential"}
 
 

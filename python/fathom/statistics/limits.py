@@ -66,7 +66,8 @@ class Busy:
     @property
     def called(self) -> str:
         """The group, or its one server that stands out."""
-        return f"busiest of {self.servers} {self.name}" if self.stands_out else self.name
+        many = f"{self.name}s" if self.name.endswith("CPU") else self.name
+        return f"busiest of {self.servers} {many}" if self.stands_out else self.name
 
     @property
     def words(self) -> str:
@@ -105,10 +106,11 @@ class Limit:
 
     @property
     def name(self) -> str:
-        """What limits, without figures."""
+        """What limits, without figures, as a sentence names it."""
         if self.resource is None:
             return self.stated or NAMES_OF_LOADS[self.kind]
-        return self.resource.name if self.kind is LimitKind.QUEUE else self.resource.called
+        stands_out = self.resource.stands_out and self.kind is not LimitKind.QUEUE
+        return f"the {self.resource.called}" if stands_out else self.resource.name
 
     @property
     def share(self) -> str:

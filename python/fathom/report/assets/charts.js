@@ -17,7 +17,7 @@ const report = {};
 
   const escape = (text) =>
     String(text).replace(/[&<>"']/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" })[c]);
-  const group = (value, digits) => value.toLocaleString("en-US", { maximumFractionDigits: digits });
+  const group = (value, digits) => value.toLocaleString("en-US", { maximumFractionDigits: digits }).replace("-", "−");
   const short = (value) => {
     for (const [limit, unit] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]])
       if (Math.abs(value) >= limit) return group(value / limit, 2) + unit;

@@ -6,7 +6,7 @@
   function toPaper() {
     if (document.querySelector(".chart-paper")) return;
     for (const element of document.querySelectorAll(".chart")) {
-      const width = element.closest(".columns-3") ? 230 : element.closest(".columns-2") ? 350 : 720;
+      const width = element.closest(".wide-panel") ? 720 : element.closest(".columns-3") ? 230 : element.closest(".columns-2") ? 350 : 720;
       const size = { width, height: parseInt(element.style.height, 10) };
       const paper = echarts.init(null, null, { renderer: "svg", ssr: true, ...size });
       paper.setOption(report.optionFor(element, "light", size.width));

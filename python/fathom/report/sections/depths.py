@@ -20,6 +20,7 @@ from fathom.report.predicted import PREDICTED, WHISKERS, range_item, whisker
 from fathom.report.reference import hosts_of
 from fathom.report.style import compact, grouped, plain, slot
 from fathom.report.sweeps import (
+    HOLLOW,
     SweptStep,
     claimed,
     expected,
@@ -39,9 +40,8 @@ MAX_WORKLOADS = 8
 LITTLE_GAP_PCT = 5.0
 NONE = Item("–", tone="quiet", title="not recorded, or too few I/Os")
 RING = (
-    "Ring: the least depth that gives nearly the greatest rate. Past it, a further I/O in flight only waits. "
+    "Ring: the least depth that gives nearly the greatest rate. Past it, a further I/O in flight only waits."
 )
-HOLLOW = "Hollow: the target had not settled, so that rate is not claimed. "
 
 
 @dataclass(frozen=True)
@@ -99,15 +99,15 @@ def build(comparison: Comparison) -> Section | None:
         chart
         for number, (label, group) in enumerate(zip(labels, groups, strict=True))
         if number < MAX_WORKLOADS
-        for chart in _charts(f"depth-{number}", label, group)
+        for chart in _charts(f"depth-{number}", label, group, out=out)
     ]
     steps = [one for group in groups for scaling in group for one in scaling.steps]
     more = f" The first {MAX_WORKLOADS} of {len(groups)} are drawn." if len(groups) > MAX_WORKLOADS else ""
     caption = (
         "All operations together over threads x iodepth asked for. Past the knee, a further I/O in flight only "
         f"waits. Hosts of a system have as many each. Service latency, mean; {window_of(steps)}.{more}"
-        + WHISKERS
-        * any(step.spread for step in steps)
+        + HOLLOW * any(unsettled(step, out) is not None for step in steps)
+        + WHISKERS * any(step.spread for step in steps)
     )
     figure = Figure(charts, caption, _table(labels, groups), legend_of(comparison.columns), group="depth")
     told = [
@@ -123,25 +123,27 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _key_figure(labels: Sequence[str], groups: Sequence[Sequence[Scaling]], out: Gate) -> KeyFigure:
-    """Returns the depth that suffices for the first workload, and its curves of rate and latency."""
-    label, group = labels[0], groups[0]
-    left = [(one, claimed(one.steps, out, LEAST_DEPTHS, "")[0]) for one in group]
-    kept = [Scaling(one.column, steps) for one, steps in left if steps]
+    """Returns the depth that suffices for the first workload with a rate to claim, and its curves of rate and latency.
+
+    The workloads passed over are among the reasons.
+    """
+    each = [(label, group, _kept(group, out)) for label, group in zip(labels, groups, strict=True)]
+    place = next((number for number, (_, _, kept) in enumerate(each) if kept), 0)
+    label, group, kept = each[place]
+    passed = [_nothing_claimed(label, out) for label, _, _ in each[:place]]
     figure = Figure(
         _charts("key-depth", label, group, KEY_PX, kept, out),
         (
             RING * any(not one.gains for one in kept)
             + HOLLOW * any(unsettled(step, out) is not None for one in group for step in one.steps)
-            + WHISKERS.lstrip() * any(step.spread for one in group for step in one.steps)
-        ).rstrip(),
+            + WHISKERS * any(step.spread for one in group for step in one.steps)
+        ).strip(),
         _table([label], [group]),
         legend_of([one.column for one in group]),
         group="key-depth",
     )
     if not kept:
-        return KeyFigure(
-            f"{no_target(out.values()).capitalize()} in {label}, so no depth is claimed.", figure
-        )
+        return KeyFigure(_nothing_claimed(label, out), figure)
     reasons = [
         f"{one.column.short}: {compact(one.enough.iops)} IOPS at depth {one.enough.depth}."
         for one in kept
@@ -153,7 +155,17 @@ def _key_figure(labels: Sequence[str], groups: Sequence[Sequence[Scaling]], out:
         for one in kept
         if not one.gains and one.enough.mean_us and one.steps[-1].mean_us
     ]
-    return KeyFigure(_key_sentence(label, kept), figure, [*reasons, *slower])
+    return KeyFigure(_key_sentence(label, kept), figure, [*passed, *reasons, *slower])
+
+
+def _kept(group: Sequence[Scaling], out: Gate) -> list[Scaling]:
+    """Returns a workload's targets with the steps in which they had settled; those with too few are left out."""
+    left = [(one.column, claimed(one.steps, out, LEAST_DEPTHS, "")[0]) for one in group]
+    return [Scaling(column, steps) for column, steps in left if steps]
+
+
+def _nothing_claimed(label: str, out: Gate) -> str:
+    return f"{no_target(out.values()).capitalize()} in {label}, so no depth is claimed."
 
 
 def _key_sentence(label: str, kept: Sequence[Scaling]) -> str:

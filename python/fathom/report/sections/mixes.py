@@ -17,6 +17,7 @@ from fathom.report.legend import legend_of
 from fathom.report.predicted import PREDICTED, WHISKERS, range_item, whisker
 from fathom.report.style import compact, grouped, plain, slot
 from fathom.report.sweeps import (
+    HOLLOW,
     SweptStep,
     claimed,
     expected,
@@ -25,6 +26,7 @@ from fathom.report.sweeps import (
     rate_margin,
     series,
     swept,
+    unsettled,
     window_of,
 )
 from fathom.report.waf import NOTE
@@ -52,7 +54,7 @@ def build(comparison: Comparison) -> Section | None:
         return None
     labels = [_label(load[0][0]) for load in loads]
     drawn = [(_label(load[0][0]), load) for load in foremost]
-    panels = [_charts(number, label, load) for number, (label, load) in enumerate(drawn)]
+    panels = [_charts(number, label, load, out) for number, (label, load) in enumerate(drawn)]
     steps = [one for load in loads for members in load for one in members]
     more = (
         f" {MAX_LOADS} of {len(loads)} loads are drawn; those that judge the rounds come first."
@@ -61,7 +63,9 @@ def build(comparison: Comparison) -> Section | None:
     )
     caption = (
         "IOPS of reads and writes together, and the service latency of each, over the share of reads; "
-        f"{window_of(steps)}.{more}" + WHISKERS * any(one.spread for one in steps)
+        f"{window_of(steps)}.{more}"
+        + HOLLOW * any(unsettled(one, out) is not None for one in steps)
+        + WHISKERS * any(one.spread for one in steps)
     )
     figure = Figure(
         list(chain.from_iterable(panels)),
@@ -89,18 +93,22 @@ def build(comparison: Comparison) -> Section | None:
 def _key_figure(label: str, load: Load, out: Gate) -> KeyFigure:
     """Returns the range of the rate over the share of reads, and curves of rate and read latency."""
     figure = Figure(
-        _charts(0, label, load, "key-mix")[:2],
+        _charts(0, label, load, out, "key-mix")[:2],
         "IOPS of reads and writes together, and the mean latency of reads, over the share of reads."
+        + HOLLOW * any(unsettled(one, out) is not None for steps in load for one in steps)
         + WHISKERS * any(one.spread for steps in load for one in steps),
         _table([label], [load]),
         legend_of([steps[0].column for steps in load]),
         group="key-mix",
     )
-    kept = [steps for one in load if (steps := claimed(one, out, LEAST_SHARES, "")[0])]
+    each = [claimed(steps, out, LEAST_SHARES, steps[0].column.short) for steps in load]
+    kept = [steps for steps, _ in each if steps]
+    unclaimed = [text for _, text in each if text]
     ranked = sorted(kept, key=lambda steps: -max(one.iops for one in steps))
     if not ranked:
         return KeyFigure(f"{no_target(out.values()).capitalize()} in {label}, so no rate is claimed.", figure)
-    return KeyFigure(_spanned(ranked[0]), figure, [*map(_spanned, ranked[1:]), *map(_least, ranked)])
+    reasons = [*map(_spanned, ranked[1:]), *unclaimed, *map(_least, ranked)]
+    return KeyFigure(_spanned(ranked[0]), figure, reasons)
 
 
 def _spanned(steps: Sequence[SweptStep]) -> str:
@@ -172,7 +180,8 @@ def _rate_text(one: SweptStep, unit: str = "") -> str:
     return f"{compact(one.iops)}{unit}" + (f" ({one.margin})" if one.margin else "")
 
 
-def _charts(number: int, label: str, load: Load, key: str = "mix") -> list[Chart]:
+def _charts(number: int, label: str, load: Load, out: Gate, key: str = "mix") -> list[Chart]:
+    """Returns a panel of the rates and up to three of latencies. Points that `out` names are hollow."""
     across = Axis("reads, %", "pct", low=0, high=100, step=20)
     panels: tuple[tuple[str, str, Callable[[SweptStep], float | None]], ...] = (
         ("iops", "IOPS, reads and writes", lambda one: one.iops),
@@ -188,6 +197,7 @@ def _charts(number: int, label: str, load: Load, key: str = "mix") -> list[Chart
                 slot(steps[0].column.index),
                 [[one.read_pct, float(f"{y:.5g}")] for one in steps if (y := value(one)) is not None],
                 marks=True,
+                hollow=[unsettled(one, out) is not None for one in steps if value(one) is not None],
                 whiskers=[whisker(one.read_pct, one.spread, one.iops) for one in steps if one.spread]
                 if what == "iops"
                 else (),

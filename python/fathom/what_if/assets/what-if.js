@@ -131,7 +131,8 @@
     const one = limit?.resource;
     if (!one) return data.limits.names[limit?.kind];
     const standsOut = limit.kind !== data.limits.queue && one.servers > 1 && one.busiest - one.mean > data.limits.standsOut;
-    return standsOut ? `busiest of ${one.servers} ${one.name}` : one.name;
+    const many = one.name.endsWith("CPU") ? `${one.name}s` : one.name;
+    return standsOut ? `the busiest of ${one.servers} ${many}` : one.name;
   }
 
   function sentence(point, before) {
@@ -174,8 +175,10 @@
   /* The chart. Colours are read off the page, so that light and dark are its own. */
   const element = document.getElementById("curve");
   const chart = echarts.init(element, null, { renderer: "canvas" });
+  let scheme = ""; // the page's own, unless it is drawn for paper
   function colour(name) {
     const probe = document.createElement("i");
+    probe.style.colorScheme = scheme;
     probe.style.color = `var(--${name})`;
     document.body.append(probe);
     const found = getComputedStyle(probe).color;
@@ -209,11 +212,7 @@
     };
   }
 
-  function draw() {
-    const point = at(own);
-    const before = at(asIs);
-    document.getElementById("sentence").textContent = sentence(point, before);
-    numbers(point, before);
+  function option() {
     const named = isOther() ? "changed" : AS_IT_IS;
     const series = [line(named, own, { colour: colour("c0"), width: 2.5, z: 3 })];
     if (asIs) series.unshift(line("as it is", asIs, { colour: colour("muted"), width: 1.5, z: 2 }));
@@ -224,35 +223,61 @@
       splitLine: { lineStyle: { color: colour("rule") } },
       nameTextStyle: { color: colour("muted") },
     };
-    chart.setOption(
-      {
-        textStyle: { fontFamily: getComputedStyle(document.body).fontFamily },
-        grid: { left: 8, right: 18, top: 26, bottom: 24, containLabel: true },
-        tooltip: {
-          trigger: "item",
-          backgroundColor: colour("panel"),
-          borderColor: colour("rule-strong"),
-          textStyle: { color: colour("ink"), fontSize: 13 },
-          formatter: ({ value }) => `${value[2]} ${data.inFlight}<br><b>${compact(value[0])} IOPS</b>, ${latency(value[1])}`,
-        },
-        xAxis: {
-          type: "value", name: "IOPS", nameLocation: "middle", nameGap: 24, min: 0, max: nice(Math.max(...all.map(iops))),
-          ...axis, axisLabel: { ...axis.axisLabel, formatter: compact }, splitLine: { show: false },
-        },
-        yAxis: {
-          type: "log", min: below(Math.min(...all.map(meanUs))), max: nice(1.15 * Math.max(...all.map(meanUs))),
-          ...axis, axisLine: { show: false }, axisLabel: { ...axis.axisLabel, formatter: latency },
-        },
-        series,
+    return {
+      textStyle: { fontFamily: getComputedStyle(document.body).fontFamily },
+      grid: { left: 8, right: 18, top: 26, bottom: 24, containLabel: true },
+      tooltip: {
+        trigger: "item",
+        backgroundColor: colour("panel"),
+        borderColor: colour("rule-strong"),
+        textStyle: { color: colour("ink"), fontSize: 13 },
+        formatter: ({ value }) => `${value[2]} ${data.inFlight}<br><b>${compact(value[0])} IOPS</b>, ${latency(value[1])}`,
       },
-      { notMerge: true },
-    );
+      xAxis: {
+        type: "value", name: "IOPS", nameLocation: "middle", nameGap: 24, min: 0, max: nice(Math.max(...all.map(iops))),
+        ...axis, axisLabel: { ...axis.axisLabel, formatter: compact }, splitLine: { show: false },
+      },
+      yAxis: {
+        type: "log", min: below(Math.min(...all.map(meanUs))), max: nice(1.15 * Math.max(...all.map(meanUs))),
+        ...axis, axisLine: { show: false }, axisLabel: { ...axis.axisLabel, formatter: latency },
+      },
+      series,
+    };
+  }
+
+  function draw() {
+    const point = at(own);
+    const before = at(asIs);
+    document.getElementById("sentence").textContent = sentence(point, before);
+    numbers(point, before);
+    chart.setOption(option(), { notMerge: true });
     element.dataset.stage = own.stage;
     element.dataset.id = own.id;
     element.dataset.took = own.took_ms;
     element.dataset.points = JSON.stringify(own.points);
     element.dataset.asIs = asIs?.stage ?? "";
   }
+
+  /* On paper: a vector drawing in light colours instead of the canvas. */
+  const PAPER = { width: 720, height: 320 };
+  function toPaper() {
+    if (!own || document.querySelector(".chart-paper")) return;
+    const paper = echarts.init(null, null, { renderer: "svg", ssr: true, ...PAPER });
+    scheme = "light";
+    paper.setOption(option());
+    scheme = "";
+    const holder = document.createElement("div");
+    holder.className = "chart-paper";
+    holder.innerHTML = paper.renderToSVGString();
+    holder.firstElementChild.removeAttribute("height");
+    holder.firstElementChild.setAttribute("width", "100%");
+    element.after(holder);
+    paper.dispose();
+  }
+  const fromPaper = () => document.querySelector(".chart-paper")?.remove();
+  addEventListener("beforeprint", toPaper);
+  addEventListener("afterprint", fromPaper);
+  matchMedia("print").addEventListener("change", (event) => (event.matches ? toPaper() : fromPaper()));
 
   function changed() {
     for (const one of sliders) {
