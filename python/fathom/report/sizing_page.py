@@ -33,7 +33,7 @@ def render(sizing: Sizing) -> str:
 
 
 def _count(sizing: Sizing) -> Section:
-    """Returns the count and what binds. Where a figure opens the page with them, only the reasons beyond it are left."""
+    """Returns the count and what binds; behind a figure that opens the page with them, only what it has no room for."""
     sentence = plain(headline(sizing)) + "."
     reasons = [plain(text) for text in (*sentences(sizing), *growth(sizing))]
     drawn = _figure(sizing)
