@@ -10,12 +10,11 @@ ROOT = Path(__file__).parent.parent / "python"
 
 @dataclass(frozen=True)
 class Import:
-    """`at_once`: when the module is loaded; others when a function is called."""
+    """When the module is loaded or when one of its functions is called."""
 
     module: str
     imported: str
     names: tuple[str, ...]
-    at_once: bool
 
 
 def modules() -> dict[str, Path]:
@@ -34,24 +33,23 @@ def imports() -> list[Import]:
 
 
 def _of(name: str, path: Path, known: dict[str, Path]) -> Iterator[Import]:
-    for node, at_once in _nodes(ast.parse(path.read_text(encoding="utf-8")), at_once=True):
+    for node in _nodes(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name in known:
-                    yield Import(name, alias.name, (), at_once)
+                    yield Import(name, alias.name, ())
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             inner = {alias.name for alias in node.names if f"{node.module}.{alias.name}" in known}
             for one in sorted(inner):
-                yield Import(name, f"{node.module}.{one}", (), at_once)
+                yield Import(name, f"{node.module}.{one}", ())
             outer = tuple(alias.name for alias in node.names if alias.name not in inner)
             if outer and node.module in known:
-                yield Import(name, node.module, outer, at_once)
+                yield Import(name, node.module, outer)
 
 
-def _nodes(tree: ast.AST, *, at_once: bool) -> Iterator[tuple[ast.AST, bool]]:
+def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
     for child in ast.iter_child_nodes(tree):
         if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
             continue
-        yield child, at_once
-        inside = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-        yield from _nodes(child, at_once=at_once and not inside)
+        yield child
+        yield from _nodes(child)

@@ -93,9 +93,10 @@ def test_a_package_imports_only_from_layers_below_it(found: list[Import]):
 
 
 def test_no_module_imports_itself_by_way_of_others(found: list[Import]):
+    """An import in a function hides a circle from Python, not from a reader. `fathom` itself only hands names on."""
     after = defaultdict(set)
     for one in found:
-        if one.at_once:
+        if "fathom" not in (one.module, one.imported):
             after[one.module].add(one.imported)
     circles = {name for name in modules() if name in reached(after, name)}
     assert circles == set()

@@ -12,6 +12,7 @@ import fathom
 from fathom import _core
 from fathom._core import Job, TwinDevice, start_twins
 from fathom.catalog import load_device, load_system
+from fathom.catalog.twin_params import twin_params_json
 from fathom.errors import FathomError, UsageError
 from fathom.load.array import ArrayBackend, Drive
 from fathom.load.resolve import at_once, resolve_targets
@@ -272,7 +273,7 @@ def test_an_adapter_that_all_drives_share_limits_their_total() -> None:
         '{"mix":"read","block":"128KiB","pattern":"sequential","load":{"threads":1,"iodepth":32},"until":{"time":"1s"}}',
         "job.json",
     )
-    parameters = json.loads(load_device(PM9A3.removeprefix("twin:")).twin_params_json())
+    parameters = json.loads(twin_params_json(load_device(PM9A3.removeprefix("twin:"))))
     for drives in (1, 4):
         parameters["host"]["adapter_mbps"] = 2000.0 / drives
         backend = ArrayBackend([Drive(str(k), json.dumps(parameters)) for k in range(drives)], 1)
@@ -291,7 +292,7 @@ def precise(drives: int) -> list[_core.Recording]:
         '{"mix":"read","block":"4KiB","pattern":"uniform","load":{"threads":1,"iodepth":4},"until":{"time":"10min"}}',
         "job.json",
     )
-    parameters = load_device("wd-ultrastar-dc-hc560-20tb").twin_params_json(sharing=drives)
+    parameters = twin_params_json(load_device("wd-ultrastar-dc-hc560-20tb"), sharing=drives)
     backend = ArrayBackend([Drive(str(k), parameters) for k in range(drives)], 1)
     handle = backend.start(job, 1, precision=_core.Precision(0.01, 1000, 0, 1 << 60))
     while not handle.done():
@@ -327,7 +328,7 @@ def test_a_job_that_nobody_follows_any_more_lets_go_of_its_twin() -> None:
         "until": {"time": "2s"},
     }
     text = Job(json.dumps(job), "job.json")
-    device = TwinDevice(load_device("samsung-pm9a3-7.68tb").twin_params_json(), 1)
+    device = TwinDevice(twin_params_json(load_device("samsung-pm9a3-7.68tb")), 1)
     left = start_twins(text, [device], [1], hold_every_ns=1_000_000_000)
     while not left.held():
         left.poll()

@@ -4,6 +4,7 @@ import pytest
 
 from fathom import _core
 from fathom.catalog import load_device
+from fathom.catalog.twin_params import twin_params_json
 from fathom.errors import FathomError
 from fathom.load.backend import TwinBackend
 from fathom.load.resolve import resolve_targets
@@ -17,7 +18,7 @@ def target(settings: str):
 
 
 def backend(settings: str) -> TwinBackend:
-    return TwinBackend(load_device(f"{PM9A3}?{settings}").twin_params_json(), seed=1)
+    return TwinBackend(twin_params_json(load_device(f"{PM9A3}?{settings}")), seed=1)
 
 
 def test_a_target_is_the_drive_or_one_of_its_namespaces():

@@ -4,9 +4,10 @@ import pytest
 
 from fathom import _core
 from fathom.catalog import load_device
+from fathom.catalog.twin_params import twin_params_json
 from fathom.fitting.on_twin import fresh_twin, run_plain
 
-PARAMETERS = load_device("samsung-pm9a3-7.68tb").twin_params_json()
+PARAMETERS = twin_params_json(load_device("samsung-pm9a3-7.68tb"))
 #: Its over-provisioning.
 SPARE = 0.127
 

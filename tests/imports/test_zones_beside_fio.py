@@ -11,6 +11,7 @@ from fio_traces import by_fio
 
 from fathom import _core
 from fathom.catalog import load_device
+from fathom.catalog.twin_params import twin_params_json
 from fathom.fitting.on_twin import fresh_twin, run_logged
 from fathom.imports import import_method
 from fathom.method.method import parse_method
@@ -71,7 +72,7 @@ def test_fio_resets_zones_by_the_rule_of_the_pattern(tmp_path: Path) -> None:
 def test_an_imported_job_resets_zones_by_the_same_rule(tmp_path: Path) -> None:
     text, _ = import_method(job_file(tmp_path / "job.fio", *OF_THE_TWIN))
     [step] = parse_method(text, "imported.toml").steps
-    ran = run_logged(step.job, fresh_twin(load_device(HC650).twin_params_json(), 1), 1, "x")
+    ran = run_logged(step.job, fresh_twin(twin_params_json(load_device(HC650)), 1), 1, "x")
     check_resets(ran.trace.columns["offset_bytes"].tolist(), *OF_THE_TWIN[1:])
 
 
@@ -83,7 +84,7 @@ def test_without_a_limit_as_many_zones_are_open_as_the_device_allows(tmp_path: P
         '{"mix": "write", "block": "1MiB", "pattern": {"zones": "most"}, "load": {"iodepth": 128}, '
         '"region": {"start": "512GiB", "size": "64GiB"}, "until": {"count": 4096}}'
     )
-    ran = run_logged(job, fresh_twin(load_device(HC650).twin_params_json(), 1), 1, "x")
+    ran = run_logged(job, fresh_twin(twin_params_json(load_device(HC650)), 1), 1, "x")
     assert len(set((ran.trace.columns["offset_bytes"] // (256 << 20)).tolist())) == 128
 
 
@@ -128,7 +129,7 @@ def test_fio_fills_zones_that_it_verifies_once_and_reads_all_of_them(tmp_path: P
 def test_an_imported_job_fills_zones_that_it_verifies_in_the_same_way(tmp_path: Path, rw: str) -> None:
     text, notes = import_method(verified_file(tmp_path / "job.fio", rw, *OF_THE_TWIN))
     write, read = parse_method(text, "imported.toml").steps
-    twin = fresh_twin(load_device(HC650).twin_params_json(), 1)
+    twin = fresh_twin(twin_params_json(load_device(HC650)), 1)
     # The second time the zones are full, and emptied before.
     for _ in range(2):
         writes, reads = (run_logged(step.job, twin, 1, "x").trace.columns for step in (write, read))

@@ -12,6 +12,7 @@ from documented import block
 from fathom import _core
 from fathom.catalog import CatalogError, load_device, load_published
 from fathom.catalog.sheet import checked_fact, checked_text
+from fathom.catalog.twin_params import twin_params_json
 from fathom.cli import app
 from fathom.errors import RefusedError, UsageError
 from fathom.load.workers import InProcess, Workers
@@ -192,7 +193,7 @@ def test_the_twin_takes_what_is_filled_in_and_each_parameter_has_basis_and_sourc
 ) -> None:
     device = draft(changed(tmp_path, **keys)).device
     assert device.twin is not None
-    _core.ssd_parameters(device.twin_params_json())
+    _core.ssd_parameters(twin_params_json(device))
     assert {one.basis for one in device.twin.parameters.values()} == {"published", "derived", "assumed"}
     assert all(one.source for one in device.twin.parameters.values())
     written = tomllib.loads(device_toml(device))["twin"]["parameters"]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fathom.catalog import load_device
+from fathom.catalog.twin_params import twin_params_json
 from fathom.errors import FathomError
 from fathom.what_if.page import write_page
 from fathom.what_if.played import played
@@ -86,7 +87,7 @@ def test_a_system_takes_another_number_of_drives_and_its_hosts_keep_their_cores(
     more = load_device(f"atto-xstreamcore-9400?{SN640}=12,hosts=2")
     assert more.twin is not None
     assert more.twin.members["wd-ultrastar-dc-sn640-3.2tb"] == 12
-    assert '"cores": 28' in more.twin_params_json()
+    assert '"cores": 28' in twin_params_json(more)
     all_kinds = load_device("atto-xstreamcore-9400?drives.count=5")
     assert all_kinds.twin is not None
     assert set(all_kinds.twin.members.values()) == {5}

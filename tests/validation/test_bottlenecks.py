@@ -12,6 +12,7 @@ import pytest
 
 from fathom._core import Job, Recording
 from fathom.catalog import load_device
+from fathom.catalog.twin_params import twin_params_json
 from fathom.load.backend import TwinBackend
 from fathom.statistics.limits import Limit, limit_of
 from fathom.validation.trial import FILL
@@ -63,7 +64,7 @@ class Found:
 
 @cache
 def measure(drive: str, job: str, doubled: Collection[str] = frozenset(), outstanding_x: int = 1) -> Found:
-    parameters = json.loads(load_device(drive).twin_params_json())
+    parameters = json.loads(twin_params_json(load_device(drive)))
     for resource in {name.partition(" (")[0] for name in doubled}:
         if resource == "host CPU":
             parameters["host"] |= scaled(0.5, "submit_us", "complete_us")(parameters["host"])

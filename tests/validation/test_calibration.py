@@ -7,6 +7,7 @@ import pytest
 from tiny_drive import NAME, RANDOM_READ, Catalogue, bench_toml
 
 from fathom.catalog import load_device
+from fathom.catalog.twin_params import twin_params_json
 from fathom.errors import UsageError
 from fathom.validation.calibrate import (
     Calibration,
@@ -36,7 +37,7 @@ def measured_iops() -> list[float]:
     """What the drive of the catalogue really does under its published rows."""
     device = load_device(NAME)
     return [
-        run_trial(device.twin_params_json(case.trial.bench), case.trial, limits=QUICK).ops[None].iops
+        run_trial(twin_params_json(device, case.trial.bench), case.trial, limits=QUICK).ops[None].iops
         for case in cases_of(device)
         if case.trial
     ]

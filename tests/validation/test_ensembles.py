@@ -10,6 +10,7 @@ from tiny_drive import NAME, RANDOM_READ, Catalogue
 
 from fathom.catalog import CatalogError, load_device
 from fathom.catalog.ensemble import ensemble_toml, load_ensemble, shipped_ensembles, write_ensemble
+from fathom.catalog.twin_params import twin_params_json
 from fathom.errors import UsageError
 from fathom.load.backend import make_twin
 from fathom.prediction.misses import digest_of
@@ -38,7 +39,9 @@ def published(catalogue: Catalogue) -> Catalogue:
     catalogue.rows(row("read", "calibration", RANDOM_READ, 1), row("write", "calibration", WRITE, 1))
     device = load_device(NAME)
     rates = [
-        run_trial(device.twin_params_json(case.trial.bench), replace(case.trial, covered=0.02)).ops[None].iops
+        run_trial(twin_params_json(device, case.trial.bench), replace(case.trial, covered=0.02))
+        .ops[None]
+        .iops
         for case in cases_of(device)
         if case.trial
     ]
@@ -142,7 +145,7 @@ def test_members_that_come_with_fathom_are_of_the_present_twin_and_can_be_simula
     assert len(ensemble.members) >= 100
     assert ensemble.misfit_pct < 5
     for number in (1, 50, 100):
-        make_twin(load_device(f"{name}?member={number}").twin_params_json(), seed=1)
+        make_twin(twin_params_json(load_device(f"{name}?member={number}")), seed=1)
 
 
 @pytest.mark.parametrize(("published", "rounding"), [(70_000, 5_000), (1_068_508, 0.5), (206.6, 0.05)])

@@ -7,6 +7,7 @@ from functools import cache
 import pytest
 
 from fathom.catalog import load_device
+from fathom.catalog.twin_params import twin_params_json
 from fathom.validation.cases import Trial, cases_of
 from fathom.validation.trial import OpFigures, run_trial
 
@@ -24,7 +25,7 @@ def random_writes(iodepth: int) -> Trial:
 @cache
 def steady(name: str, iodepth: int = 32) -> OpFigures:
     trial = random_writes(iodepth)
-    parameters = json.loads(load_device(name).twin_params_json(trial.bench)) | {"slice_denominator": SLICE}
+    parameters = json.loads(twin_params_json(load_device(name), trial.bench)) | {"slice_denominator": SLICE}
     return run_trial(json.dumps(parameters), trial).ops[None]
 
 

@@ -9,6 +9,7 @@ import pytest
 from tiny_drive import NAME, READ_ROW, Catalogue, depths_toml
 
 from fathom.catalog import load_device
+from fathom.catalog.twin_params import twin_params_json
 from fathom.errors import FathomError, InterruptedRunError
 from fathom.validation.cases import Trial, cases_of
 from fathom.validation.trial import LIMITS, Measured, run_trial
@@ -24,7 +25,7 @@ def trial_of(row: str | None, catalogue: Catalogue) -> tuple[str, Trial]:
     device = load_device(NAME)
     [case] = cases_of(device)
     assert case.trial is not None
-    return device.twin_params_json(case.trial.bench), case.trial
+    return twin_params_json(device, case.trial.bench), case.trial
 
 
 def test_it_measures_until_the_interval_is_narrow_and_obeys_littles_law(catalogue: Catalogue) -> None:

@@ -11,11 +11,11 @@ from fathom.catalog.load import (
     json_schema,
     load_device,
     load_published,
-    load_system,
     method_names,
     method_text,
     published_for,
 )
+from fathom.catalog.read import load_system
 from fathom.catalog.store import KINDS, CatalogError, Entry, Kind, UnknownEntryError, entries, find
 
 __all__ = [

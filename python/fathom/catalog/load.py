@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, cast
 
-from fathom.catalog.settings import altered, split
-from fathom.catalog.store import KINDS, CatalogError, Entry, Kind, entries, find, nearest
+from fathom.catalog.read import read
+from fathom.catalog.settings import MARK, altered, split
+from fathom.catalog.store import KINDS, CatalogError, Entry, Kind, UnknownEntryError, entries, find, nearest
 
 if TYPE_CHECKING:
-    from fathom.catalog.models import Device, Published, PublishedRow, SpecRow, System
+    from fathom.catalog.models import Device, Published, PublishedRow, SpecRow
 
 DOCUMENT_SCHEMA = "fathom-catalog/1"
 CAPACITY_TOLERANCE = 0.02
 _FORM = re.compile(r"E[13]\.[SL]|M\.2")
-_VARIANT = re.compile(r'(?m)^variant_of\s*=\s*"([^"]*)"')
 
 
 def device_names() -> list[str]:
@@ -35,18 +35,19 @@ def load_device(name: str) -> Device:
         CatalogError: no such device or parameter, or its file is wrong; the text says where and what to do.
     """
     plain, settings = split(name)
-    device = cast("Device", load(find("devices", plain)))
-    return altered(device, settings) if settings or plain != name else device
-
-
-def load_system(name: str) -> System:
-    """Returns a test bench by name. Raises as `load_device`."""
-    return cast("System", load(find("systems", name)))
+    device = cast("Device", read(find("devices", plain)))
+    if plain == name:
+        return device
+    device = altered(device, settings)
+    for member in device.twin.members if device.twin else ():
+        if MARK in member:
+            load_device(member)  # This refuses what a drive of the system does not take.
+    return device
 
 
 def load_published(name: str) -> Published:
     """Returns data sheet and published results of a product or system. Raises as `load_device`."""
-    published = cast("Published", load(find("published", name)))
+    published = cast("Published", read(find("published", name)))
     others = [group for other in published.results_in for group in load_published(other).published]
     return published.model_copy(update={"published": (*published.published, *others)})
 
@@ -54,35 +55,6 @@ def load_published(name: str) -> Published:
 def method_text(name: str) -> str:
     """Returns a method's TOML, verbatim, to be parsed by the `workload` crate or copied. Raises as `load_device`."""
     return find("methods", name).text()
-
-
-def load(entry: Entry) -> Device | System | Published:
-    """Returns the model of an entry that is not a method.
-
-    Raises:
-        CatalogError: its file is wrong.
-    """
-    from fathom.catalog.check import parse
-
-    text = entry.text()
-    model = parse(entry.kind, text, str(entry.file), _base_of(entry, text))
-    if model.name != entry.name:
-        raise CatalogError(f'{entry.file}: name is "{model.name}"; a file and its entry need the same name')
-    return model
-
-
-def _base_of(entry: Entry, text: str) -> str:
-    """Returns the file of the device that an entry is a variant of; empty for one that stands by itself.
-
-    What is written about the base's misses is not true of its variants, so `[twin.reasons]` stays behind.
-    """
-    named = _VARIANT.search(text) if entry.kind == "devices" else None
-    if named is None:
-        return ""
-    base = find("devices", named[1]).text()
-    if _VARIANT.search(base):
-        raise CatalogError(f"{entry.file}: {named[1]} is a variant itself; name the device that it is of")
-    return re.split(r"(?m)^\[twin\.reasons\]", base)[0]
 
 
 def published_for(
@@ -149,7 +121,7 @@ def entry_json(name: str) -> dict[str, object]:
     document: dict[str, object] = {"schema": DOCUMENT_SCHEMA, "name": name}
     for entry in named(name):
         document[entry.kind] = (
-            tomllib.loads(entry.text()) if entry.kind == "methods" else load(entry).to_dict()
+            tomllib.loads(entry.text()) if entry.kind == "methods" else read(entry).to_dict()
         )
         if entry.kind == "devices" and (published := load_device(name).published):
             document["published"] = load_published(published).to_dict()
@@ -171,8 +143,6 @@ def named(name: str) -> list[Entry]:
     Raises:
         UnknownEntryError: there is none.
     """
-    from fathom.catalog.store import UnknownEntryError
-
     everything = [entry for kind in KINDS for entry in entries(kind)]
     if not (found := [entry for entry in everything if entry.name == name]):
         near = nearest(name, sorted({entry.name for entry in everything}))

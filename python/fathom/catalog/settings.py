@@ -9,6 +9,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
+from fathom.catalog.read import load_system
 from fathom.catalog.store import CatalogError, nearest
 
 if TYPE_CHECKING:
@@ -120,12 +121,12 @@ def _left_to_the_model(device: Device) -> dict[str, Parameter]:
 
     if device.twin is None or device.twin.kind != "ssd":
         return {}
-    given = device.twin_params_json()
-    whole = json.loads(_core.ssd_parameters(given))
+    given = {**device.own_params, "host": load_system(device.twin.bench).share(1)}
+    whole = json.loads(_core.ssd_parameters(json.dumps(given)))
     return {
         key: Parameter(value=value, basis="assumed", source="the model's default")
         for key, value in whole.items()
-        if key not in json.loads(given)
+        if key not in given
     }
 
 
@@ -162,8 +163,6 @@ def _finite(text: str) -> float:
 
 def _with_members(name: str, twin: TwinModel, member: str, key: str, text: str) -> TwinModel:
     """Returns a system with a setting of some of its drives; the drive it is compared with is altered with them."""
-    from fathom.catalog.load import load_device
-
     plain = {full: split(full)[0] for full in twin.members}
     if member not in (ALL_MEMBERS, *plain.values()) or not plain:
         raise CatalogError(
@@ -179,8 +178,6 @@ def _with_members(name: str, twin: TwinModel, member: str, key: str, text: str) 
         counts = dict(twin.members) | dict.fromkeys(meant, _count(name, member, text))
         return twin.model_copy(update={"members": counts})
     new = {full: joined(full, f"{key}={text}") if full in meant else full for full in plain}
-    for full in new.values():
-        load_device(full)
     members = {new[full]: count for full, count in twin.members.items()}
     return twin.model_copy(
         update={"members": members, "baseline": new.get(twin.baseline or "", twin.baseline)}

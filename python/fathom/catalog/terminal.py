@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from fathom.catalog.load import is_about, load_device, load_published, load_system, named
+from fathom.catalog.load import is_about, load_device, load_published, named
 from fathom.catalog.models import (
     Device,
     DeviceIdentity,
@@ -26,6 +26,7 @@ from fathom.catalog.models import (
     SpecRow,
     System,
 )
+from fathom.catalog.read import load_system
 from fathom.catalog.sensitivity import load_sensitivity
 from fathom.catalog.sensitivity_terminal import print_sensitivity
 from fathom.catalog.sheet import (

@@ -12,6 +12,7 @@ from fathom._core import Job
 from fathom.analysis.validity.of_waf import LEAST_X
 from fathom.catalog import load_device
 from fathom.catalog.models import Device
+from fathom.catalog.twin_params import twin_params_json
 from fathom.errors import FathomError, UsageError
 from fathom.load.backend import make_twin
 from fathom.method.job import read_job
@@ -85,7 +86,7 @@ def twin_holding(name: str, extent_bytes: int, bench: str | None = None) -> str:
             f"the trace reaches {size(extent_bytes)}, and {name} has {size(device.addressed_bytes)}",
             "name a larger twin with --on",
         )
-    parameters = json.loads(device.twin_params_json(bench))
+    parameters = json.loads(twin_params_json(device, bench))
     if "slice_denominator" not in parameters:
         return json.dumps(parameters)
     if extent_bytes > MOST_SLICE_BYTES:

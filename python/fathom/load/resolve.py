@@ -10,6 +10,7 @@ from itertools import count
 
 from fathom.catalog import load_device
 from fathom.catalog.settings import split
+from fathom.catalog.twin_params import twin_params_json
 from fathom.errors import FathomError, UsageError
 from fathom.load.backend import make_twin
 from fathom.load.binding import without_name
@@ -125,7 +126,7 @@ def ensure_simulable(target: Target) -> None:
     if target.catalog is None or not split(target.catalog)[1]:
         return
     try:
-        make_twin(load_device(target.catalog).twin_params_json(), seed=0)
+        make_twin(twin_params_json(load_device(target.catalog)), seed=0)
     except FathomError as error:
         raise UsageError(f"{target.name}: {error}", "write another value") from error
 

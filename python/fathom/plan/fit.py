@@ -4,6 +4,7 @@ from pathlib import Path
 
 from fathom import _core
 from fathom._core import Job
+from fathom.catalog.twin_params import twin_params_json
 from fathom.errors import UsageError
 from fathom.method.job import of_parts
 from fathom.method.method import Method, Step
@@ -107,7 +108,7 @@ def _check_reach(job: Job, target: Target, capacity_bytes: int, what: str, hint:
 def _parameters(device: str) -> str:
     from fathom.catalog import load_device
 
-    return load_device(device).twin_params_json(None)
+    return twin_params_json(load_device(device), None)
 
 
 def inapplicable(step: Step, target: Target) -> str | None:

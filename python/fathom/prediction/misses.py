@@ -14,6 +14,7 @@ from pydantic import Field
 
 from fathom.catalog.models.base import Count, Many, Name, Positive, Strict, Text
 from fathom.catalog.shipped import shipped
+from fathom.catalog.twin_params import twin_params_json
 
 if TYPE_CHECKING:
     from fathom.catalog.models import Device
@@ -73,7 +74,7 @@ def family_of(device: Device) -> Family | None:
 
 def digest_of(device: Device) -> str:
     """Returns a digest of all parameters of a device's twin, its bench among them."""
-    return hashlib.sha256(device.twin_params_json().encode()).hexdigest()[:16]
+    return hashlib.sha256(twin_params_json(device).encode()).hexdigest()[:16]
 
 
 @cache

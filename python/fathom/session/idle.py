@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from fathom import _core
 from fathom.catalog import load_device
+from fathom.catalog.twin_params import twin_params_json
 from fathom.method.method import Method
 from fathom.output.text import percent
 from fathom.runs.document import NoteRecord, TargetRecord
@@ -31,7 +32,7 @@ def _note(target: TargetRecord) -> NoteRecord | None:
     device = load_device(target.catalog or target.name)
     if device.twin is None or device.twin.kind != "ssd":
         return None
-    drive = json.loads(_core.ssd_parameters(device.twin_params_json()))
+    drive = json.loads(_core.ssd_parameters(twin_params_json(device)))
     share, has_cache = drive["gc_idle_free_share"], drive["slc_bytes"] > 0
     if not share and not has_cache:
         return NoteRecord(

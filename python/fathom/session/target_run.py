@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from fathom.catalog import load_device
 from fathom.catalog.models import Device
+from fathom.catalog.twin_params import twin_params_json
 from fathom.load.array import ArrayBackend, Drive
 from fathom.load.backend import Backend, TwinBackend, loads_at_once
 from fathom.load.initiator import Sampler
@@ -139,7 +140,7 @@ class TargetRun:
             device = _device(target)
             own_seed = part_seed(seed, target.number) if target.number else seed
             backend = TwinBackend(
-                device.twin_params_json(bench, slice_bytes=self.method.slice_bytes),
+                twin_params_json(device, bench, slice_bytes=self.method.slice_bytes),
                 own_seed,
                 target.identity.file_system,
                 hosts=device.hosts,
@@ -158,8 +159,8 @@ class TargetRun:
             self.store.save()
 
     def _drive_of_array(self, name: str, twin: Target, bench: str | None) -> Drive:
-        parameters = _device(twin).twin_params_json(
-            bench, sharing=len(self.target.parts), slice_bytes=self.method.slice_bytes
+        parameters = twin_params_json(
+            _device(twin), bench, sharing=len(self.target.parts), slice_bytes=self.method.slice_bytes
         )
         return Drive(name, parameters, twin.identity.file_system)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from fathom import __version__, _core
 from fathom.catalog import load_device
+from fathom.catalog.twin_params import twin_params_json
 from fathom.errors import FathomError, UsageError
 from fathom.load.initiator import ThisMachine
 from fathom.load.resolve import ensure_simulable
@@ -182,7 +183,7 @@ def _depends_on(one: Combination, quick: bool) -> list[object]:
     method = parse_method(one.method_text, _file(one.method_text), quick=quick)
     benches = dict.fromkeys(step.bench for step in method.steps)
     targets = [
-        [target.name, load_device(target.catalog or target.name).twin_params_json(bench)]
+        [target.name, twin_params_json(load_device(target.catalog or target.name), bench)]
         for target in prepare(method, one.targets, ThisMachine())
         for bench in benches
     ]

@@ -18,6 +18,7 @@ import numpy as np
 from fathom.catalog import find
 from fathom.catalog.models import Device
 from fathom.catalog.positions import key_lines
+from fathom.catalog.twin_params import twin_params_json
 from fathom.errors import FathomError, UsageError
 from fathom.load.workers import Workers
 from fathom.validation.cases import Case, cases_of
@@ -258,7 +259,7 @@ def row_job(
     """
     trial = case.trial
     assert trial is not None
-    parameters = json.loads(device.twin_params_json(trial.bench)) | dict(values)
+    parameters = json.loads(twin_params_json(device, trial.bench)) | dict(values)
     return Job(label, json.dumps(parameters), replace(trial, iodepths=(), covered=covered), seed, limits)
 
 

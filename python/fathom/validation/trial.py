@@ -148,7 +148,7 @@ def run_trial(
     """Runs the trial on a fresh twin.
 
     Args:
-        parameters_json: the twin on the trial's bench, as `Device.twin_params_json` gives it.
+        parameters_json: the twin on the trial's bench, as `twin_params_json` gives it.
         trial: bench and job.
         seed: of every random choice; the same arguments give the same figures.
         limits: when to stop.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from fathom.catalog import device_names, load_device
 from fathom.catalog.models import Device
+from fathom.catalog.twin_params import twin_params_json
 from fathom.errors import FathomError, UsageError
 from fathom.load.workers import Workers, as_they_end
 from fathom.validation.cases import Case, Trial
@@ -109,7 +110,7 @@ def _measured(
 
 
 def _job(device: Device, workload: str, trial: Trial, seed: int, limits: Limits) -> Job:
-    parameters_json = device.twin_params_json(trial.bench)
+    parameters_json = twin_params_json(device, trial.bench)
     label = f"{device.identity.label}: {workload}"
     return Job(label, parameters_json, trial, seed, limits)
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, cast
 from fathom import _core
 from fathom.catalog import load_device
 from fathom.catalog.models import Device
-from fathom.catalog.models.device import SYSTEM_KINDS
 from fathom.catalog.settings import MARK
+from fathom.catalog.twin_params import twin_params_json
 from fathom.errors import UsageError
 from fathom.method.method import Method
 from fathom.statistics.limits import NAMES_OF_LOADS, STANDS_OUT, LimitKind
@@ -91,7 +91,7 @@ def can_be_played(device: Device) -> bool:
     system.
     """
     kind = device.twin.kind if device.twin else None
-    return kind in SYSTEM_KINDS or (kind == "ssd" and can_be(_of_ssd(device) | SETTLED))
+    return device.is_system or (kind == "ssd" and can_be(_of_ssd(device) | SETTLED))
 
 
 def _drive(target: str, device: Device) -> Played:
@@ -103,13 +103,13 @@ def _drive(target: str, device: Device) -> Played:
 
 
 def _of_ssd(device: Device) -> Parameters:
-    given = device.twin_params_json(slice_bytes=of_drives().slice_bytes)
+    given = twin_params_json(device, slice_bytes=of_drives().slice_bytes)
     return cast("Parameters", json.loads(_core.ssd_parameters(given))) | {"kind": "ssd"}
 
 
 def _system(target: str, name: str, device: Device, kind: str) -> Played:
     method = of_systems()
-    parameters = cast("Parameters", json.loads(device.twin_params_json()))
+    parameters = cast("Parameters", json.loads(twin_params_json(device)))
     _ensure(target, parameters)
     offered = system_sliders.sliders(name, device, steps(method))
     in_flight = IN_FLIGHT.get(kind, "in flight")

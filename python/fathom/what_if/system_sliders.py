@@ -12,6 +12,7 @@ from fathom.catalog import load_device
 from fathom.catalog.models import Device
 from fathom.catalog.models.base import values_of
 from fathom.catalog.settings import ALL_MEMBERS, COUNT, joined, split
+from fathom.catalog.twin_params import twin_params_json
 from fathom.method.job import job_of
 from fathom.what_if.choice import (
     Choice,
@@ -189,7 +190,7 @@ class _Made:
 
     def __init__(self, name: str, device: Device) -> None:
         self._name, self._hosts = name, device.hosts
-        self._base = dict(_leaves(json.loads(device.twin_params_json())))
+        self._base = dict(_leaves(json.loads(twin_params_json(device))))
 
     def slider(self, key: str, part: _Part, own: bool | Number | str) -> Slider:
         """Returns the slider of what `key` sets, over the values that the model takes."""
@@ -206,7 +207,7 @@ class _Made:
         """Returns what setting the value does to the twin; None where the model does not take it."""
         setting = f"{key}={value!r}"
         device = load_device(joined(self._name, setting))
-        parameters = cast("Parameters", json.loads(device.twin_params_json()))
+        parameters = cast("Parameters", json.loads(twin_params_json(device)))
         if not can_be(_with_one_drive_of_each_kind(parameters)):
             return None
         changed = {path: leaf for path, leaf in _leaves(parameters) if self._base[path] != leaf}
