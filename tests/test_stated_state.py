@@ -96,6 +96,8 @@ def test_a_twin_is_filled_as_validation_fills_it() -> None:
 def test_the_most_of_a_shelf_stands_beside_the_published_one() -> None:
     assert published_most("atto-xstreamcore-9400", "4k-rand-write") == (1_655_172, "3x32")
     assert published_most("wd-ultrastar-dc-hc560-20tb", "4k-rand-write") is None
+    assert published_most("wd-ultrastar-dc-sn640-3.2tb", "4k-rand-read") == (638_134, "1x128")
+    assert published_most("samsung-pm9a3-7.68tb", "4k-rand-read") is None, "published with eight threads"
 
 
 def alone(method: Method, name: str) -> Method:

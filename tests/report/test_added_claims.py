@@ -5,8 +5,11 @@ from pathlib import Path
 import pytest
 
 import fathom
+from fathom.report.added_loads import Measured
+from fathom.report.added_pairs import Added, no_pair, pairs_of
 from fathom.report.comparison import compare
 from fathom.report.data import load
+from fathom.report.findings import Gate, gate
 from fathom.report.sections import added_latency
 
 STEP = """
@@ -36,3 +39,29 @@ def test_what_a_system_adds_is_claimed_only_where_both_had_settled(settled: bool
     assert ("the system adds most to" in told) is settled
     assert ("Its maximum is" in told) is settled
     assert ("no figure of those is claimed" in told) is not settled
+
+
+def test_the_reason_names_the_side_alone_that_had_not_settled(tmp_path: Path) -> None:
+    targets = ["twin:samsung-pm1743-7.68tb?settled_share=1", "twin:samsung-pm9a3-7.68tb"]
+    pairs, columns, out = _pairs(targets, tmp_path)
+    assert pairs
+    sentence = no_pair(pairs, columns, out)
+    assert (
+        sentence == "Samsung PM9A3 7.68TB had not settled at the loads shown, so no added latency is claimed."
+    )
+
+
+def _pairs(targets: list[str], folder: Path) -> tuple[list[Added], list[Measured], Gate]:
+    comparison = compare([load(fathom.run(METHOD, targets, out=folder).path)])
+    system, drive = map(Measured, comparison.columns)
+    return pairs_of(system, drive), [system, drive], gate(comparison)
+
+
+def test_a_maximum_is_that_of_the_loads_claimed_where_others_are_not(tmp_path: Path) -> None:
+    run = fathom.run(METHOD, "twin:samsung-pm9a3-7.68tb?settled_share=1", out=tmp_path)
+    section = added_latency.build(compare([load(run.path)]))
+    assert section is not None
+    assert section.answer[0].startswith("Its maximum is")
+    assert "published" not in section.answer[0], "its source gives no rate of a single job"
+    system = Measured(compare([load(run.path)]).columns[0], {"4k-rand-read-6x32"})
+    assert added_latency.reached(system)[0].startswith("Its maximum over the loads that are claimed is")

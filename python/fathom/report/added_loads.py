@@ -1,9 +1,10 @@
 """What a run of `added-latency` measured at each load, and which loads put as much on each drive."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from fathom.columns.schema import Point
+from fathom.prediction.interval import known_device
 from fathom.report.comparison import Column
 from fathom.report.findings import Gate
 from fathom.report.style import plain
@@ -59,6 +60,11 @@ class Measured:
         return self.column.target.catalog
 
     @property
+    def published_loads(self) -> Mapping[str, int]:
+        """The loads that published rows may have, with the depth that they give them."""
+        return published_loads(self.catalog)
+
+    @property
     def name(self) -> str:
         """The column's name for people."""
         return plain(self.column.label)
@@ -83,6 +89,17 @@ class Measured:
                 if hosts * threads * iodepth * of_drives == depth * drives:
                     return load, alone
         return None
+
+
+def published_loads(device: str | None) -> Mapping[str, int]:
+    """Returns the loads that published rows of a catalogue's device may have, with the depth that they give them."""
+    known = known_device(device)
+    return SYSTEM_LOADS if known and known.starts_settled else DRIVE_LOADS
+
+
+def jobs_of(load: str) -> int:
+    """Returns the jobs of a load: 3 of `3x32`."""
+    return int(load.partition("x")[0])
 
 
 def times_sign(load: str) -> str:

@@ -1,10 +1,10 @@
 """What a system adds to the latency of its own drive, operation by operation, and of what nothing is claimed."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from fathom.analysis.finding import joined
-from fathom.analysis.settled import verbs
+from fathom.analysis.settled import Unsettled, verbs
 from fathom.report.added_loads import MIXES, Measured, times_sign
 from fathom.report.blocks import Group, Item, Row, Table
 from fathom.report.findings import Gate
@@ -73,6 +73,30 @@ def added_table(pairs: Sequence[Added]) -> Table:
     whole, alone = (times_sign(load) for load in pairs[0].loads)
     title = f"Added at equal load per drive ({whole} per host against {alone})"
     return Table(title, head, [Group("", rows)])
+
+
+def no_pair(pairs: Sequence[Added], columns: Sequence[Measured], out: Gate) -> str:
+    """Returns why nothing is claimed of what a system adds to its drive, where no pair is claimed."""
+    at = {load for one in pairs for load in one.loads}
+    return _unclaimed(columns, {step: why for step, why in out.items() if _load_of(step[1]) in at})
+
+
+def no_load(system: Measured, loads: Collection[str], out: Gate) -> str:
+    """Returns why nothing is claimed of where an I/O spends its time, where no load is claimed."""
+    return _unclaimed([system], {step: why for step, why in out.items() if _load_of(step[1]) in loads})
+
+
+def _load_of(step: str) -> str:
+    return step.rpartition("-")[2]
+
+
+def _unclaimed(columns: Sequence[Measured], out: Gate) -> str:
+    parts: list[str] = []
+    for one in columns:
+        why: list[Unsettled] = [reason for (short, _), reason in out.items() if short == one.column.short]
+        if why:
+            parts.append(f"{one.name} {verbs(why)}")
+    return f"{' and '.join(parts)} at the loads shown, so no added latency is claimed."
 
 
 def left_out_of(columns: Sequence[Measured], out: Gate) -> list[str]:

@@ -33,13 +33,17 @@ def find(
     workload: str,
     figure: Figure,
     *,
+    threads: int | None = None,
     iodepth: int | None = None,
     op: str | None = None,
     added: bool = False,
 ) -> PublishedRow | None:
-    """Returns the first row of the workload that has the figure; `added`: latency that a controller adds."""
+    """Returns the first row of the workload that has the figure; `added`: latency that a controller adds. A row of
+    another number of `threads` is no match.
+    """
     for row in rows_of(device) if device else ():
         fits = row.workload == workload and (iodepth is None or row.iodepth == iodepth)
+        fits = fits and (threads is None or row.threads in (None, threads))
         kind = "added" if added else "mean"
         right_latency = figure != "latency_us" or row.latency_kind == kind
         if fits and right_latency and row.op in (None, op) and getattr(row, figure) is not None:

@@ -1,7 +1,8 @@
 """A system beside its own drive: rates and latency at each load, the latency that the system adds, where time goes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from typing import Literal
 
 from fathom.catalog.models import PublishedRow
 from fathom.columns.schema import Point
@@ -13,9 +14,11 @@ from fathom.report.added_loads import (
     MIXES,
     SYSTEM_LOADS,
     Measured,
+    jobs_of,
+    published_loads,
     times_sign,
 )
-from fathom.report.added_pairs import Added, added_table, left_out_of, pairs_of
+from fathom.report.added_pairs import Added, added_table, left_out_of, no_load, no_pair, pairs_of
 from fathom.report.added_stages import stage_bars, stages
 from fathom.report.axes import Axis
 from fathom.report.blocks import (
@@ -33,14 +36,13 @@ from fathom.report.blocks import (
 )
 from fathom.report.charts import Bars, bar_chart
 from fathom.report.comparison import Comparison
-from fathom.report.findings import gate
+from fathom.report.findings import Gate, gate
 from fathom.report.reference import Pair, agreement, beside, find, reasons, rows_of
 from fathom.report.style import LIGHT, compact, grouped, plain
 from fathom.statistics.means import mean_by_count
 
 ORDER = 14
 CONTROLLER = "controller"
-NOT_CLAIMED = "No target had settled, so no added latency is claimed."
 LEAST_US = 0.05
 """Parts of the way that take less are not shown."""
 HEADLINE = "controller-share-headline"
@@ -70,7 +72,7 @@ def build(comparison: Comparison) -> Section | None:
     sure = system.claimed(out)
     claimed = pairs_of(sure, drive.claimed(out)) if drive else []
     left_out = left_out_of(columns, out)
-    told = [*_spent(sure), *_reached(sure), *([_worst(claimed, system)] if claimed else []), *left_out]
+    told = [*_spent(sure), *reached(sure), *([_worst(claimed, system)] if claimed else []), *left_out]
     if pairs:
         blocks.append(added_table(pairs))
     if between := stages(columns):
@@ -90,14 +92,14 @@ def build(comparison: Comparison) -> Section | None:
         blocks,
         short="Added latency",
         answer=told,
-        key_figure=_key_figure(system, sure, claimed, left_out)
+        key_figure=_key_figure(system, sure, claimed, left_out, out)
         if system.catalog
-        else _real_key_figure(columns, sure, pairs, claimed, left_out),
+        else _real_key_figure(columns, sure, pairs, claimed, left_out, out),
     )
 
 
 def _key_figure(
-    system: Measured, sure: Measured, pairs: Sequence[Added], left_out: Sequence[str]
+    system: Measured, sure: Measured, pairs: Sequence[Added], left_out: Sequence[str], out: Gate
 ) -> KeyFigure | None:
     """Returns where an I/O spends its time, stacked by part of the way; None where the system does not say.
 
@@ -128,7 +130,7 @@ def _key_figure(
     if not pairs:
         known = _parts(_loads(sure))
         if not known:
-            return KeyFigure(NOT_CLAIMED, figure, reasons)
+            return KeyFigure(no_load(system, SYSTEM_LOADS, out), figure, reasons)
         part, most = max(((part, max(row)) for part, row in known.items()), key=lambda pair: pair[1])
         return KeyFigure(
             f"An I/O spends most of its time in {plain(part)}: up to {most:.0f} us.", figure, reasons
@@ -144,6 +146,7 @@ def _real_key_figure(
     pairs: Sequence[Added],
     claimed: Sequence[Added],
     left_out: Sequence[str],
+    out: Gate,
 ) -> KeyFigure | None:
     """Returns what the way adds to a real drive's latency; None where the drive was not measured at the same load."""
     figure = stage_bars(columns, added_table(pairs)) if pairs else None
@@ -151,7 +154,7 @@ def _real_key_figure(
         return None
     reasons = [text for text in (_greatest(sure), *left_out) if text]
     if not claimed:
-        return KeyFigure(NOT_CLAIMED, figure, reasons)
+        return KeyFigure(no_pair(pairs, [columns[0], columns[-1]], out), figure, reasons)
     return KeyFigure(_adds(sure, max(claimed, key=lambda one: one.added_us)), figure, reasons)
 
 
@@ -193,7 +196,7 @@ def _greatest(system: Measured) -> str:
     if not most or point is None:
         return ""
     limit = f", limited by {plain(point.limit.name)}" if point.limit else ""
-    return f"Its maximum is {compact(most)} IOPS of {label}{limit}."
+    return f"{_maximum(system, [mix])} is {compact(most)} IOPS of {label}{limit}."
 
 
 def _spent(system: Measured) -> list[str]:
@@ -213,7 +216,7 @@ def _spent(system: Measured) -> list[str]:
     return [f"The controller of {system.name} takes {' and '.join(parts)}."] if parts else []
 
 
-def _reached(system: Measured) -> list[str]:
+def reached(system: Measured) -> list[str]:
     """Returns the system's maximum for each mix, its limit there, and the difference from published loads."""
     parts = []
     for mix, (label, _) in MIXES.items():
@@ -224,7 +227,13 @@ def _reached(system: Measured) -> list[str]:
             limit = f", limited by {plain(point.limit.name)}" if point.limit else ""
             where = f"{grouped(most)} IOPS of {label} at {times_sign(load)}{limit}"
             parts.append(where + _beside_published(system, mix))
-    return [f"Its maximum is {'; '.join(parts)}."] if parts else []
+    return [f"{_maximum(system, MIXES)} is {'; '.join(parts)}."] if parts else []
+
+
+def _maximum(system: Measured, mixes: Iterable[str]) -> str:
+    """Returns what its greatest rate is the maximum of: all loads, or those that may be claimed."""
+    loads = {f"{mix}-{load}" for mix in mixes for load in LOADS}
+    return "Its maximum over the loads that are claimed" if loads & set(system.left_out) else "Its maximum"
 
 
 def _total(system: Measured, mix: str, load: str) -> float:
@@ -250,8 +259,8 @@ def _beside_published(system: Measured, mix: str) -> str:
 def published_most(device: str | None, mix: str) -> tuple[float, str] | None:
     """Returns the highest published IOPS of a mix, and the load; None if one half is missing."""
     totals = []
-    for load, depth in SYSTEM_LOADS.items():
-        halves = [find(device, f"fio-{mix}", "iops", iodepth=depth, op=op) for op in MIXES[mix][1]]
+    for load, depth in published_loads(device).items():
+        halves = [_published(device, mix, load, depth, op, "iops") for op in MIXES[mix][1]]
         known = [row.iops for row in halves if row and row.iops]
         if len(known) == len(halves):
             totals.append((sum(known), load))
@@ -265,9 +274,18 @@ def _figures(
     for load, depth in loads.items():
         for op in MIXES[mix][1]:
             if point := measured.point(mix, load, op):
-                known = {"iodepth": depth, "op": op}
-                rate = find(measured.catalog, f"fio-{mix}", "iops", **known)
-                yield load, op, point, rate, find(measured.catalog, f"fio-{mix}", "latency_us", **known)
+                device = measured.catalog if load in measured.published_loads else None
+                rate, latency = (
+                    _published(device, mix, load, depth, op, figure) for figure in ("iops", "latency_us")
+                )
+                yield load, op, point, rate, latency
+
+
+def _published(
+    device: str | None, mix: str, load: str, depth: int, op: str, figure: Literal["iops", "latency_us"]
+) -> PublishedRow | None:
+    """Returns the published row of a mix at a load, for one of its operations."""
+    return find(device, f"fio-{mix}", figure, threads=jobs_of(load), iodepth=depth, op=op)
 
 
 def _rates(title: str, measured: Measured, loads: dict[str, int], meaning: str) -> Table:

@@ -6,6 +6,7 @@ Shown where two or more measured steps that write have a WAF. Steps of curves, r
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from fathom.analysis.settled import Unsettled, no_target
 from fathom.columns.schema import Point
 from fathom.errors import UsageError
 from fathom.output.text import capacity
@@ -51,9 +52,11 @@ def build(comparison: Comparison) -> Section | None:
     figure = Figure(charts, caption, _table(found), legend_of([one.column for one in found]), columns=2)
     if not any(one.column.run.asks_for("amplification", METHOD) for one in found):
         return Section("amplification", "Write amplification", [figure], short="WAF")
-    claimed = _claimed(found, gate(comparison))
+    out = gate(comparison)
+    claimed = _claimed(found, out)
     told = [_sentence(one) for one in claimed if one.column.run.asks_for("amplification", METHOD)]
-    key = _key_figure(claimed, figure)
+    reasons = {out.get((one.column.short, point.step)) for one in found for point in one.points} - {None}
+    key = _key_figure(claimed, figure, [one for one in Unsettled if one in reasons])
     return Section("amplification", "Write amplification", [], short="WAF", answer=told, key_figure=key)
 
 
@@ -66,10 +69,10 @@ def _claimed(found: Sequence[Amplified], out: Gate) -> list[Amplified]:
     return [one for one in kept if one.points]
 
 
-def _key_figure(found: Sequence[Amplified], figure: Figure) -> KeyFigure:
-    """Returns the greatest WAF and its step, with bars by step and lines over time."""
+def _key_figure(found: Sequence[Amplified], figure: Figure, why: Sequence[Unsettled]) -> KeyFigure:
+    """Returns the greatest WAF and its step, with bars by step and lines over time; `why` nothing else is claimed."""
     if not found:
-        return KeyFigure("No target had settled, so no write amplification is claimed.", figure)
+        return KeyFigure(f"{no_target(why).capitalize()}, so no write amplification is claimed.", figure)
     ends = [
         (one, [pick(one.points, key=lambda point: point.waf or 0.0) for pick in (min, max)]) for one in found
     ]

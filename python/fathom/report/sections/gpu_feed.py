@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
+from fathom.analysis.finding import joined
+from fathom.analysis.settled import Unsettled, no_target, tags, verbs
 from fathom.catalog.pcie import link_of
 from fathom.output.text import percent, signed_pct
 from fathom.prediction.interval import COVERAGE
@@ -46,8 +48,8 @@ class Feed:
     gpu: Gpu | None
     copies: str = ""
     """Copies to the GPU in the words of an earlier version."""
-    unsettled: str = ""
-    """Why no rate is claimed; empty if it had settled."""
+    unsettled: Sequence[Unsettled] = ()
+    """Why no rate is claimed; empty if one may be."""
 
     @property
     def least_gbps(self) -> float:
@@ -62,7 +64,7 @@ def build(comparison: Comparison) -> Section | None:
     if not feeds:
         return None
     landed = [_landed(feed, feed.gpu) for feed in feeds if feed.gpu]
-    told = [*(_sentence(feed) for feed in feeds), *landed, _bricks(feeds)]
+    told = [*(_sentence(feed) for feed in feeds), *landed, *_bricks(feeds)]
     key = _key_figure(feeds, _figure(comparison, feeds))
     return Section(
         "gpu-feed", "Feeding a GPU", [_table(feeds)], short="GPU feed", answer=told, key_figure=key
@@ -93,7 +95,8 @@ def _key_figure(feeds: Sequence[Feed], together: Figure) -> KeyFigure:
     figure = replace(together, charts=[needed, *together.charts], columns=2)
     settled = [place for place in range(len(feeds)) if not feeds[place].unsettled]
     if not settled:
-        return KeyFigure("No target had settled, so no number of drives is claimed.", figure)
+        subject = no_target([why for feed in feeds for why in feed.unsettled]).capitalize()
+        return KeyFigure(f"{subject}, so no number of drives is claimed.", figure)
     best = min(settled, key=lambda place: counts[place])
     sentence = f"{counts[best]} drives of {names[best]} fill one H100: each sustains {feeds[best].least_gbps:.1f} GB/s."
     reasons = [
@@ -109,7 +112,7 @@ def _key_figure(feeds: Sequence[Feed], together: Figure) -> KeyFigure:
     label, raw = link_of(GPU_LINK)
     if gbps * 1e9 > raw:
         reasons.append(f"The GPU's own link, {label}, carries less: {raw / 1e9:.1f} GB/s raw.")
-    return KeyFigure(sentence, figure, [*reasons, _bricks(feeds)])
+    return KeyFigure(sentence, figure, [*reasons, *_bricks(feeds)])
 
 
 def _feed(comparison: Comparison, column: Column, out: Gate) -> Feed | None:
@@ -120,14 +123,10 @@ def _feed(comparison: Comparison, column: Column, out: Gate) -> Feed | None:
         for corner in comparison.corners
         if (cell := corner.cell(column)) and cell.point.workload in WORKLOADS and cell.point.mbps
     }
-    why = {
-        f"{reason.tag} ({reason.value})"
-        for cell in found.values()
-        if (reason := out.get((column.short, cell.step.name)))
-    }
+    why = {out.get((column.short, cell.step.name)) for cell in found.values()}
     gpu = column.run.run.gpus.get(column.target.name)
     copies = "" if gpu else _copies_in_words(column)
-    return Feed(column, found, gpu, copies, ", ".join(sorted(why))) if found else None
+    return Feed(column, found, gpu, copies, [one for one in Unsettled if one in why]) if found else None
 
 
 def _copies_in_words(column: Column) -> str:
@@ -158,6 +157,12 @@ def _drives(feed: Feed, gbps: float, derate: float, each_gbps: float | None = No
 
 
 def _sentence(feed: Feed) -> str:
+    if feed.unsettled:
+        why = joined([one.value for one in feed.unsettled])
+        return (
+            f"{feed.column.label} did {feed.least_gbps:.2f} GB/s, and {verbs(feed.unsettled)} ({why}), so no number "
+            "of drives is claimed."
+        )
     _, gbps = FEEDS[0]
     label, raw = link_of(GPU_LINK)
     exact, derated = (_drives(feed, gbps, derate) for derate in DERATES)
@@ -168,22 +173,20 @@ def _sentence(feed: Feed) -> str:
         if gbps * 1e9 > raw
         else f"of the {carries} that its {label} carries"
     )
-    did = (
-        f"did {feed.least_gbps:.2f} GB/s, {feed.unsettled}"
-        if feed.unsettled
-        else (f"sustains {feed.least_gbps:.2f} GB/s")
-    )
     expected = _expected(feed, gbps)
     need = f" {100 * COVERAGE:.0f} % of measurements need {expected}." if expected else ""
     return (
-        f"{feed.column.label} {did}: {counts} reach the {gbps:g} GB/s published for one H100, {link}.{need}"
+        f"{feed.column.label} sustains {feed.least_gbps:.2f} GB/s: {counts} reach the {gbps:g} GB/s published for one "
+        f"H100, {link}.{need}"
     )
 
 
 def _landed(feed: Feed, gpu: Gpu) -> str:
     """Returns the measured rate of copies to the run's GPU."""
     taken = max(cell.point.mbps or 0.0 for cell in feed.cells.values()) / 1e3 / _gbps(gpu)
-    if taken >= FULL:
+    if feed.unsettled:
+        rest = "and no number of drives that fill it is claimed."
+    elif taken >= FULL:
         rest = f"and these take {percent(taken)} of it: the way to the GPU limits, not the target."
     else:
         count = grouped(_drives(feed, _gbps(gpu), 1.0)).removesuffix(".00")
@@ -194,21 +197,25 @@ def _landed(feed: Feed, gpu: Gpu) -> str:
     )
 
 
-def _bricks(feeds: Sequence[Feed]) -> str:
-    """Returns what reading bricks in any order costs."""
-    parts = []
+def _bricks(feeds: Sequence[Feed]) -> list[str]:
+    """Returns what reading bricks in any order costs; nothing without a target that did both and may be claimed."""
+    parts, both = [], 0
     for feed in feeds:
+        if feed.unsettled:
+            continue
         rates = [feed.cells[name].point.mbps or 0.0 for name in WORKLOADS if name in feed.cells]
+        both += len(rates) == len(WORKLOADS)
         if len(rates) == len(WORKLOADS) and abs(rates[1] / rates[0] - 1) > LARGE_LEVEL:
             parts.append(
                 f"{feed.column.label} reads bricks in any order {signed_pct(100 * (rates[1] / rates[0] - 1))}"
             )
     if parts:
-        return f"Against reading in sequence: {', '.join(parts)}."
+        return [f"Against reading in sequence: {', '.join(parts)}."]
     near = percent(LARGE_LEVEL)
-    return (
+    text = (
         f"Bricks read in any order come within {near} of reading in sequence: at 1 MiB, order costs nothing."
     )
+    return [text] if both else []
 
 
 def _table(feeds: Sequence[Feed]) -> Table:
@@ -255,7 +262,8 @@ def _count(feed: Feed, gbps: float, derate: float) -> Item:
     fed = int(feed.least_gbps * derate / gbps)
     expected = _expected(feed, gbps) if derate == 1.0 else ""
     beneath = f"one feeds {fed}" if fed > 1 else f"{expected} expected" if expected else ""
-    return Item(grouped(_drives(feed, gbps, derate)).removesuffix(".00"), beneath)
+    count = grouped(_drives(feed, gbps, derate)).removesuffix(".00")
+    return Item(count, tags(feed.unsettled) or beneath, tone="quiet" if feed.unsettled else "")
 
 
 def _figure(comparison: Comparison, feeds: Sequence[Feed]) -> Figure:

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from fathom._core import WRITES, Job
 from fathom.analysis.finding import joined
+from fathom.analysis.settled import Unsettled, no_target
 from fathom.columns.schema import Point, Stream
 from fathom.output.text import span
 from fathom.report.axes import Axis, time_axis
@@ -97,7 +98,8 @@ def build(comparison: Comparison) -> Section | None:
     out = gate(comparison)
     claimed = [(column, kept) for column, load in found if (kept := _claimed(column, load, out))]
     told = [text for column, load in claimed if (text := _sentence(column, load))]
-    key = _key_figure(found, claimed)
+    steps = [(column.short, one.step) for column, load in found for one in load]
+    key = _key_figure(found, claimed, [out[step] for step in steps if step in out])
     return Section("placement", "Data placement", blocks, short="Placement", answer=told, key_figure=key)
 
 
@@ -111,11 +113,13 @@ def _named(column: Column, load: Sequence[Variant]) -> str:
 
 
 def _key_figure(
-    found: Sequence[tuple[Column, list[Variant]]], claimed: Sequence[tuple[Column, list[Variant]]]
+    found: Sequence[tuple[Column, list[Variant]]],
+    claimed: Sequence[tuple[Column, list[Variant]]],
+    why: Sequence[Unsettled],
 ) -> KeyFigure | None:
     """Returns pairs of bars: the WAF of each load with one handle and with a handle per stream.
 
-    Its sentences are about what is `claimed` alone.
+    Its sentences are about what is `claimed` alone; `why` rules out the others.
     """
     known = [(column, load) for column, load in found if any(variant.waf for variant in load)]
     if not known:
@@ -157,7 +161,7 @@ def _key_figure(
     figure = Figure([chart], caption, data, legend, columns=1)
     told = [text for one in claimed if (text := _pair(_named(*one), one[1]))]
     if not told:
-        return KeyFigure("No target had settled, so no write amplification is claimed.", figure)
+        return KeyFigure(f"{no_target(why).capitalize()}, so no write amplification is claimed.", figure)
     return KeyFigure(told[0], figure, told[1:])
 
 

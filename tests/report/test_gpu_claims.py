@@ -1,0 +1,43 @@
+"""Sentences on drives that feed a GPU claim only rates of targets that support a claim."""
+
+from pathlib import Path
+
+import pytest
+
+import fathom
+from fathom.report.comparison import compare
+from fathom.report.data import load
+from fathom.report.sections import gpu_feed
+
+STEP = """
+[[steps]]
+name = "{name}"
+workload = "{name}"
+[steps.job]
+mix = "read"
+block = "1MiB"
+pattern = "{pattern}"
+load = {{ threads = 1, iodepth = 32 }}
+until = {{ time = "50ms" }}
+"""
+METHOD = 'schema = "fathom-method/1"\nname = "small"\nkey_figure = "gpu-feed"\n' + "".join(
+    STEP.format(name=name, pattern=pattern)
+    for name, pattern in (("1m-seq-read", "sequential"), ("1m-brick-read", "uniform"))
+)
+
+
+@pytest.mark.parametrize("settled", [False, True])
+def test_drives_are_counted_only_for_a_rate_that_is_claimed(settled: bool, tmp_path: Path) -> None:
+    target = f"twin:samsung-pm9a3-7.68tb{'?settled_share=1' * settled}"
+    section = gpu_feed.build(compare([load(fathom.run(METHOD, target, out=tmp_path).path)]))
+    assert section is not None
+    assert section.key_figure is not None
+    told = " ".join(section.answer)
+    assert ("reach the 64 GB/s published" in told) is settled
+    assert ("reading in sequence" in told) is settled
+    reason = (
+        "and had not settled (the run had not written all of its region), so no number of drives is claimed."
+    )
+    assert (reason in told) is not settled
+    none = "No target had settled, so no number of drives is claimed."
+    assert (section.key_figure.sentence == none) is not settled
