@@ -9,6 +9,7 @@ import pytest
 
 from fathom.catalog import find
 from fathom.errors import FathomError
+from fathom.new_device.sheet import read_sheet
 from fathom.runs.document import RunDocument
 from fathom.text_file import read_text
 
@@ -55,3 +56,10 @@ def test_a_pipe_is_read_to_its_end_however_late_its_writer_is(tmp_path: Path) ->
     writer = subprocess.Popen(["sh", "-c", f"exec >{pipe}; sleep 1.5; printf 'a\\r\\nb'; printf c"])
     assert read_text(pipe) == "a\nbc"
     assert writer.wait() == 0
+
+
+def test_json_nested_without_end_is_one_line(tmp_path: Path) -> None:
+    sheet = tmp_path / "deep.json"
+    sheet.write_text("[" * 100_000)
+    with pytest.raises(FathomError, match=r"deep.json: nested too deeply for a data sheet"):
+        read_sheet(sheet)

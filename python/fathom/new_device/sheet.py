@@ -130,6 +130,8 @@ def read_sheet(path: Path) -> DataSheet:
         document = json.loads(text)
     except json.JSONDecodeError as error:
         raise CatalogError(f"{path}:{error.lineno}: not JSON: {error.msg}") from error
+    except RecursionError as error:
+        raise CatalogError(f"{path}: nested too deeply for a data sheet") from error
     if not isinstance(document, dict):
         raise CatalogError(f"{path}:1: expected one object with the keys of a data sheet")
     keys = (

@@ -103,6 +103,6 @@ def _value(text: str) -> object:
     """Returns a number, a boolean, or else the text, as in a method file."""
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     return value if isinstance(value, int | float) else text
