@@ -418,7 +418,23 @@ def test_two_drives_twins_differ_with_the_chance_that_real_drives_do(tmp_path: P
     assert read["order_chance"] == order_chance(read["base"] / read["new"], *spreads)
     assert found["4 KiB random read", "p99"]["order_chance"] is None
     printed = fathom(*sides, "--metrics", "rate").stdout
-    assert "worse; real drives " in " ".join(printed.split())
+    [heading] = [line for line in printed.splitlines() if line.split()[:2] == ["metric", "base"]]
+    assert heading.rstrip().endswith("drives")
+    [line] = [line for line in printed.splitlines() if line.split()[:1] == ["IOPS"] and "worse" in line][:1]
+    assert line.rstrip().endswith("%"), "the share stands on the row of its verdict"
+    assert len(line.rstrip()) <= 80
+    assert "worse; real drives " in fathom(*sides, "--metrics", "rate", "--markdown").stdout
+
+
+def test_targets_with_one_label_are_told_apart_by_their_names_where_sides_do_not_match(tmp_path: Path):
+    paths = []
+    for place in ("a", "b"):
+        one = replace(synthetic.FILE, name=f"file:/{place}/scratch.bin")
+        targets = [one, synthetic.TWINS[0]] if place == "b" else [one]
+        paths.append(synthetic.make_run(tmp_path / f"{place}-four-corners", targets, notes=()))
+    said = fathom(*paths).stderr
+    assert f"{synthetic.FILE.label} (file:/b/scratch.bin) of " in said
+    assert f"only {synthetic.FILE.label} (file:/a/scratch.bin)" in said
 
 
 def test_one_drives_twin_with_other_parameters_has_no_such_chance(tmp_path: Path):

@@ -11,6 +11,7 @@ from fathom.errors import UsageError
 from fathom.report.comparison import Cell, Column, Comparison, Corner, compare
 from fathom.report.data import RunData, load
 from fathom.report.findings import one_view
+from fathom.report.style import plain
 from fathom.runs.finder import LOCAL, Finder
 from fathom.runs.layout import RUN
 
@@ -115,11 +116,16 @@ def _partner(column: Column, known: Sequence[Column], base: Side, new: Side) -> 
         return same[0]
     if len(known) == 1 and len(new.comparison.columns) == 1:
         return known[0]
-    names = ", ".join(one.label for one in known)
     raise UsageError(
-        f"{column.label} of {new.name}: {base.name} has no target of that name, only {names}",
+        f"{_named(column)} of {new.name}: {base.name} has no target of that name, only {', '.join(map(_named, known))}",
         "compare runs of the same targets, or runs of one target each",
     )
+
+
+def _named(column: Column) -> str:
+    """Returns a target's label with the name that sides are matched by: files of two paths may have one label."""
+    name = plain(column.target.name)
+    return column.label if name == column.label else f"{column.label} ({name})"
 
 
 def cells(base: Side | None, new: Side, match: Match) -> Iterator[tuple[Corner, Cell | None, Cell | None]]:

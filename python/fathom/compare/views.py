@@ -10,7 +10,7 @@ from rich.text import Text
 from fathom.compare.gate import Outcome
 from fathom.compare.phases import FIGURES, NOTE, PhasePair
 from fathom.compare.rows import Missing, Result, Row
-from fathom.compare.words import answer, asides, change, change_of, meaning, workload_of
+from fathom.compare.words import answer, asides, change, change_of, limits_of, meaning, order_of, workload_of
 from fathom.output.table import flush_table
 from fathom.report.style import grouped, plain
 from fathom.statistics.differences import Verdict
@@ -18,6 +18,7 @@ from fathom.statistics.differences import Verdict
 STYLE = {Verdict.BETTER: "green", Verdict.WORSE: "bold red", Verdict.LEVEL: "", Verdict.UNKNOWN: "dim"}
 SCHEMA = "fathom-compare/1"
 HEADINGS = ("  metric", "base", "new", "change")
+ORDER_HEADING = "real\ndrives"
 PHASE_HEADINGS = (*FIGURES.values(), "change")
 
 
@@ -43,15 +44,20 @@ def _print_rows(console: Console, rows: Sequence[Row]) -> None:
     """Prints a heading and a table per workload. All tables have the same column widths."""
     lines = {id(row): _line(row) for row in rows}
     widths = [max(len(line[place]) for line in [HEADINGS, *lines.values()]) for place in range(len(HEADINGS))]
+    has_order = any(row.order_chance is not None for row in rows)
+    most_said = max(len(_verdict(row)) for row in rows) if rows else 0
     for number, (workload, own) in enumerate(groupby(rows, key=lambda row: row.workload)):
         console.print(Text(plain(workload)))
         table = flush_table(None, gap=2)
         table.show_header = number == 0
         for place, (heading, width) in enumerate(zip(HEADINGS, widths, strict=True)):
-            table.add_column(heading, width=width, justify="right" if place else "left")
-        table.add_column()
+            table.add_column(heading, width=width, justify="right" if place else "left", vertical="bottom")
+        table.add_column(width=most_said if has_order else None)
+        if has_order:
+            table.add_column(ORDER_HEADING, width=len("drives"), justify="right", vertical="bottom")
         for row in own:
-            table.add_row(*lines[id(row)], Text(_said(row), style=STYLE[row.verdict]))
+            order = [order_of(row)] if has_order else []
+            table.add_row(*lines[id(row)], Text(_verdict(row), style=STYLE[row.verdict]), *order)
         console.print(table)
 
 
@@ -75,6 +81,11 @@ def _line(row: Row) -> tuple[str, str, str, str]:
 
 def _figure(value: float | None) -> str:
     return "–" if value is None else grouped(value)
+
+
+def _verdict(row: Row) -> str:
+    """Returns the verdict, or why there is none, and the limits that are not kept."""
+    return "; ".join([plain(row.why) or row.verdict.value, *limits_of(row)])
 
 
 def _said(row: Row) -> str:

@@ -146,6 +146,15 @@ def meaning(result: Result) -> list[str]:
 
 def asides(row: Row) -> list[str]:
     """Returns what is said beside a verdict: how likely real drives show it, and the limits that are not kept."""
-    order = [] if row.order_chance is None else [f"real drives {order_words(row.order_chance)}"]
-    limits = [f"{gate.text}: {outcome.value}" for gate, outcome in row.gates if outcome is not Outcome.KEPT]
-    return [*order, *limits]
+    order = order_of(row)
+    return [*([f"real drives {order}"] if order else []), *limits_of(row)]
+
+
+def order_of(row: Row) -> str:
+    """Returns how likely real drives show the difference, empty where that is not known."""
+    return "" if row.order_chance is None else order_words(row.order_chance)
+
+
+def limits_of(row: Row) -> list[str]:
+    """Returns the limits of a row that are not kept."""
+    return [f"{gate.text}: {outcome.value}" for gate, outcome in row.gates if outcome is not Outcome.KEPT]
