@@ -511,6 +511,17 @@ def test_a_machine_without_processor_time_is_one_note_with_every_figure_that_tel
     assert "load from more or faster hosts" in note.next_step
 
 
+def test_a_note_of_one_cause_does_not_name_its_own_step_again():
+    busy = sample("cpu_busy", 99.0, unit="%")
+    view = sound(
+        telemetry=[{**busy, "target": None, "step": "4k-rand-read"}],
+        remarks=[Remark(DEVICE, "4k-rand-read", CpuWait(share=0.55))],
+    )
+    note = only(view)
+    assert note.step == "4k-rand-read"
+    assert "From the same cause: load threads waited 55 %" in note.text
+
+
 def test_steps_left_out_for_one_reason_are_one_note_a_target():
     reasons = {"fill-log": "no handles", "fill-small": "no handles", "purge": "a file cannot be purged"}
     remarks = [Remark(DEVICE, step, LeftOut(reason=why)) for step, why in reasons.items()]

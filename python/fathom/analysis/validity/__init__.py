@@ -91,8 +91,8 @@ def _joined(found: Sequence[Note], view: RunView) -> Note:
     first, *others = found
     if not others:
         return first
-    told = ". From the same cause: ".join(
-        [first.text, ". ".join(f"in {view.called(note.step or '')}, {note.text}" for note in others)]
-    )
+    where = ["" if note.step == first.step else f"in {view.called(note.step or '')}, " for note in others]
+    further = "; ".join(f"{place}{note.text}" for place, note in zip(where, others, strict=True))
+    told = f"{first.text}. From the same cause: {further}"
     do = "; ".join(dict.fromkeys(note.next_step for note in reversed(found) if note.next_step))
     return replace(first, text=told, next_step=do)
