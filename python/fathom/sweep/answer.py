@@ -121,35 +121,49 @@ def answer(sweep: Sweep, x: Axis, found: Sequence[Panel]) -> str:
 
     Only rows that differ in nothing else are compared.
     """
-    changes: list[tuple[float, Panel, str, list[dict[str, object]]]] = []
-    moved = {panel.label: False for panel in found if not panel.prepares}
+    changes = _changes(sweep, x, found)
+    if not changes:
+        return f"Nothing to compare: {sweep.combinations[0].label} alone."
+    most = max(changes, key=lambda change: abs(log(change.ratio)))
+    moved = {change.label for change in changes if abs(change.ratio - 1) >= LEVEL_SHARE}
+    if not moved:
+        return f"No rate changes by {100 * LEVEL_SHARE:.0f} % with {plain(x.key)}."
+    first, last = (shown(x.column, row[x.column]) for row in (most.first, most.last))
+    which = f" ({most.series})" if most.series else ""
+    beside = " the most" if len(moved) > 1 else ""
+    measured = {panel.label for panel in found if not panel.prepares}
+    rest = f"; no other rate changes by {100 * LEVEL_SHARE:.0f} %" if len(moved) == 1 < len(measured) else ""
+    span = f"From {plain(x.key)} {first} to {last}"
+    return f"{span}, {FIGURES[most.figure]} of {most.label}{which} change{beside}: x {most.ratio:.2g}{rest}."
+
+
+@dataclass(frozen=True)
+class _Change:
+    """A step's figure at both ends of the axis, where nothing else differs. `ratio` is the last over the first."""
+
+    ratio: float
+    label: str
+    figure: str
+    series: str
+    first: Mapping[str, object]
+    last: Mapping[str, object]
+
+
+def _changes(sweep: Sweep, x: Axis, found: Sequence[Panel]) -> list[_Change]:
+    out: list[_Change] = []
     for panel in found:
+        if panel.prepares:
+            continue
         lines: dict[str, list[dict[str, object]]] = {}
-        for row in panel.rows if not panel.prepares else ():
+        for row in panel.rows:
             if row[panel.figure]:
                 lines.setdefault(series(sweep, x, row), []).append(row)
         for name, rows in lines.items():
-            if len(rows) > 1:
-                rows.sort(key=lambda row: place(x, row))
-                low, high = (float(str(row[panel.figure])) for row in (rows[0], rows[-1]))
-                if low > 0 and high > 0:
-                    changes.append((high / low, panel, name, rows))
-                    moved[panel.label] |= abs(high / low - 1) >= LEVEL_SHARE
-    if not changes:
-        return f"Nothing to compare: {sweep.combinations[0].label} alone."
-    ratio, panel, name, rows = max(changes, key=lambda change: abs(log(change[0])))
-    if not any(moved.values()):
-        return f"No rate changes by {100 * LEVEL_SHARE:.0f} % with {plain(x.key)}."
-    first, last = (shown(x.column, row[x.column]) for row in (rows[0], rows[-1]))
-    which = f" ({name})" if name else ""
-    most = " the most" if sum(moved.values()) > 1 else ""
-    rest = (
-        f"; no other rate changes by {100 * LEVEL_SHARE:.0f} %"
-        if sum(moved.values()) == 1 < len(moved)
-        else ""
-    )
-    span = f"From {plain(x.key)} {first} to {last}"
-    return f"{span}, {FIGURES[panel.figure]} of {panel.label}{which} change{most}: x {ratio:.2g}{rest}."
+            rows.sort(key=lambda row: place(x, row))
+            low, high = (float(str(row[panel.figure])) for row in (rows[0], rows[-1]))
+            if len(rows) > 1 and low > 0 and high > 0:
+                out.append(_Change(high / low, panel.label, panel.figure, name, rows[0], rows[-1]))
+    return out
 
 
 def across(axes: Sequence[Axis]) -> Axis:

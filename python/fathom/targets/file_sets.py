@@ -43,6 +43,7 @@ from fathom.targets.target import FileId, Target
 DIRECTORY_NAME = "fathom-files"
 _FILE_MODE, _DIRECTORY_MODE = 0o600, 0o700
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def set_target(directory: Target, files: FileSet) -> Target:
@@ -186,18 +187,24 @@ def _lay_out(path: Path, files: FileSet) -> bool:
         for directory in files.directories():
             with suppress(FileExistsError):
                 os.mkdir(directory, _DIRECTORY_MODE, dir_fd=fd)
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         for name, size_bytes in files.paths():
-            file = os.open(name, flags, _FILE_MODE, dir_fd=fd)
-            try:
-                if os.fstat(file).st_size != size_bytes:
-                    reserved = allocate(file, size_bytes) and reserved
-                    os.ftruncate(file, size_bytes)
-            finally:
-                os.close(file)
+            reserved = _make_file(fd, name, size_bytes) and reserved
     finally:
         os.close(fd)
     return reserved
+
+
+def _make_file(directory: int, name: str, size_bytes: int) -> bool:
+    """Makes a file of that size, or gives one its size; returns False where no room could be reserved."""
+    fd = os.open(name, _NEW_FILE, _FILE_MODE, dir_fd=directory)
+    try:
+        if os.fstat(fd).st_size == size_bytes:
+            return True
+        reserved = allocate(fd, size_bytes)
+        os.ftruncate(fd, size_bytes)
+        return reserved
+    finally:
+        os.close(fd)
 
 
 @contextmanager
