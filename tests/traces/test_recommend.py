@@ -296,6 +296,17 @@ def test_a_missed_objective_with_nothing_saturated_is_not_blamed_on_the_offered_
     assert "offered rate" not in sentence
 
 
+@pytest.mark.parametrize(
+    ("objective", "recommends"), [("mean read < 10us", False), ("mean read < 10ms", True)]
+)
+def test_a_page_calls_a_drive_recommended_only_where_one_keeps_up(
+    objective: str, recommends: bool, tmp_path: Path, workers: Workers
+) -> None:
+    page = render(found(trace(tmp_path), workers, [FAST], objective))
+    assert ("The recommended drive is on top" in page) is recommends
+    assert ("Bars begin at 1" in page) is not recommends
+
+
 def timed(folder: Path, unit: str) -> Path:
     """The same load, with its microseconds divided by a million and called by another unit."""
     path = trace(folder)

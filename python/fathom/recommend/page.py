@@ -1,5 +1,7 @@
 """A recommendation as an offline HTML page: the sentence and the headrooms first, then every drive and the basis."""
 
+from collections.abc import Sequence
+
 from fathom.recommend.judge import MOST_FACTOR
 from fathom.recommend.ranking import Recommendation
 from fathom.recommend.terminal import cells, columns
@@ -56,9 +58,19 @@ def _headrooms(found: Recommendation) -> Figure:
     ]
     data = Table("Drive", [Item("Headroom"), Item("80 % of real drives")], [Group("", rows)])
     caption = (
-        f"The recommended drive is on top. The search ends at {MOST_FACTOR:.0f} and at 1/{MOST_FACTOR:.0f}."
+        ("The recommended drive is on top. " if found.best else "")
+        + (
+            "Bars begin at 1: the further left one ends, the less the drive takes. "
+            if _has_misses(values)
+            else ""
+        )
+        + f"The search ends at {MOST_FACTOR:.0f} and at 1/{MOST_FACTOR:.0f}."
     )
     return Figure([chart], caption, data, columns=1)
+
+
+def _has_misses(headrooms: Sequence[float | None]) -> bool:
+    return any(one is not None and one < 1 for one in headrooms)
 
 
 def _interval(bounds: tuple[float, float] | None) -> Item:
