@@ -130,4 +130,4 @@ def test_waf_of_each_namespace_has_its_interval(tmp_path: Path) -> None:
 
 def test_a_waf_in_a_sentence_has_its_interval_where_there_is_one() -> None:
     assert waf_text(2.0, (1.9, 2.1)) == "2.00 (± 5.0 %)"
-    assert waf_text(2.0, None) == "2.00"
+    assert waf_text(2.0, None) == "2.00 (no interval)"

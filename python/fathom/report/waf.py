@@ -35,6 +35,6 @@ def waf_interval(samples: Sequence[tuple[float, float, float]]) -> Bounds | None
 
 
 def waf_text(waf: float, over: Bounds | None) -> str:
-    """Returns `1.52 (± 0.4 %)`; the figure alone without an interval."""
+    """Returns `1.52 (± 0.4 %)`, or `1.52 (no interval)`; the tables' note says when a WAF has none."""
     margin = margin_of(waf, *over) if over else ""
-    return f"{waf:.2f} ({margin})" if margin else f"{waf:.2f}"
+    return f"{waf:.2f} ({margin or 'no interval'})"
