@@ -137,7 +137,7 @@ def test_a_page_opens_with_the_first_workload_whose_depth_is_claimed(tmp_path: P
 
 def test_points_of_mixes_that_had_not_settled_are_hollow_and_the_caption_says_so(swept: Comparison) -> None:
     figure = block(mixes.build(swept), Figure)
-    assert "Hollow: the target had not settled" in figure.caption
+    assert "Hollow: not claimed, for the reason that the findings give" in figure.caption
     points = json.loads(json.dumps(figure.charts[0].option))["series"][0]["data"]
     assert [isinstance(point, dict) for point in points] == [True, True, True, False]
 

@@ -25,7 +25,7 @@ from fathom.report.waf import waf_item
 from fathom.statistics.limits import Limit
 
 _COMPUTED = [name for name, one in columns_of(Point).items() if one.column.operations is Rule.COMPUTED]
-HOLLOW = " Hollow: the target had not settled, so that rate is not claimed."
+HOLLOW = " Hollow: not claimed, for the reason that the findings give."
 PATTERNS = {"uniform": "random", "sequential": "sequential"}
 
 
