@@ -308,6 +308,13 @@ def test_a_target_smaller_than_a_region_in_bytes_is_refused_before_anything_is_m
     assert "region of 64 GiB, but the target only 1 GiB" in refusal
 
 
+def test_a_region_in_bytes_beyond_the_slice_of_a_twin_is_refused_before_a_run_begins(runs_home: Path) -> None:
+    code, text = refused("run", "cluster-scaling", "twin:samsung-pm9a3-7.68tb")
+    assert code == 2
+    assert "step fill has a region of 64 GiB, but the twin simulates only 6.986 GiB of 6.986 TiB" in text
+    assert not runs_home.exists()
+
+
 def test_a_target_smaller_than_a_block_is_refused_before_anything_is_made(
     disk: Path, runs_home: Path
 ) -> None:

@@ -48,6 +48,24 @@ def check_fits(method: Method, target: Target) -> None:
                     f"{size(capacity_bytes)}",
                     "use a larger target or --size, or a region in percent",
                 )
+            _check_slice(method, step.name, job, target)
+
+
+def _check_slice(method: Method, step: str, job: Job, target: Target) -> None:
+    """Raises UsageError for a region in bytes that is larger than what the target's twin simulates of it."""
+    capacity_bytes = target.unit_capacity_bytes
+    region_bytes = job.region_on(capacity_bytes)[1]
+    in_bytes = job.region_on(2 * capacity_bytes)[1] == region_bytes
+    if target.catalog is None or target.parts or target.identity.file_system or not in_bytes:
+        return
+    parameters = _parameters(target.catalog, method.slice_bytes)
+    simulated_bytes = _core.TwinDevice(parameters, 1).capacity_bytes
+    if region_bytes > simulated_bytes:
+        raise UsageError(
+            f"{target.name}: step {step} has a region of {size(region_bytes)}, but the twin simulates only "
+            f"{size(simulated_bytes)} of {size(capacity_bytes)}",
+            "use a region in percent",
+        )
 
 
 def _check_fills(method: Method, target: Target) -> None:
@@ -67,7 +85,7 @@ def _check_takes(step: str, job: Job, target: Target) -> None:
     """Raises UsageError for more in flight than a ring of the engine holds, and for zones where there are none."""
     if target.kind == "twin":
         if job.pattern.kind == "replay" and target.catalog is not None:
-            parameters = _parameters(target.catalog)
+            parameters = _parameters(target.catalog, None)
             check_order(parameters, writes=job.writes, name=target.name)
             simulated_bytes = _core.TwinDevice(parameters, 1).capacity_bytes
             whole = size(target.unit_capacity_bytes)
@@ -105,10 +123,10 @@ def _check_reach(job: Job, target: Target, capacity_bytes: int, what: str, hint:
         raise UsageError(f"{target.name}: the trace reaches {size(reach_bytes)}, and {what}", hint)
 
 
-def _parameters(device: str) -> str:
+def _parameters(device: str, slice_bytes: int | None) -> str:
     from fathom.catalog import load_device
 
-    return twin_params_json(load_device(device), None)
+    return twin_params_json(load_device(device), None, slice_bytes=slice_bytes)
 
 
 def inapplicable(step: Step, target: Target) -> str | None:
