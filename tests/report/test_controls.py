@@ -92,6 +92,19 @@ def test_a_figure_is_saved_with_its_title_run_and_date(report: Path, visit: Open
     assert seen.complaints == []
 
 
+def test_a_tall_figure_is_saved_as_tall_as_it_is_drawn(report: Path, visit: Open, tmp_path: Path) -> None:
+    page = unfolded(visit(report).page)
+    figure = page.locator("#latency figure").first
+    figure.locator(".panel:not([hidden]) .chart").first.evaluate("chart => (chart.style.height = '900px')")
+    with page.expect_download() as download:
+        figure.locator("[data-export=svg]").click()
+    download.value.save_as(tmp_path / "figure.svg")
+    drawing = ElementTree.parse(tmp_path / "figure.svg").getroot()
+    heights = [int(float(one.get("height", "0"))) for one in drawing.iter("{http://www.w3.org/2000/svg}svg")]
+    assert heights[0] > 900
+    assert heights[1] == 900
+
+
 def test_a_hostile_name_in_a_saved_table_is_no_formula(visit: Open, tmp_path: Path) -> None:
     from dataclasses import replace
 

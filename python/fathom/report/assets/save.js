@@ -19,10 +19,14 @@
   }
 
   function panels(figure) {
-    return [...figure.querySelectorAll(".panel:not([hidden])")].map((panel) => ({
-      heading: [...panel.querySelectorAll("h3 > *")].map(words).join(", "),
-      element: panel.querySelector(".chart"),
-    }));
+    return [...figure.querySelectorAll(".panel:not([hidden])")].map((panel) => {
+      const element = panel.querySelector(".chart");
+      return {
+        heading: [...panel.querySelectorAll("h3 > *")].map(words).join(", "),
+        element,
+        height: Math.max(PANEL_HEIGHT, parseInt(element.style.height, 10)),
+      };
+    });
   }
 
   const style = (size, weight, fill) =>
@@ -48,23 +52,27 @@
     const drawn = panels(figure);
     const across = drawn.length > 1 ? 2 : 1;
     const width = (WIDTH - 48 - (across - 1) * GAP) / across;
-    const rows = Math.ceil(drawn.length / across);
-    const height = HEAD + rows * (PANEL_HEIGHT + 34) + FOOT;
-    const parts = drawn.map(({ heading, element }, place) => {
-      const chart = echarts.init(null, null, { renderer: "svg", ssr: true, width, height: PANEL_HEIGHT });
+    const tops = [HEAD]; // of each row of panels, and the end of the last
+    for (let first = 0; first < drawn.length; first += across) {
+      const tallest = Math.max(...drawn.slice(first, first + across).map((panel) => panel.height));
+      tops.push(tops.at(-1) + tallest + 34);
+    }
+    const whole = tops.at(-1) + FOOT;
+    const parts = drawn.map(({ heading, element, height }, place) => {
+      const chart = echarts.init(null, null, { renderer: "svg", ssr: true, width, height });
       const option = report.optionFor(element, "light", width);
       option.textStyle.fontFamily = FONT; // ECharts writes it into an attribute as it stands
       chart.setOption(option);
       const inner = chart.renderToSVGString().replace(/^<svg /, '<svg y="28" ');
       chart.dispose();
-      const [x, y] = [24 + (place % across) * (width + GAP), HEAD + Math.floor(place / across) * (PANEL_HEIGHT + 34)];
+      const [x, y] = [24 + (place % across) * (width + GAP), tops[Math.floor(place / across)]];
       return `<g transform="translate(${x} ${y})"><text y="16" ${style(14, 600, "#16191d")}>${escape(heading)}</text>${inner}</g>`;
     });
     return (
-      `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}">` +
+      `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="${WIDTH}" height="${whole}" viewBox="0 0 ${WIDTH} ${whole}">` +
       `<rect width="100%" height="100%" fill="#ffffff"/><text x="24" y="38" ${style(22, 650, "#16191d")}>${escape(title)}</text>` +
       legend(figure) + parts.join("") +
-      `<text x="24" y="${height - 16}" ${style(12, 400, "#59616b")}>${escape(`Source: ${source}`)}</text></svg>`
+      `<text x="24" y="${whole - 16}" ${style(12, 400, "#59616b")}>${escape(`Source: ${source}`)}</text></svg>`
     );
   }
 
