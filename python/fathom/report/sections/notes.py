@@ -1,5 +1,8 @@
 """Validity notes: what a reader must know before trusting or quoting a figure."""
 
+from collections.abc import Sequence, Set
+
+from fathom.analysis.finding import joined
 from fathom.report.blocks import NoteItem, Notes, Prose, Section
 from fathom.report.comparison import Comparison, NoteGroup
 from fathom.report.style import plain
@@ -8,20 +11,29 @@ ORDER = 60
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Returns the notes of all runs, the gravest first."""
-    notes = [_note(group) for group in comparison.notes]
+    """Returns the notes of all runs, the gravest first. What is true of several targets is said once."""
+    alike: dict[tuple[object, ...], list[NoteGroup]] = {}
+    for group in comparison.notes:
+        said = ((note.rule, note.step, note.text, note.next_step) for note in group.notes)
+        alike.setdefault((group.level, *said), []).append(group)
+    labels = {column.label for column in comparison.columns}
+    notes = [_note(groups, labels) for groups in alike.values()]
     block = Notes(notes) if notes else Prose(["No rule found anything that limits these figures."])
     return Section("notes", "Validity notes", [block], short="Notes")
 
 
-def _note(group: NoteGroup) -> NoteItem:
-    """Returns one sentence per step; a group of one step names it beside the target."""
-    several = len(group.notes) > 1
-    step = "" if several else group.notes[0].step or ""
-    texts = [f"{note.step}: {note.text}" if several and note.step else note.text for note in group.notes]
+def _note(groups: Sequence[NoteGroup], labels: Set[str]) -> NoteItem:
+    """Returns one sentence per step; one of a single step names it beside its targets. `labels`: every target's."""
+    first = groups[0]
+    several = len(first.notes) > 1
+    step = "" if several else first.notes[0].step or ""
+    texts = [f"{note.step}: {note.text}" if several and note.step else note.text for note in first.notes]
+    targets = [group.target for group in groups]
+    of_all = not first.target or (len(labels) > 1 and labels <= {*targets})
+    who = "All targets" if of_all else joined(targets)
     return NoteItem(
-        level=group.level,
-        where=plain(", ".join(part for part in (group.target or "All targets", step) if part)),
+        level=first.level,
+        where=plain(f"{who}, {step}" if step else who),
         texts=[plain(text) for text in dict.fromkeys(texts)],
-        next_step=plain(group.notes[0].next_step),
+        next_step=plain(first.notes[0].next_step),
     )
