@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from fathom.errors import UsageError
 from fathom.load.resolve import resolve_targets
 from fathom.method.method import Step, load_method
 from fathom.plan.expect import expect
+from fathom.plan.fit import check_fits
 from fathom.plan.plan import plan_of, print_plan
 from fathom.plan.replay import Replay, Timing, replay_method
 from fathom.sizing.drive import Drive, Figure, rated_drive
@@ -176,3 +178,11 @@ def test_of_variants_that_differ_the_least_endurance_counts() -> None:
     assert drive.figures["endurance", None].value == 14_016e12, (
         "not the 1.3 drive writes a day of the E1.S variant"
     )
+
+
+def test_only_a_twin_is_held_to_the_slice_that_it_simulates() -> None:
+    method = load_method("cluster-scaling")
+    with pytest.raises(UsageError, match=r"the twin simulates only 6\.986 GiB of 6\.986 TiB"):
+        check_fits(method, twin())
+    check_fits(method, replace(twin(), kind="device"))
+    check_fits(method, twin("weka-6x-micron-9400-pro"))

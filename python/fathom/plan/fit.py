@@ -1,5 +1,7 @@
 """Whether a step fits its target: what cannot be run there at all, and why."""
 
+from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
 
 from fathom import _core
@@ -48,21 +50,27 @@ def check_fits(method: Method, target: Target) -> None:
                     f"{size(capacity_bytes)}",
                     "use a larger target or --size, or a region in percent",
                 )
-            _check_slice(method, step.name, job, target)
+    _check_slice(method, target)
 
 
-def _check_slice(method: Method, step: str, job: Job, target: Target) -> None:
+def _check_slice(method: Method, target: Target) -> None:
     """Raises UsageError for a region in bytes that is larger than what the target's twin simulates of it."""
-    capacity_bytes = target.unit_capacity_bytes
-    region_bytes = job.region_on(capacity_bytes)[1]
-    in_bytes = job.region_on(2 * capacity_bytes)[1] == region_bytes
-    if target.catalog is None or target.parts or target.identity.file_system or not in_bytes:
+    if target.kind != "twin" or target.catalog is None or target.parts or target.identity.file_system:
         return
-    parameters = _parameters(target.catalog, method.slice_bytes)
-    simulated_bytes = _core.TwinDevice(parameters, 1).capacity_bytes
-    if region_bytes > simulated_bytes:
+    capacity_bytes = target.unit_capacity_bytes
+    in_bytes = [
+        (region_bytes, step.name)
+        for _, step in method.steps_on(target)
+        for job in step.job.streams.values() or (step.job,)
+        if (region_bytes := job.region_on(capacity_bytes)[1]) == job.region_on(2 * capacity_bytes)[1]
+    ]
+    if not in_bytes:
+        return
+    most_bytes, step = max(in_bytes, key=itemgetter(0))
+    simulated_bytes = _simulated_bytes(_parameters(target.catalog, method.slice_bytes))
+    if most_bytes > simulated_bytes:
         raise UsageError(
-            f"{target.name}: step {step} has a region of {size(region_bytes)}, but the twin simulates only "
+            f"{target.name}: step {step} has a region of {size(most_bytes)}, but the twin simulates only "
             f"{size(simulated_bytes)} of {size(capacity_bytes)}",
             "use a region in percent",
         )
@@ -87,7 +95,7 @@ def _check_takes(step: str, job: Job, target: Target) -> None:
         if job.pattern.kind == "replay" and target.catalog is not None:
             parameters = _parameters(target.catalog, None)
             check_order(parameters, writes=job.writes, name=target.name)
-            simulated_bytes = _core.TwinDevice(parameters, 1).capacity_bytes
+            simulated_bytes = _simulated_bytes(parameters)
             whole = size(target.unit_capacity_bytes)
             what = f"its twin simulates {size(simulated_bytes)} of {whole}"
             _check_reach(job, target, simulated_bytes, what, "use --offsets wrap or scale")
@@ -127,6 +135,12 @@ def _parameters(device: str, slice_bytes: int | None) -> str:
     from fathom.catalog import load_device
 
     return twin_params_json(load_device(device), None, slice_bytes=slice_bytes)
+
+
+@lru_cache(maxsize=16)
+def _simulated_bytes(parameters_json: str) -> int:
+    """Returns what a twin simulates of its device. A cluster's is not made for each plan and check of a run."""
+    return _core.TwinDevice(parameters_json, 1).capacity_bytes
 
 
 def inapplicable(step: Step, target: Target) -> str | None:
