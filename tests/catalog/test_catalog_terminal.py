@@ -81,7 +81,7 @@ def test_a_name_of_two_kinds_shows_both(acme: Write) -> None:
 
 def test_the_list_counts_results_by_role_and_marks_what_is_the_users(acme: Write) -> None:
     text = listed("published", width=80)
-    assert line_of(text, "wd-ultrastar-dc-sn861") == ["wd-ultrastar-dc-sn861", "9", "11", "10", "4"]
+    assert line_of(text, "wd-ultrastar-dc-sn861") == ["wd-ultrastar-dc-sn861", "9", "11", "12", "4"]
     assert line_of(text, "acme-one") == ["acme-one", "(yours)", "2", "1", "1"]
     devices = listed("devices", width=80)
     assert line_of(devices, "acme-one-7.68tb")[-3:] == ["ssd", "10", "rows"]

@@ -14,7 +14,7 @@ from fathom.catalog.load import is_about
 from fathom.catalog.models import Device, SpecRow
 from fathom.catalog.sheet import checked_text
 from fathom.catalog.twin_params import SLICE_ROWS, twin_params_json
-from fathom.new_device.files import CHECKED, device_toml
+from fathom.new_device.files import FITTED, device_toml
 from fathom.new_device.fit import MET_PCT
 from fathom.prediction.misses import shipped_misses
 from fathom.validation.calibrate import row_job
@@ -63,14 +63,27 @@ def test_there_are_drives_of_today_of_each_endurance_and_of_60_tb_and_more() -> 
 
 
 @pytest.mark.parametrize("name", DRIVES)
-def test_a_drive_says_that_its_data_sheet_is_all_that_is_known_of_it(name: str) -> None:
+def test_a_drive_says_that_it_was_fitted_to_its_data_sheet_alone(name: str) -> None:
     device = load_device(name)
-    assert TEXTS[name].splitlines()[0] == f"# {device.identity.label}: {CHECKED}."
+    assert TEXTS[name].splitlines()[0] == f"# {device.identity.label}: {FITTED}."
     assert TEXTS[name] == device_toml(device), "made by `fathom new-device`, and changed by hand"
+
+
+@pytest.mark.parametrize("name", DRIVES)
+def test_what_others_measured_of_such_a_drive_checks_it_and_is_never_fitted(name: str) -> None:
+    device = load_device(name)
     published = load_published(str(device.published))
-    assert published.rows == ()
-    assert checked_text(device, published) == "none"
-    assert name not in {one.name for one in shipped_misses()}
+    assert {row.role for row in published.rows} <= {"validation"}
+    checked = any(not row.uncertain for row in published.rows)
+    assert (checked_text(device, published) == "none") != checked
+    assert (name in {one.name for one in shipped_misses()}) == checked
+
+
+def test_outside_measurements_check_several_drives_of_a_data_sheet_among_them_qlc_and_a_hamr_disk() -> None:
+    checked = {one.name for one in shipped_misses()} & set(DRIVES)
+    assert len(checked) >= 10
+    assert len(checked & set(of("QLC"))) >= 3
+    assert "seagate-exos-m-30tb" in checked
 
 
 @pytest.mark.parametrize("name", DRIVES)

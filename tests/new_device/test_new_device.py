@@ -250,11 +250,11 @@ def test_a_disk_is_made_found_by_name_and_marked_as_unchecked(tmp_path: Path, ho
 
 
 def test_a_drive_that_nobody_has_measured_is_calibrated_on_its_ratings_and_never_validated() -> None:
-    device = load_device("seagate-exos-x24-24tb")
+    device = load_device("toshiba-mg11-24tb")
     found = calibrate(device, HERE)
     assert [case.row.workload for case in found.cases] == ["rated-seq-read"]
     assert found.after_pct == pytest.approx([0.0], abs=1)
-    with pytest.raises(UsageError, match="`fathom calibrate seagate-exos-x24-24tb` compares it"):
+    with pytest.raises(UsageError, match="`fathom calibrate toshiba-mg11-24tb` compares it"):
         devices_to_validate([device.name])
     assert every_case(device) == []
 

@@ -151,8 +151,8 @@ def test_a_drive_that_cannot_be_simulated_leaves_the_last_figure_and_says_so(
     assert settled(one.page) == before
 
 
-def test_the_page_of_a_twin_of_a_data_sheet_says_that_nothing_has_checked_it() -> None:
-    said = "fitted to a data sheet alone: no measurement has checked it"
+def test_the_page_of_a_twin_of_a_data_sheet_says_so() -> None:
+    said = "fitted to a data sheet alone"
     assert said in render("twin:samsung-pm9d3a-7.68tb?over_provisioning=0.2")
     assert said not in render(PM9A3)
 

@@ -11,8 +11,10 @@ from fathom.catalog.models import Device, Parameter, Published
 from fathom.catalog.store import SUFFIX, Kind, is_shipped, user_folders
 from fathom.errors import FathomError, RefusedError
 
-CHECKED = "calibrated on its data sheet alone; no outside measurement has checked it"
+FITTED = "calibrated on its data sheet alone"
 """What the head of such a file says of its worth."""
+CHECKED = f"{FITTED}; no outside measurement has checked it"
+"""What a new drive is worth."""
 KINDS: tuple[Kind, Kind] = ("devices", "published")
 HIDDEN = {"devices": "is a device", "published": "are published results"}
 """What a name that a new drive would hide is in the catalogue."""
@@ -65,7 +67,7 @@ def device_toml(device: Device) -> str:
     assert device.twin is not None
     page = "disk-twin.md" if device.twin.kind == "disk" else "ssd-twin.md"
     lines = [
-        f"# {device.identity.label}: {CHECKED}.",
+        f"# {device.identity.label}: {FITTED}.",
         f"# Made by `fathom new-device`. What each parameter does: docs/explanation/{page}.",
         'schema = "fathom-device/1"',
         f"name = {_toml(device.name)}",
@@ -81,6 +83,8 @@ def device_toml(device: Device) -> str:
     ]
     for name, parameter in device.twin.parameters.items():
         lines += ["", f"[twin.parameters.{name}]", *_parameter(parameter)]
+    if device.twin.reasons:
+        lines += ["", "[twin.reasons]", *_keys(device.twin.reasons)]
     return "\n".join(lines) + "\n"
 
 

@@ -6,6 +6,9 @@ has. The bound is relative, and the same both ways on a logarithmic scale.
 
 Twins miss I/O of 16 KiB by far more than I/O of 4 KiB. So each class of block sizes learns from its own rows where it
 has enough of them. This is Mondrian conformal prediction (Vovk, Gammerman & Shafer 2005, 4.5).
+
+Of twins that were fitted to data sheets, only reads and sequential writes were checked by others. So other I/O of such
+a twin has no interval.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from fathom.prediction.misses import DeviceMisses, Family, Miss, family_of, ship
 from fathom.statistics.conformal import bound
 
 if TYPE_CHECKING:
+    from fathom._core import Job
     from fathom.catalog.models import Device
 
 COVERAGE = 0.8
@@ -48,6 +52,8 @@ class Spread:
     """The interval is from value / factor to value x factor, with coverage `COVERAGE`."""
     far_factor: float | None
     """As `factor`, with coverage `FAR`; None with too few rows."""
+    family: Family
+    """The twins that it is learnt from."""
     blocks: Blocks
     """The class of the I/O that it is about."""
     of_class: bool
@@ -83,26 +89,43 @@ class Spread:
 
 
 def spread_of(
-    device: Device, block_bytes: int | None, known: Sequence[DeviceMisses] | None = None
+    device: Device,
+    block_bytes: int | None,
+    job: Job | None = None,
+    known: Sequence[DeviceMisses] | None = None,
 ) -> Spread | None:
     """Returns the spread of a device's twin; None without a twin, or where too little of its family is published.
 
-    None too for a twin of a data sheet alone: misses are those of twins that were fitted to measurements.
+    None too for a twin of a data sheet alone and I/O that no published row of such drives is about.
 
     Args:
         device: the device.
         block_bytes: of the I/O; None for several sizes.
+        job: the I/O, or several streams of it. Only twins of data sheets need it.
         known: misses to learn from; those of the catalogue if absent.
 
     Raises:
         CatalogError: the file of misses is wrong.
     """
     family = family_of(device)
-    if family is None or device.is_of_data_sheet:
+    if family is None or (device.is_of_data_sheet and not (job and is_checked(job))):
         return None
     if known is None:
         return _shipped_spread(device.name, family, blocks_of(block_bytes))
     return spread_without(device.name, family, blocks_of(block_bytes), known)
+
+
+def is_checked(job: Job) -> bool:
+    """Returns whether validation rows of data-sheet drives are about such I/O: reads, or sequential writes."""
+    if job.streams:
+        return all(map(is_checked, job.streams.values()))
+    match job.pattern.kind:
+        case "sequential":
+            return len(job.weights) == 1
+        case "uniform":
+            return not job.writes
+        case _:
+            return False
 
 
 @cache
@@ -137,16 +160,18 @@ def spread_without(
         if (one.name != name if row is None else other is not row)
     ]
     of_class = [(name, row) for name, row in others if blocks_of(row.block_bytes) == blocks]
-    return _learnt(of_class, blocks, of_class=True) or _learnt(others, blocks, of_class=False)
+    return _learnt(of_class, family, blocks, of_class=True) or _learnt(others, family, blocks, of_class=False)
 
 
-def _learnt(rows: Sequence[tuple[str, Miss]], blocks: Blocks, *, of_class: bool) -> Spread | None:
+def _learnt(
+    rows: Sequence[tuple[str, Miss]], family: Family, blocks: Blocks, *, of_class: bool
+) -> Spread | None:
     logs = [log(row.ratio) for _, row in rows]
     half, far = bound(logs, COVERAGE), bound(logs, FAR)
     if half is None:
         return None
     wide = None if far is None else exp(far)
-    return Spread(exp(half), wide, blocks, of_class, tuple(logs), len({name for name, _ in rows}))
+    return Spread(exp(half), wide, family, blocks, of_class, tuple(logs), len({name for name, _ in rows}))
 
 
 def order_chance(lead: float, ahead: Spread | None, behind: Spread | None) -> float | None:

@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     from fathom.catalog.models import Device
 
 FILE = "misses.toml"
-Family = Literal["ssd", "disk", "system"]
-"""Twins of one family miss for like reasons. A family learns from its own misses alone."""
+Family = Literal["ssd", "disk", "system", "data-sheet-ssd", "data-sheet-disk"]
+"""Twins of one family miss for like reasons. A family learns from its own misses alone.
+
+Twins that were fitted to the ratings of a data sheet are families of their own.
+"""
 RATES = ("iops", "mbps", "mibps", "floor_iops")
 """The metrics of rows that are rates."""
 
@@ -66,8 +69,10 @@ def family_of(device: Device) -> Family | None:
     if device.twin is None:
         return None
     match device.twin.kind:
-        case "ssd" | "disk" as kind:
-            return kind
+        case "ssd":
+            return "data-sheet-ssd" if device.is_of_data_sheet else "ssd"
+        case "disk":
+            return "data-sheet-disk" if device.is_of_data_sheet else "disk"
         case _:
             return "system"
 

@@ -24,7 +24,9 @@ def about_words(spread: Spread) -> str:
 
 def spread_words(spread: Spread) -> str:
     """Returns how far measurements lie from such twins, and where that is known from."""
-    devices = f"{spread.devices} other device{'s' if spread.devices > 1 else ''}"
+    several = "s" if spread.devices > 1 else ""
+    fitted = "" if spread.family in ("ssd", "system", "disk") else " fitted to a data sheet"
+    devices = f"{spread.devices} other device{several}{fitted}"
     rates = "published rates" if spread.of_class else "published rates with blocks of any size"
     return (
         f"{about_words(spread)}: {100 * COVERAGE:.0f} % of measured rates lie within {range_words(spread)} of the "

@@ -89,9 +89,9 @@ class Column:
         """The catalogue's device of a twin; None of what was measured, or where this version does not know it."""
         return known_device(self.target.catalog) if self.is_twin else None
 
-    def spread(self, block_bytes: int | None) -> Spread | None:
+    def spread(self, step: str, block_bytes: int | None) -> Spread | None:
         """Returns how far measurements may lie from a twin's rate of such blocks; None of what was measured."""
-        return spread_of(self.twin_device, block_bytes) if self.twin_device else None
+        return spread_of(self.twin_device, block_bytes, self.run.jobs.get(step)) if self.twin_device else None
 
 
 def margin_of(value: float | None, low: float | None, high: float | None) -> str:
@@ -156,7 +156,7 @@ class Cell:
         None too of an offered rate that was kept up with: it says what was asked, not what a drive can do.
         """
         unknown = self.value is None or self.is_offered_rate
-        return None if unknown else self.column.spread(self.point.block_bytes)
+        return None if unknown else self.column.spread(self.point.step, self.point.block_bytes)
 
     @property
     def is_offered_rate(self) -> bool:

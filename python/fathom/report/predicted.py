@@ -48,7 +48,7 @@ def whisker(place: float, spread: Spread, value: float) -> Whisker:
 
 def settled_spread(column: Column, step: str, block_bytes: int | None, out: Gate) -> Spread | None:
     """Returns the spread of a twin's rate in a step; None where it had not settled, and of what was measured."""
-    return None if (column.short, step) in out else column.spread(block_bytes)
+    return None if (column.short, step) in out else column.spread(step, block_bytes)
 
 
 def bar_range(spread: Spread | None, rate: float | None) -> tuple[float, float] | None:

@@ -75,7 +75,7 @@ def _spread(members: Sequence[TargetRounds], column: Column, step: str, out: Gat
     if one is None or one.place.metric == "latency" or not one.place.judged or _why_not(one, out):
         return None
     points = one.repeats[0].points_of(step)
-    return column.spread(points[0].block_bytes) if points else None
+    return column.spread(step, points[0].block_bytes) if points else None
 
 
 def _bars(found: Found, out: Gate) -> KeyFigure | None:

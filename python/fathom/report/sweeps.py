@@ -134,7 +134,9 @@ def swept(comparison: Comparison) -> list[SweptStep]:
 def expected(steps: Sequence[SweptStep], out: Gate) -> list[SweptStep]:
     """Returns the steps, those of settled twins with their spread; `out` is the report's gate."""
     return [
-        one if unsettled(one, out) else replace(one, spread=one.column.spread(one.halves[0].block_bytes))
+        one
+        if unsettled(one, out)
+        else replace(one, spread=one.column.spread(one.whole.step, one.halves[0].block_bytes))
         for one in steps
     ]
 

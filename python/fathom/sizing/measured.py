@@ -10,6 +10,7 @@ from itertools import groupby
 from pathlib import Path
 
 from fathom._core import LARGE_BLOCK_BYTES
+from fathom.analysis.run_view import RunView
 from fathom.catalog import load_device
 from fathom.errors import FathomError, UsageError
 from fathom.prediction.interval import COVERAGE, Spread, known_device, spread_of
@@ -77,7 +78,10 @@ def _notes(run: Run, target: TargetRecord) -> Iterator[str]:
         if device is not None and spread_of(device, SMALL_BYTES):
             yield f"Simulated: a twin's rate, with the range that {100 * COVERAGE:.0f} % of measurements lie in."
         elif device is not None and device.is_of_data_sheet:
-            yield "Simulated: the rate of a twin of a data sheet. No measurement has checked it, so it has no range."
+            yield (
+                "Simulated: the rate of a twin of a data sheet. Reads and sequential writes have the range that "
+                f"{100 * COVERAGE:.0f} % of measurements lie in."
+            )
         else:
             yield "Simulated: a twin's rate. Too few of its kind are measured for a range."
     if run.document.quick:
@@ -136,6 +140,7 @@ def _points(run: Run, target: TargetRecord) -> Iterator[_Point]:
     rows = [row for row in run.points.to_pylist() if row["target"] == target.name and row["block_bytes"]]
     is_twin = target.kind == "twin"
     device = known_device(target.catalog) if is_twin else None
+    jobs = RunView.of(run).jobs if device and device.is_of_data_sheet else {}
     for (step, read_pct), group in groupby(rows, key=lambda row: (row["step"], row["read_pct"])):
         halves = [row for row in group if row["op"] in ("read", "write") and row["mean_us"] is not None]
         op = OPS.get(read_pct)
@@ -148,7 +153,7 @@ def _points(run: Run, target: TargetRecord) -> Iterator[_Point]:
             f"run {run.id}, step {step}",
             block_bytes,
             "simulated" if is_twin else "measured",
-            spread_of(device, block_bytes) if device else None,
+            spread_of(device, block_bytes, jobs.get(step)) if device else None,
             sum(row["iops"] for row in halves),
             sum(row["mbps"] for row in halves) * 1e6,
             {row["op"]: row["mean_us"] for row in halves},

@@ -295,7 +295,7 @@ def _spread(row: Compared) -> Spread | None:
     """Returns the spread of a figure that counts and is a rate; None of others, or where it is not known."""
     if row.metric not in RATES or not row.counted or not row.simulated:
         return None
-    return spread_of(row.case.device, block_of(row))
+    return spread_of(row.case.device, block_of(row), row.case.trial.job if row.case.trial else None)
 
 
 def _place(row: Compared) -> Text:

@@ -38,8 +38,8 @@ def data_sheet_alone(view: RunView) -> Iterable[Note]:
                 "warning",
                 target.name,
                 None,
-                f"{target.label} is calibrated on its data sheet alone: no measurement has checked its twin, so its "
-                "figures have no range; mixes of such twins were off by a factor of two",
+                f"{target.label} is calibrated on its data sheet alone. Only reads and sequential writes of such twins "
+                "were checked by measurements, so only they have a range. Mixes were off by a factor of two",
                 "measure one, and add your results as validation rows",
             )
 

@@ -125,7 +125,7 @@ def _is_of_data_sheet(column: Column) -> bool:
 
 def _of_ratings(column: Column) -> str:
     """Returns what a lead is worth that comes from a twin of a data sheet."""
-    return f"{column.short} leads by the ratings of its data sheet: no measurement has checked its twin."
+    return f"{column.short} leads by the ratings of its data sheet: its twin was fitted to nothing else."
 
 
 def beside_published(cells: Sequence[Cell]) -> list[str]:
