@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
@@ -69,6 +70,57 @@ def test_every_command_of_a_page_is_one_that_the_program_takes(page: Path) -> No
                 pass  # An option such as --show-prices answers at once.
             except Exception as error:
                 raise AssertionError(str(command)) from error
+
+
+def test_the_reference_has_every_option_of_every_command() -> None:
+    page = (ROOT / "docs/reference/cli.md").read_text()
+    own, shared = rows_of_commands(page), rows_of_options(page)
+    taken = {name: options_of(command) for name, command in commands_of(PROGRAM)}
+    for name, options in taken.items():
+        for option in options:
+            in_row = re.search(rf"{option}(?![\w-])", own[name.split()[0]])
+            listed = shared.get(option, [])
+            assert in_row or listed is None or name in listed, f"cli.md lacks {option} of {name}"
+    for option, names in shared.items():
+        for name in names or []:
+            assert option in taken[name], f"cli.md gives {name} the option {option}"
+
+
+def options_of(command: TyperCommand | TyperGroup) -> list[str]:
+    return [
+        one
+        for parameter in command.params
+        for one in [*parameter.opts, *parameter.secondary_opts]
+        if one[:2] == "--"
+    ]
+
+
+def commands_of(group: TyperGroup, before: str = "") -> Iterator[tuple[str, TyperCommand | TyperGroup]]:
+    for name, command in group.commands.items():
+        assert isinstance(command, TyperCommand | TyperGroup)
+        yield f"{before}{name}", command
+        if isinstance(command, TyperGroup):
+            yield from commands_of(command, f"{before}{name} ")
+
+
+def rows_of_commands(page: str) -> dict[str, str]:
+    """Returns the rows of each command, by its first word."""
+    found: dict[str, str] = {}
+    for row, name in re.findall(r"^(\| `fathom ([\w-]+).*)$", page, flags=re.MULTILINE):
+        found[name] = found.get(name, "") + row
+    return found
+
+
+def rows_of_options(page: str) -> dict[str, list[str] | None]:
+    """Returns the commands that the table of common options gives to each option; None: most of them."""
+    table = page.partition("## Options that several commands have")[2].partition("\n## ")[0]
+    found: dict[str, list[str] | None] = {}
+    names: list[str] | None = None
+    for options, of in re.findall(r"^\| (`--.*?) \| (.*?) \|", table, flags=re.MULTILINE):
+        if of != "the same":
+            names = re.findall(r"`([\w -]+)`", of) or None
+        found |= dict.fromkeys(re.findall(r"`(--[\w-]+)", options), names)
+    return found
 
 
 @pytest.mark.parametrize(

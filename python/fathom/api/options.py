@@ -26,7 +26,7 @@ class HostOptions(TypedDict, total=False):
     hosts: str | Path | None
     """A file of host names, one a line."""
     shell: str
-    """How to reach them: `SHELL HOST sh`. Default: ssh."""
+    """How to reach them: `COMMAND HOST sh`. Default: ssh."""
     ray: str | None
     """Address of a Ray cluster: every node loads."""
     local_hosts: int | None

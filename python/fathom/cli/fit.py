@@ -30,7 +30,7 @@ def fit(
 ) -> None:
     """Write a method whose job is like a trace.
 
-    It is proved: trace and job run on the same twin; figures and what the job misses are shown side by side.
+    Then runs trace and job on the same twin. Shows both figures, and what the job misses.
     """
     from fathom.errors import UsageError
     from fathom.fitting.chosen import Choice, count

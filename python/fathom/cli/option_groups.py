@@ -15,9 +15,9 @@ class HostOptions(NamedTuple):
     hosts: Annotated[
         Path | None, typer.Option(help="run on the hosts in a file, one per line", metavar="FILE")
     ] = None
-    shell: Annotated[str, typer.Option(help="how to reach those hosts: SHELL HOST sh", metavar="COMMAND")] = (
-        "ssh"
-    )
+    shell: Annotated[
+        str, typer.Option(help="how to reach those hosts: COMMAND HOST sh", metavar="COMMAND")
+    ] = "ssh"
     ray: Annotated[
         str | None, typer.Option("--ray", help="run on every node of a Ray cluster", metavar="ADDRESS")
     ] = None

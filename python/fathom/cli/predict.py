@@ -14,7 +14,6 @@ from fathom.cli.options import (
     PriceList,
     Quick,
     Seed,
-    Targets,
 )
 from fathom.cli.output import one_form, print_json, stderr, stdout
 from fathom.errors import UsageError
@@ -42,7 +41,7 @@ def validate(
 ) -> None:
     """Print how far twins are from published results.
 
-    Errors of what was fitted and of what was predicted stand apart.
+    Shows the errors of fitted and of predicted figures separately.
     """
     from fathom.validation.comparison import check_gate, medians
     from fathom.validation.misses import keep_misses
@@ -217,7 +216,10 @@ def size(
 
 def sweep(
     method: MethodName,
-    targets: Targets,
+    targets: Annotated[
+        list[str],
+        typer.Argument(help="twin:NAME, twin:NAME*8; other targets have no values to set", metavar="TWIN..."),
+    ],
     settings: Annotated[
         list[str],
         typer.Option(
