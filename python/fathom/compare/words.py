@@ -132,7 +132,7 @@ def meaning(result: Result) -> list[str]:
     texts = [
         f"A change is new against base. The {result.compared} intervals hold together with 95 % (each with {each}).",
         f"{Verdict.LEVEL.value.capitalize()}: the whole interval is within {result.level_pct:g} %. "
-        f"{Verdict.UNKNOWN.value.capitalize()}: the interval includes no change.",
+        f"{Verdict.UNKNOWN.value.capitalize()}: the interval includes 0 %.",
     ]
     if any(row.order_chance is not None for row in result.rows):
         texts.append("Real drives: how likely they differ the same way, by past misses of twins like these.")
