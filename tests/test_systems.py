@@ -165,7 +165,7 @@ def test_reports_show_published_figures_and_what_limits(shelf: Run, clients: Run
 def test_bars_of_a_cluster_have_whiskers_where_its_rates_are_claimed(clients: Run) -> None:
     comparison = compare([load(clients.path)], catalogue)
     [column] = comparison.columns
-    spread = column.spread(4096)
+    spread = column.spread("4k-rand-read-q8", 4096)
     assert spread is not None
     rate = iops(clients, CLUSTER, "4k-rand-read-q8")
     chart, table = rates_by_depth(comparison)

@@ -84,7 +84,7 @@ def test_the_list_counts_results_by_role_and_marks_what_is_the_users(acme: Write
     assert line_of(text, "wd-ultrastar-dc-sn861") == ["wd-ultrastar-dc-sn861", "9", "11", "12", "4"]
     assert line_of(text, "acme-one") == ["acme-one", "(yours)", "2", "1", "1"]
     devices = listed("devices", width=80)
-    assert line_of(devices, "acme-one-7.68tb")[-3:] == ["ssd", "10", "rows"]
+    assert line_of(devices, "acme-one-7.68tb")[-3:] == ["ssd", "12", "rows"]
 
 
 def test_one_wrong_file_does_not_hide_the_others(acme: Write) -> None:

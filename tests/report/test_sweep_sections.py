@@ -273,7 +273,7 @@ def test_runs_of_other_methods_and_of_few_steps_have_no_such_section(tmp_path: P
 def test_settled_rates_of_twins_have_whiskers_and_the_range_that_measurements_lie_in(
     swept: Comparison,
 ) -> None:
-    spread = swept.columns[0].spread(4096)
+    spread = swept.columns[0].spread("step", 4096)
     assert spread is not None
     for section in (depths.build(swept), mixes.build(swept)):
         figure = found_figure(section)
