@@ -7,8 +7,8 @@ has. The bound is relative, and the same both ways on a logarithmic scale.
 Twins miss I/O of 16 KiB by far more than I/O of 4 KiB. So each class of block sizes learns from its own rows where it
 has enough of them. This is Mondrian conformal prediction (Vovk, Gammerman & Shafer 2005, 4.5).
 
-Measurements check only reads and sequential writes of twins that were fitted to data sheets. So other I/O of such a twin
-has no interval.
+Measurements check only reads and sequential writes of twins that were fitted to data sheets. So other I/O of such a
+twin has no interval.
 """
 
 from __future__ import annotations

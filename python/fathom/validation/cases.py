@@ -7,7 +7,7 @@ method step with its name in `published`. That mix is assumed, and reported so. 
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Literal
 
@@ -22,6 +22,7 @@ from fathom.catalog import (
 )
 from fathom.catalog.load import CAPACITY_TOLERANCE, is_about
 from fathom.catalog.models import Device, PublishedRow, System
+from fathom.catalog.models.base import values_of
 from fathom.method.job import NS_PER_S, SentJob, read_job
 from fathom.method.method import parse_method
 from fathom.method.template import is_template
@@ -62,6 +63,8 @@ class Trial:
     is filled, and measured until it is steady. Where the bench goes on at other iodepths, so does the trial, for
     `depth_s` at each.
 
+    `overwrites` is whether a place costs the same to write again, as on a disk: then only its cache has to be full.
+
     A system is loaded from its `hosts`. `settled` is given where it is at rest from the start. It is half the 95 %
     interval of a figure, over its mean, at which the trial may end early. `covered` is the same for a drive that is
     filled and then covers its region once with its writes. No criterion judges it steady.
@@ -78,6 +81,7 @@ class Trial:
     hosts: int = 1
     settled: float | None = None
     covered: float | None = None
+    overwrites: bool = False
     label: str = ""
 
 
@@ -207,7 +211,12 @@ def _case(device: Device, row: PublishedRow, jobs: Mapping[str, tuple[Job, str]]
         other = _other(device, row)
     except _NoTrialError as reason:
         return Case(device, row, None, f"not simulated: {reason}")
-    return Case(device, row, trial, remark, other)
+    return Case(device, row, replace(trial, overwrites=_overwrites(device)), remark, other)
+
+
+def _overwrites(device: Device) -> bool:
+    values = values_of(device.twin.parameters) if device.twin and device.twin.kind == "disk" else {}
+    return values.get("tracks") == "conventional"
 
 
 def _ratio(row: PublishedRow) -> tuple[Metric, str] | None:

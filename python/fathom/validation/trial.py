@@ -32,6 +32,8 @@ from fathom.statistics.uncertainty import mean_interval
 from fathom.validation.cases import Metric, Trial
 
 ROUND_S = 1.0
+CACHE_FILL_BYTES = 4 << 30
+"""Several times the write cache of any disk."""
 NO_MATTER = 1e9
 """A precision that any window has: it ends by what it has written."""
 POLL_S = 0.25
@@ -173,13 +175,16 @@ def _run(parameters_json: str, trial: Trial, seed: int, limits: Limits, interrup
     if trial.covered is not None:
         return _once_covered(backend, trial, job, trial.covered, seed, interrupt)
     _fill(backend, trial, seed, interrupt)
-    return _until_steady(backend, job, limits, seed, interrupt)
+    criterion = _criterion(trial, backend.capacity_bytes)
+    return _until_steady(backend, job, criterion, limits, seed, interrupt)
 
 
-def _until_steady(backend: TwinBackend, job: Job, limits: Limits, seed: int, interrupt: Event) -> Measured:
+def _until_steady(
+    backend: TwinBackend, job: Job, criterion: SteadyState, limits: Limits, seed: int, interrupt: Event
+) -> Measured:
     """Runs the workload in rounds until they are steady and their mean is known."""
     handle = backend.start(job, seed + 1, ROUND_S)
-    judged = _Judged(_criterion(job, backend.capacity_bytes), backend.capacity_bytes, limits)
+    judged = _Judged(criterion, backend.capacity_bytes, limits)
     while not handle.done():
         if interrupt.is_set():
             handle.stop()
@@ -202,7 +207,8 @@ def _fill(backend: TwinBackend, trial: Trial, seed: int, interrupt: Event) -> No
     reads, the page cache is flushed to the device. A trial that writes begins at the rate of the device.
     """
     if trial.file_system is None:
-        _drain(backend, FILL, seed, interrupt)
+        fill = FILL.with_until(bytes=CACHE_FILL_BYTES) if trial.overwrites else FILL
+        _drain(backend, fill, seed, interrupt)
         return
     once = FILL.with_until(region_multiple=1.0).in_region_of(trial.job)
     _drain(backend, once, seed, interrupt)
@@ -304,11 +310,12 @@ def _drain(
     return intervals, recording
 
 
-def _criterion(job: Job, capacity_bytes: int) -> SteadyState:
+def _criterion(trial: Trial, capacity_bytes: int) -> SteadyState:
     """Returns the combined criterion after the fill. Random writes have to cover their region once, not the whole
-    drive.
+    drive; where a place costs the same to write again, they need not.
     """
-    at_random = "write" in job.weights and job.pattern.kind != "sequential"
+    job = trial.job
+    at_random = "write" in job.weights and job.pattern.kind != "sequential" and not trial.overwrites
     _, size_bytes = job.region_on(capacity_bytes)
     return settled(at_random=at_random, region_share=size_bytes / capacity_bytes)
 
