@@ -159,6 +159,18 @@ def test_a_sheet_does_not_hide_what_the_catalogue_comes_with(tmp_path: Path, nam
     check(changed(tmp_path, name=name), None, force=True)
 
 
+def test_a_check_does_not_ask_whether_the_drive_is_there_already(
+    tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sheet = sheet_of(ACME, tmp_path)
+    there = home / f"devices/{sheet.device_name}.toml"
+    there.parent.mkdir(parents=True)
+    there.write_text("")
+    app(["new-device", str(tmp_path / "sheet.toml"), "--check"], standalone_mode=False)
+    assert "can have these ratings" in capsys.readouterr().out
+    assert there.read_text() == ""
+
+
 def test_dies_are_small_enough_to_sense_the_rated_random_reads(tmp_path: Path) -> None:
     sheet = changed(tmp_path, capacity_gb=1920, tbw_tb=None, pcie_generation=5, rand_read_iops=2_000_000,
                     seq_read_mbps=13_000)  # fmt: skip

@@ -45,7 +45,7 @@ def new_device(
     from fathom.validation.terminal import TrialProgress
 
     given = _asked() if sheet is None else read_sheet(sheet)
-    paths = check_sheet(given, out, force=force)
+    paths = check_sheet(given, out, force=force or check)
     if check:
         print(f"{given.device_name}: a drive can have these ratings")
         return
