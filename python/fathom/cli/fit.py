@@ -17,7 +17,10 @@ def fit(
         Path | None, typer.Option(help="the method's file (default: standard output)", metavar="FILE")
     ] = None,
     on: Annotated[
-        str, typer.Option("--on", help="the twin of the proof; none leaves it out", metavar="twin:NAME")
+        str,
+        typer.Option(
+            "--on", help="the twin that runs trace and job; none leaves that out", metavar="twin:NAME"
+        ),
     ] = "twin:samsung-pm9a3-7.68tb",
     trace_device: TraceDevice = None,
     align: Annotated[
