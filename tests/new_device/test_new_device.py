@@ -4,6 +4,7 @@ import io
 import json
 import sys
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from documented import block
 from fathom import _core
 from fathom.catalog import CatalogError, load_device, load_published
+from fathom.catalog.models import Parameter
 from fathom.catalog.sheet import checked_fact, checked_text
 from fathom.catalog.twin_params import twin_params_json
 from fathom.cli import app
@@ -24,9 +26,10 @@ from fathom.new_device.files import device_toml, published_toml
 from fathom.new_device.flash import flash_of
 from fathom.new_device.make import check, make
 from fathom.new_device.sheet import DataSheet, read_sheet
-from fathom.validation.calibrate import calibrate
-from fathom.validation.ratings import rated_cases
+from fathom.validation.calibrate import calibrate, row_job
+from fathom.validation.ratings import PRECISION, rated_cases
 from fathom.validation.systems import every_case
+from fathom.validation.trial import run_trial
 from fathom.validation.validate import devices_to_validate
 
 ACME = block("docs/how-to/new-device.md", "toml")
@@ -119,6 +122,7 @@ def test_text_that_is_no_json_is_refused_with_its_line(tmp_path: Path) -> None:
           "rand_read_iops": 900_000}, "rand_read_iops", "pages that 1 dies of 512 Gb can sense"),
         ({"seq_read_mbps": 3.5}, "rand_read_iops", "300,000 of 4 KiB are 1,229 MB/s, above the sequential 4 MB/s"),
         ({"read_latency_us": 8}, "read_latency_us", "8 us is less than the 40 us in which TLC senses a page"),
+        ({"seq_read_latency_us": 70}, "seq_read_latency_us", "such a drive does not read ahead"),
         ({"read_latency_us": 80_000}, "read_latency_us", "of 80,000 us each need 24,000 in flight"),
         ({"rand_read_iops": 300}, "rand_read_iops", "300 reads a second are fewer than the 12,500 of one read of 80"),
         ({"mixed_iops": 200_000}, "mixed_iops", "60,000 writes of the mix are above the 40,000 of writes alone"),
@@ -222,6 +226,28 @@ def test_where_the_link_bounds_sequential_writes_random_ones_set_the_flash(tmp_p
     assert (free.sets["seq_write_mbps"], free.sets["rand_write_iops"]) == ("program_us", "gc_page_ns")
 
 
+def test_a_drive_reads_ahead_where_its_sheet_rates_reads_in_order_quicker_than_flash_senses(
+    tmp_path: Path,
+) -> None:
+    def parameters(**keys: object) -> Mapping[str, Parameter]:
+        twin = draft(changed(tmp_path, **keys)).device.twin
+        assert twin is not None
+        return twin.parameters
+
+    assert "read_ahead_bytes" not in parameters()
+    assert parameters(seq_read_latency_us=8)["read_ahead_bytes"].value == 1 << 20
+    assert draft(changed(tmp_path, seq_read_latency_us=8)).sets["seq_read_latency_us"] == "dram_read_us"
+
+
+@pytest.mark.parametrize("name", ["solidigm-d5-p5336-122.88tb", "dapustor-r6060-122.88tb"])
+def test_catalogue_drives_answer_a_lone_sequential_reader_in_the_rated_time(name: str) -> None:
+    device = load_device(name)
+    (case,) = [case for case in rated_cases(device) if case.row.workload == "rated-seq-read-latency"]
+    job = row_job(device, case, {}, case.name, seed=2, covered=PRECISION)
+    measured = run_trial(job.parameters_json, job.trial, job.seed, job.limits)
+    assert measured.value(case.row, "latency_us") == pytest.approx(case.figures["latency_us"], rel=0.03)
+
+
 def test_rated_power_sets_what_a_program_takes(tmp_path: Path) -> None:
     def energy(**keys: object) -> float:
         twin = draft(changed(tmp_path, **keys)).device.twin
@@ -300,7 +326,7 @@ def test_answers_at_a_terminal_make_the_sheet_and_its_text(tmp_path: Path) -> No
 
 
 def test_a_wrong_answer_is_asked_for_again_with_the_reason_and_upper_case_does_not_matter() -> None:
-    given = ["Acme", "One", "SSD", "480 GB", "480", "pcie", "", "4", "4", "tlc", *[""] * 5]
+    given = ["Acme", "One", "SSD", "480 GB", "480", "pcie", "", "4", "4", "tlc", *[""] * 6]
     rates = ["M.2", "3,500", "900", "300k", "300_000", *[""] * 4, "sheet"]
     asked: list[str] = []
     answers = iter([*given, *rates])

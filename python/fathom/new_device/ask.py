@@ -24,6 +24,7 @@ SSD = (
     ("nand", "NAND: TLC or QLC"),
     ("rand_write_block_kib", "block of rated random writes in KiB, empty for 4"),
     ("write_latency_us", "write latency in us"),
+    ("seq_read_latency_us", "latency of sequential reads in us"),
     ("mixed_iops", "random reads and writes a second of a 70/30 mix"),
     ("endurance_dwpd", "drive writes a day"),
     ("tbw_tb", "total writes in TB"),

@@ -44,7 +44,8 @@ def problems(sheet: DataSheet) -> list[Problem]:
     flash = flash_of(sheet)
     if not flash.possible:
         return [*found, _spare(flash)]
-    return [*found, *_rates(sheet, flash), *_sense(sheet, flash), *_in_flight(sheet), *_mix(sheet)]
+    latencies = (*_sense(sheet, flash), *_ahead(sheet, flash), *_in_flight(sheet))
+    return [*found, *_rates(sheet, flash), *latencies, *_mix(sheet)]
 
 
 def _link(sheet: DataSheet) -> Iterator[Problem]:
@@ -130,6 +131,18 @@ def _sense(sheet: DataSheet, flash: Flash) -> Iterator[Problem]:
             "read_latency_us",
             f"{sheet.read_latency_us:g} us is less than the {least_us:g} us in which {sheet.nand} senses a page; "
             "give the latency of random reads",
+        )
+
+
+def _ahead(sheet: DataSheet, flash: Flash) -> Iterator[Problem]:
+    """Yields where a read in order takes as long as flash does, so that nothing was read ahead of it."""
+    sense_us = float(flash.nand.parameters["read_sense_us"])
+    slowest_us = min(sheet.read_latency_us or sense_us, sense_us)
+    if sheet.seq_read_latency_us and sheet.seq_read_latency_us >= slowest_us:
+        yield Problem(
+            "seq_read_latency_us",
+            f"{sheet.seq_read_latency_us:g} us is no less than the {slowest_us:g} us of a random read; leave it out: "
+            "such a drive does not read ahead",
         )
 
 

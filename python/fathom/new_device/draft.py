@@ -29,6 +29,7 @@ QLC_COARSE_GB = 15_000
 """From this capacity on a map of 4 KiB units of QLC takes more DRAM than such drives have."""
 _SSD = {
     "read_latency_us": "read_sense_us",
+    "seq_read_latency_us": "dram_read_us",
     "write_latency_us": "write_ack_us",
     "seq_read_mbps": "read_unit_ns",
     "rand_read_iops": "command_ns",
@@ -38,6 +39,8 @@ SSD = _SSD | {"seq_write_mbps": "program_us", "rand_write_iops": "gc_page_ns"}
 SSD_BEHIND_LINK = _SSD | {"seq_write_mbps": "write_unit_ns", "rand_write_iops": "program_us"}
 """Where the interface bounds sequential writes, random ones have to say how fast the flash is."""
 DISK = {"seq_read_mbps": "outer_mbps", "rand_read_iops": "seek_average_read_us"}
+READ_AHEAD_BYTES = 1 << 20
+"""What a lone sequential reader never catches up with at the rates that sheets imply."""
 SUSPEND_US = 300.0
 """Where the search for what a suspended program costs begins."""
 LINK = ("pcie_generation", "pcie_lanes", "sata_gbps", "command_slots")
@@ -145,6 +148,7 @@ def _ssd(sheet: DataSheet, flash: Flash) -> Parameters:
         **_link(sheet),
         **_data_path(sheet),
         **_buffer(sheet, nand, dies),
+        **_read_ahead(sheet),
         "channels": assumed(flash.channels, "not in the data sheet; as usual for controllers of the class"),
         "dies_per_channel": derived(
             dies // flash.channels,
@@ -226,6 +230,19 @@ def _buffer(sheet: DataSheet, nand: NandClass, dies: int) -> Parameters:
             "two programming units of every die, the least with which dies program side by side; not published",
         )
     return parameters
+
+
+def _read_ahead(sheet: DataSheet) -> Parameters:
+    """Returns how far the drive reads ahead, where reads in order are rated quicker than flash senses a page."""
+    rated_us = sheet.seq_read_latency_us
+    if rated_us is None:
+        return {}
+    return {
+        "read_ahead_bytes": assumed(
+            READ_AHEAD_BYTES,
+            f"reads in order are rated at {rated_us:g} us, so the drive reads ahead; how far is not in the data sheet",
+        )
+    }
 
 
 def _programs(sheet: DataSheet, flash: Flash) -> Parameters:

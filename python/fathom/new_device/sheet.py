@@ -25,6 +25,7 @@ RATINGS = (
     "rand_write_iops",
     "mixed_iops",
     "read_latency_us",
+    "seq_read_latency_us",
     "write_latency_us",
 )
 """Keys of ratings that a twin can be held to."""

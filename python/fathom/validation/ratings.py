@@ -65,6 +65,7 @@ class Rating:
 
 RATINGS: tuple[Rating, ...] = (
     Rating("read_latency_us", "rated-read-latency", "latency_us", 100, "rand", 4, one_at_a_time=True),
+    Rating("seq_read_latency_us", "rated-seq-read-latency", "latency_us", 100, "seq", 4, one_at_a_time=True),
     Rating("write_latency_us", "rated-write-latency", "latency_us", 0, "seq", 4, one_at_a_time=True),
     Rating("seq_read_mbps", "rated-seq-read", "mbps", 100, "seq", 128, "seq_read_block_kib"),
     Rating("rand_read_iops", "rated-rand-read", "iops", 100, "rand", 4, "rand_read_block_kib"),

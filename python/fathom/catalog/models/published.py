@@ -72,6 +72,9 @@ class SpecRow(Strict):
     mixed_block_kib: Positive | None = None
     mixed_read_pct: Percent | None = None
     read_latency_us: Positive | None = None
+    """A random read, one at a time."""
+    seq_read_latency_us: Positive | None = None
+    """A 4 KiB read in order, one at a time."""
     write_latency_us: Positive | None = None
     power_active_w: Positive | None = None
     power_read_w: Positive | None = None
