@@ -64,6 +64,15 @@ def test_what_cannot_be_is_refused_in_one_line():
         ("namespaces=2,namespace=3", "namespace: 3: there are 2, numbered from 1"),
         ("power_state=1", "power_state: 1: there are 0 power_states"),
         ("power_states=25+2,power_state=1", "leave nothing above idle_w"),
+        (
+            "idle_state_after_us=10+x",
+            "idle_state_after_us: 10[+]x: expected a number, or one for each idle state",
+        ),
+        (
+            "idle_state_after_us=1+2,idle_state_w=1+2",
+            "idle_state_w: 1[+]2: a deeper state takes no more power",
+        ),
+        ("slc_read_us=20", "slc_read_us: 20 has no effect without slc_bytes"),
     ):
         with pytest.raises(FathomError, match=message):
             backend(settings)

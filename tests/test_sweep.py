@@ -244,7 +244,13 @@ def test_a_systems_drives_are_set_together_or_one_kind_alone_and_its_baseline_wi
 def test_a_device_takes_what_its_model_has_though_its_file_says_nothing_of_it() -> None:
     plain = load_device("samsung-pm9a3-7.68tb")
     assert plain.twin is not None
-    for name, value in {"power_cap_w": 14.0, "gc_idle_free_share": 0.5, "gc_policy": "fifo"}.items():
+    values = {
+        "power_cap_w": 14.0,
+        "gc_idle_free_share": 0.5,
+        "gc_policy": "fifo",
+        "idle_state_after_us": "1e5+2e6",
+    }
+    for name, value in values.items():
         assert name not in plain.twin.parameters
         altered = load_device(f"samsung-pm9a3-7.68tb?{name}={value}")
         assert altered.twin is not None

@@ -16,6 +16,7 @@ mod read_retries;
 mod rest;
 mod sata;
 mod settled;
+mod slc;
 mod spare;
 mod sync;
 mod translation;

@@ -8,6 +8,7 @@ use crate::sim::event::Event;
 use crate::ssd::ftl::Stream;
 use crate::ssd::geometry::{Cursor, Geometry};
 
+use super::flash::CleaningJob;
 use super::idle::IdleCleaning;
 use super::translation::RESERVED_SUPERBLOCKS;
 use super::{IDLE, Ssd};
@@ -22,6 +23,8 @@ struct Victim {
     /// Where its pages go.
     stream: Stream,
     valid: u32,
+    /// Whether its pages are sensed in SLC mode.
+    is_slc: bool,
     /// Its units that are not cleaned yet, and the first of them.
     units_left: u32,
     next: Cursor,
@@ -286,6 +289,7 @@ impl Ssd {
             superblock,
             stream: self.translation.streams.cleaning(written_by),
             valid,
+            is_slc: self.senses_slc(first.page),
             units_left: self.geometry.superblock_units,
             next: first,
             ahead: first,
@@ -332,10 +336,14 @@ impl Ssd {
         if moved > 0 {
             self.translation.superblocks[superblock as usize].draining += 1;
             read.pages = moved;
-            let die = victim.next.die;
-            let id = self.cleaner.reads.add(read);
+            let job = CleaningJob {
+                id: self.cleaner.reads.add(read),
+                senses,
+                is_slc: victim.is_slc,
+                units: moved,
+            };
             self.flash
-                .cleaning_read(self.now_ns, &mut self.calendar, die, id, senses, moved);
+                .cleaning_read(self.now_ns, &mut self.calendar, victim.next.die, job);
         }
         let units_left = victim.units_left - 1;
         if units_left == 0 {

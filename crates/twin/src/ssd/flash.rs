@@ -25,7 +25,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
 use self::channel::{Carrying, Channel};
-use self::die::{CleaningJob, Die};
+pub use self::die::CleaningJob;
+use self::die::Die;
 use self::reads::{ReadOp, ReadServer};
 use self::times::Times;
 use crate::sim::calendar::Calendar;
@@ -56,6 +57,8 @@ pub enum Finished {
 pub struct FlashCounts {
     /// Page senses, one plane each.
     pub senses: u64,
+    /// Those in SLC mode, where it has a time of its own.
+    pub slc_senses: u64,
     /// 4 KiB units moved out of dies.
     pub units_out: u64,
     /// Units programmed.
@@ -64,6 +67,17 @@ pub struct FlashCounts {
     pub slc_programs: u64,
     /// Erases of one die's erase unit.
     pub erases: u64,
+}
+
+impl FlashCounts {
+    /// Counts senses of pages in one of the two modes.
+    #[inline]
+    fn add_senses(&mut self, senses: u64, is_slc: bool) {
+        match is_slc {
+            false => self.senses += senses,
+            true => self.slc_senses += senses,
+        }
+    }
 }
 
 /// All dies and channels of a drive.
@@ -182,17 +196,14 @@ impl Flash {
         self.start_background(now_ns, calendar, die);
     }
 
-    /// Cleaning wants `units` units that lie on `senses` page groups of a die.
+    /// Cleaning wants pages of a die.
     pub fn cleaning_read(
         &mut self,
         now_ns: u64,
         calendar: &mut Calendar,
         die: u32,
-        id: u32,
-        senses: u32,
-        units: u32,
+        job: CleaningJob,
     ) {
-        let job = CleaningJob { id, senses, units };
         self.dies[die as usize].cleaning.push_back(job);
         self.start_background(now_ns, calendar, die);
     }

@@ -104,6 +104,11 @@ pub struct Place {
     pub page_type: u32,
 }
 
+impl Place {
+    /// [`page_type`](Self::page_type) of a page that is sensed in SLC mode: behind those of ordinary word lines.
+    pub const SLC: u32 = 4;
+}
+
 impl Geometry {
     /// Returns the layout of the slice of a drive. `None`: too many pages for 32-bit page numbers, or too few
     /// superblocks for cleaning to work.

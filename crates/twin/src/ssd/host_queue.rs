@@ -46,9 +46,9 @@ impl HostQueue {
         Self {
             taken: 0,
             // A drive that may rest looks at every command that comes when there is none.
-            slots: match params.idle_state_after_us > 0.0 {
-                true => 0,
-                false => params.command_slots,
+            slots: match params.idle_states().is_empty() {
+                true => params.command_slots,
+                false => 0,
             },
             slots_max: params.command_slots,
             kept: VecDeque::new(),

@@ -28,6 +28,15 @@ impl Ssd {
             .die
     }
 
+    /// Returns whether a mapped logical page lies in the SLC cache.
+    pub fn is_in_slc(&self, logical: u32) -> bool {
+        let superblock = self
+            .geometry
+            .superblock(self.translation.ftl.lookup(logical));
+        let slc = self.translation.slc.as_ref();
+        slc.is_some_and(|slc| slc.holds(superblock))
+    }
+
     /// Returns the number of 4 KiB pages that dies have been asked for.
     pub fn flash_reads(&self) -> u64 {
         self.flash.counts.units_out

@@ -4,11 +4,14 @@
 
 mod check;
 mod derived;
+mod idle_states;
 mod limits;
 
 use serde::{Deserialize, Serialize};
 
 use crate::device::params::{HostParams, ParamError};
+
+pub use idle_states::PerState;
 
 /// How long the array takes to sense a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -210,6 +213,9 @@ pub struct SsdParams {
     /// Programming a page of every plane in SLC mode.
     #[serde(default)]
     pub slc_program_us: f64,
+    /// Time to sense a page of the SLC cache. 0: that of a lower page of ordinary cells.
+    #[serde(default)]
+    pub slc_read_us: f64,
 
     /// Placement handles, each a stream of host writes; a reclaim unit is a superblock. A write with
     /// a handle that there is not fails. 1: a drive without placement.
@@ -289,17 +295,18 @@ pub struct SsdParams {
     #[serde(default)]
     pub power_cap_w: f64,
     /// Time without a command after which the drive goes to a non-operational power state by itself (ITPT). 0: never.
+    /// Each further number is the idle time there before it goes on to the next deeper state.
     #[serde(default)]
-    pub idle_state_after_us: f64,
-    /// Time to get there (ENLAT), which a command that comes meanwhile waits for.
+    pub idle_state_after_us: PerState,
+    /// Time to get to each state (ENLAT), which a command that comes meanwhile waits for. 0: none to any.
     #[serde(default)]
-    pub idle_state_entry_us: f64,
-    /// Time to come back for a command (EXLAT).
+    pub idle_state_entry_us: PerState,
+    /// Time to come back from each state for a command (EXLAT). 0: none from any.
     #[serde(default)]
-    pub idle_state_exit_us: f64,
-    /// Power there (IDLP), in place of `idle_w`.
+    pub idle_state_exit_us: PerState,
+    /// Power in each state (IDLP), in place of `idle_w`. 0: none in any.
     #[serde(default)]
-    pub idle_state_w: f64,
+    pub idle_state_w: PerState,
     /// Air temperature.
     #[serde(default = "default_ambient")]
     pub ambient_c: f64,

@@ -42,8 +42,9 @@ impl Power {
         let micro = commands as f64 * p.command_uj
             + counts.senses as f64 * p.read_sense_uj
             + counts.programs as f64 * p.program_uj
-            // The array takes about the same power however it programs.
+            // The array takes about the same power however it programs, and however it senses.
             + slc_programs * p.program_uj * p.slc_program_us / p.program_us.max(f64::MIN_POSITIVE)
+            + counts.slc_senses as f64 * p.read_sense_uj * p.slc_read_us / p.read_sense_us.max(f64::MIN_POSITIVE)
             + counts.erases as f64 * p.erase_uj;
         let nano = link_bytes as f64 * p.link_nj_per_byte + channel_bytes * p.channel_nj_per_byte;
         let governor = self.governor.as_ref();

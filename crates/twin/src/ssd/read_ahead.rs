@@ -202,9 +202,7 @@ impl Ssd {
             stream.parts.push_back(number);
             stream.ahead += count;
             // It is no part of an I/O, so none waits for it here.
-            let (now_ns, request) = (self.now_ns, AHEAD | number);
-            self.flash
-                .read(now_ns, &mut self.calendar, request, place, count, 0);
+            self.read_die(AHEAD | number, page, place, count, 0);
         }
     }
 

@@ -7,6 +7,7 @@ use super::Ssd;
 use crate::sim::event::Event;
 use crate::sim::server::Waits;
 use crate::ssd::ftl::NONE;
+use crate::ssd::geometry::Place;
 use crate::ssd::params::UNIT_BYTES;
 
 impl Ssd {
@@ -41,11 +42,27 @@ impl Ssd {
             let run = self.run_from(logical, end, page);
             self.requests[slot].parts += 1;
             let share = Waits::share(run, count);
-            self.flash
-                .read(self.now_ns, &mut self.calendar, slot, place, run, share);
+            self.read_die(slot, page, place, run, share);
             logical += run;
         }
         (dram_pages, unmapped)
+    }
+
+    /// Asks a die for `run` neighbouring pages from `page` on, which lies at `place`.
+    #[inline]
+    pub(super) fn read_die(
+        &mut self,
+        request: u32,
+        page: u32,
+        mut place: Place,
+        run: u32,
+        share: u32,
+    ) {
+        if self.senses_slc(page) {
+            place.page_type = Place::SLC;
+        }
+        self.flash
+            .read(self.now_ns, &mut self.calendar, request, place, run, share);
     }
 
     /// Returns how many pages from `logical` to before `end` one read of a die brings: those that lie one behind the

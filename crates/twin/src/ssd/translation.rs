@@ -43,6 +43,8 @@ pub(super) struct Translation {
     pub(super) ftl: Ftl,
     pub(super) map_flush: Option<MapFlush>,
     pub(super) slc: Option<SlcCache>,
+    /// Whether pages of the SLC cache are sensed in a time of their own.
+    slc_senses: bool,
     pub(super) superblocks: Box<[SuperblockState]>,
     pub(super) streams: Streams,
     /// Neighbouring pages that one command of a die reads.
@@ -72,6 +74,7 @@ impl Translation {
             ftl: Ftl::new(mapped, victims, params.streams(), params.wear_spread_max),
             map_flush: MapFlush::new(params, geometry),
             slc: SlcCache::new(geometry),
+            slc_senses: params.slc_read_us > 0.0,
             superblocks: vec![SuperblockState::ERASED; mapped.superblocks as usize]
                 .into_boxed_slice(),
             streams: Streams::new(params),
@@ -161,6 +164,13 @@ impl Translation {
 }
 
 impl Ssd {
+    /// Returns whether a page is sensed in the time of the SLC cache.
+    #[inline]
+    pub(super) fn senses_slc(&self, page: u32) -> bool {
+        // A drive without that time looks no further.
+        self.translation.slc_senses && self.translation.is_slc(self.geometry.superblock(page))
+    }
+
     /// Returns the next page for host data; cleaning is asked first when there is none.
     #[inline]
     pub(super) fn host_frontier(&mut self, stream: Stream) -> Option<u32> {

@@ -4,13 +4,13 @@
 use workload::Job;
 
 use super::{assert_close, closed, filled, intervals, iops, measure, settle, small_drive, waf};
-use crate::device::{Account, Device};
+use crate::device::Device;
 use crate::{Ssd, SsdParams};
 
 const BURST: &str = r#"{"count":6000}"#;
 
 /// Rests for a while; nothing is asked of the drive.
-fn rest(ssd: &mut Ssd, time: &str) {
+pub(super) fn rest(ssd: &mut Ssd, time: &str) {
     let text = format!(
         r#"{{"mix":"read","block":"4KiB","pattern":"sequential","load":{{"rate":"0.000000001/s","arrival":"uniform","iodepth":1}},"until":{{"time":"{time}"}}}}"#
     );
@@ -258,71 +258,4 @@ fn levelling_keeps_every_superblock_within_the_spread_of_the_most_worn_one() {
         "WAF {plain}, {levelled}"
     );
     assert_close("percent used", used, uneven.mean / 10.0, 0.02);
-}
-
-/// The small drive with 24 MiB of SLC cache, and erases that cost little.
-fn cached_drive() -> SsdParams {
-    let mut params = small_drive();
-    (params.slc_bytes, params.slc_program_us) = (24 << 20, 200.0);
-    (params.erase_us, params.gc_idle_after_us) = (100.0, 1000.0);
-    params
-}
-
-#[test]
-fn an_slc_cache_takes_its_size_at_its_own_rate_and_then_falls_to_the_rate_of_ordinary_cells() {
-    let params = cached_drive();
-    let mut ssd = filled(&params);
-    rest(&mut ssd, "1s");
-    let rates: Vec<f64> = ["16MiB", "6MiB", "14MiB", "16MiB"]
-        .iter()
-        .map(|size| {
-            let until = format!(r#"{{"bytes":"{size}"}}"#);
-            let job = closed("\"write\"", "128KiB", "sequential", 1, 32, &until);
-            iops(&measure(&mut ssd, &job)) * 131_072.0
-        })
-        .collect();
-    let per_erase = params.program_bytes() as f64 / params.erase_unit_bytes as f64;
-    let rate = |program_us: f64, pages: u32| {
-        let bytes = params.program_bytes() / 3 * u64::from(pages * params.dies());
-        bytes as f64 / (program_us + params.erase_us * per_erase) * 1e6
-    };
-    // The first bytes go to the write buffer at once.
-    assert!(rates[0] > rate(200.0, 1), "{rates:?}");
-    assert_close("in the cache", rates[1], rate(200.0, 1), 0.2);
-    assert_close("behind it", rates[3], rate(1000.0, 3), 0.05);
-}
-
-#[test]
-fn what_goes_through_an_slc_cache_is_written_twice_and_after_a_rest_there_is_room_again() {
-    let mut ssd = filled(&cached_drive());
-    let written = |ssd: &Ssd| {
-        let mut account = Account::default();
-        ssd.account(&mut account);
-        account.media_write_bytes
-    };
-    rest(&mut ssd, "1s");
-    let (before, placed) = (written(&ssd), ssd.page_totals().placed);
-    let mut rates = Vec::new();
-    for _ in 0..8 {
-        let job = closed(
-            "\"write\"",
-            "128KiB",
-            "sequential",
-            1,
-            32,
-            r#"{"bytes":"18MiB"}"#,
-        );
-        rates.push(iops(&measure(&mut ssd, &job)));
-        rest(&mut ssd, "1s");
-    }
-    // Requests in flight when a job has moved its bytes are written too.
-    let host = (ssd.page_totals().placed - placed) * 4096;
-    let amplification = (written(&ssd) - before) as f64 / host as f64;
-    assert_close("WAF", amplification, 2.0, 0.03);
-    // The first burst finishes the ordinary superblock that the fill left open.
-    let (least, most) = rates[1..]
-        .iter()
-        .fold((f64::MAX, 0.0f64), |(a, b), &r| (a.min(r), b.max(r)));
-    assert!(least > 0.95 * most, "{rates:?}");
-    assert_eq!(u64::from(ssd.mapped_pages()) * 4096, ssd.capacity_bytes());
 }

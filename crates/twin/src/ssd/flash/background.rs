@@ -82,7 +82,7 @@ impl Flash {
         let erase_due = die.programmed_bytes >= self.erase_unit_bytes;
         if !erase_due && let Some(job) = die.cleaning.pop_front() {
             die.job = Job::Cleaning(job);
-            die.remaining_ns = self.times.cleaning_sense;
+            die.remaining_ns = self.times.cleaning_sense_ns(job.is_slc);
         } else {
             if self.budget == 0 {
                 if !std::mem::replace(&mut die.awaits_budget, true) {
@@ -138,7 +138,7 @@ impl Flash {
                 self.release_budget(now_ns, calendar);
             }
             Job::Cleaning(job) => {
-                self.counts.senses += u64::from(self.planes);
+                self.counts.add_senses(u64::from(self.planes), job.is_slc);
                 if job.senses > 1 {
                     die.job = Job::Cleaning(CleaningJob {
                         senses: job.senses - 1,
@@ -146,7 +146,7 @@ impl Flash {
                     });
                     die.background = Background::Pending;
                     die.window_end_ns = now_ns + self.times.max_wait;
-                    die.remaining_ns = self.times.cleaning_sense;
+                    die.remaining_ns = self.times.cleaning_sense_ns(job.is_slc);
                 } else {
                     self.counts.units_out += u64::from(job.units);
                     let channel = die.channel;

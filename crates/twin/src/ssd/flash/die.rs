@@ -10,11 +10,16 @@ pub(super) enum Job {
     Cleaning(CleaningJob),
 }
 
+/// A read of cleaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct CleaningJob {
-    pub(super) id: u32,
-    pub(super) senses: u32,
-    pub(super) units: u32,
+pub struct CleaningJob {
+    /// The caller's identifier.
+    pub id: u32,
+    /// Page groups that the pages lie on, one page of every plane each, and whether these are in SLC mode.
+    pub senses: u32,
+    pub is_slc: bool,
+    /// 4 KiB units.
+    pub units: u32,
 }
 
 /// State of a die's background job.

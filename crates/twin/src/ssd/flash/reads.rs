@@ -16,6 +16,8 @@ pub(super) struct ReadOp {
     pub(super) server: u32,
     pub(super) units: u32,
     pub(super) sense_ns: u32,
+    /// Whether the page is sensed in SLC mode.
+    pub(super) is_slc: bool,
     /// What of its I/O it is, for [`Waits`](crate::sim::server::Waits).
     pub(super) share: u32,
     pub(super) next: u32,
@@ -46,9 +48,10 @@ impl Flash {
         } else {
             place.plane
         };
+        let is_slc = place.page_type == Place::SLC;
         let mut sense_ns = self.sense_ns(place.page_type);
         if self.retry_below > 0 && self.rng.next_u64() < self.retry_below {
-            sense_ns = self.with_retries_ns(sense_ns, units);
+            sense_ns = self.with_retries_ns(sense_ns, is_slc, units);
         }
         let op = self.allocate(ReadOp {
             request,
@@ -56,6 +59,7 @@ impl Flash {
             server: place.die * self.servers_per_die + plane,
             units,
             sense_ns,
+            is_slc,
             share,
             next: NONE,
         });
@@ -108,7 +112,7 @@ impl Flash {
     }
 
     fn sense_ns(&mut self, page_type: u32) -> u32 {
-        let mean = self.times.sense[page_type as usize & 3];
+        let mean = self.times.sense_ns(page_type);
         if !self.times.exponential {
             return mean;
         }
@@ -118,8 +122,9 @@ impl Flash {
 
     /// Returns how long a read holds its plane whose page comes with the last of the retries, and counts their senses.
     #[cold]
-    fn with_retries_ns(&mut self, sense_ns: u32, units: u32) -> u32 {
-        self.counts.senses += u64::from(self.retries) * self.planes_sensed(units);
+    fn with_retries_ns(&mut self, sense_ns: u32, is_slc: bool, units: u32) -> u32 {
+        let senses = u64::from(self.retries) * self.planes_sensed(units);
+        self.counts.add_senses(senses, is_slc);
         let retry_ns = u64::from(sense_ns) + self.ecc_ns;
         let total_ns = u64::from(sense_ns) + u64::from(self.retries) * retry_ns;
         total_ns.min(u64::from(u32::MAX)) as u32
@@ -153,6 +158,7 @@ impl Flash {
             server,
             die,
             sense_ns,
+            is_slc,
             units,
             share,
             ..
@@ -162,7 +168,7 @@ impl Flash {
         state.account(now_ns, self.servers_per_die);
         state.active += 1;
         let channel = state.channel;
-        self.counts.senses += self.planes_sensed(units);
+        self.counts.add_senses(self.planes_sensed(units), is_slc);
         if !self.channels[channel as usize].booked.is_empty() {
             self.unbook_loads(now_ns, calendar, channel);
         }

@@ -97,7 +97,7 @@ fn a_read_interrupts_a_booked_load_at_the_end_of_a_page() {
     let mut bench = Bench::new();
     let times = &bench.flash.times;
     let (load_ns, program_ns, chunk_ns) = (times.load, times.program, times.chunk);
-    let sense_ns = u64::from(times.sense[0]);
+    let sense_ns = u64::from(times.sense_ns(0));
     let transfer_ns = bench.flash.transfers_ns[1];
     assert!(chunk_ns < sense_ns && sense_ns + chunk_ns < load_ns);
     bench.program(0, 0);

@@ -1,14 +1,16 @@
 //! How long the operations of dies and channels take.
 
 use crate::sim::event::us_to_ns;
+use crate::ssd::geometry::Place;
 use crate::ssd::params::{SenseTime, SsdParams, UNIT_BYTES};
 
 /// Durations in ns.
 #[derive(Clone)]
 pub(super) struct Times {
-    pub(super) sense: [u32; 4],
-    /// A read of cleaning, with the mean of its retries.
-    pub(super) cleaning_sense: u64,
+    /// By the type of page, [`Place::SLC`] included.
+    sense: [u32; 8],
+    /// A read of cleaning, with the mean of its retries: from ordinary cells, and in SLC mode.
+    cleaning_sense: [u64; 2],
     pub(super) exponential: bool,
     pub(super) program: u64,
     pub(super) slc_program: u64,
@@ -27,6 +29,18 @@ impl Times {
     /// Returns the duration of a transfer of `units` units of 4 KiB.
     pub(super) fn transfer_ns(&self, units: u32) -> u64 {
         (self.command + f64::from(units) * self.unit).round() as u64
+    }
+
+    /// Returns the mean time to sense a page of a type.
+    #[inline]
+    pub(super) const fn sense_ns(&self, page_type: u32) -> u32 {
+        self.sense[page_type as usize & 7]
+    }
+
+    /// Returns the time that a die senses for cleaning.
+    #[inline]
+    pub(super) const fn cleaning_sense_ns(&self, is_slc: bool) -> u64 {
+        self.cleaning_sense[is_slc as usize]
     }
 
     pub(super) fn new(params: &SsdParams) -> Self {
@@ -48,18 +62,19 @@ impl Times {
             f64::from(UNIT_BYTES) * params.channel_parity_ratio * 1000.0 / params.channel_mts;
         let units = params.program_bytes() as f64 / f64::from(UNIT_BYTES);
         Self {
-            sense: std::array::from_fn(|page_type| {
-                if page_type < params.pages_per_program as usize {
-                    by_type(page_type)
-                } else {
-                    us_to_ns(mean) as u32
-                }
+            sense: std::array::from_fn(|page_type| match page_type as u32 {
+                Place::SLC => us_to_ns(params.slc_read_us) as u32,
+                one if one < params.pages_per_program => by_type(page_type),
+                _ => us_to_ns(mean) as u32,
             }),
-            cleaning_sense: us_to_ns(
-                mean + params.read_retry_share
-                    * f64::from(params.read_retries)
-                    * (mean + params.ecc_us),
-            ),
+            cleaning_sense: [mean, params.slc_read_us].map(|sense_us| {
+                us_to_ns(
+                    sense_us
+                        + params.read_retry_share
+                            * f64::from(params.read_retries)
+                            * (sense_us + params.ecc_us),
+                )
+            }),
             exponential: params.read_sense_time == SenseTime::Exponential,
             program: us_to_ns(params.program_us).max(1),
             slc_program: us_to_ns(params.slc_program_us).max(1),

@@ -1,7 +1,7 @@
 //! An SLC cache. In its superblocks only the first page of each word line is programmed, which is quick. Idle time is
 //! used to fold their data into ordinary ones. Each holds a share of 1 / `pages_per_program`. When all are full, host
 //! writes go to ordinary superblocks directly: the cliff of such a drive. Pure counting; `ssd` fills and folds them.
-//! That SLC pages are also read sooner is not modelled.
+//! Their pages may be sensed in a time of their own.
 
 use std::collections::VecDeque;
 

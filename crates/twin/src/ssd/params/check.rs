@@ -17,12 +17,7 @@ impl SsdParams {
         self.check_zones()?;
         self.check_namespaces()?;
         self.check_settled()?;
-        if self.slc_bytes > 0 && (self.slc_program_us == 0.0 || self.pages_per_program == 1) {
-            return fail(
-                "slc_bytes",
-                "an SLC cache needs slc_program_us, and pages_per_program above 1".into(),
-            );
-        }
+        self.check_slc()?;
         self.check_placement()?;
         self.check_write_buffer()
     }
@@ -99,6 +94,22 @@ impl SsdParams {
             ),
             _ => Ok(()),
         }
+    }
+
+    fn check_slc(&self) -> Result<(), ParamError> {
+        if self.slc_bytes > 0 && (self.slc_program_us == 0.0 || self.pages_per_program == 1) {
+            return fail(
+                "slc_bytes",
+                "an SLC cache needs slc_program_us, and pages_per_program above 1".into(),
+            );
+        }
+        if self.slc_bytes == 0 && self.slc_read_us > 0.0 {
+            return fail(
+                "slc_read_us",
+                format!("{} has no effect without slc_bytes", self.slc_read_us),
+            );
+        }
+        Ok(())
     }
 
     fn check_write_buffer(&self) -> Result<(), ParamError> {
@@ -204,31 +215,8 @@ impl SsdParams {
                 format!("{} leaves nothing above idle_w, {floor}", self.power_cap_w),
             );
         }
-        self.check_idle_state()?;
+        self.check_idle_states()?;
         self.check_thermal()
-    }
-
-    fn check_idle_state(&self) -> Result<(), ParamError> {
-        let of_idle_state = [
-            ("idle_state_entry_us", self.idle_state_entry_us),
-            ("idle_state_exit_us", self.idle_state_exit_us),
-            ("idle_state_w", self.idle_state_w),
-        ];
-        if self.idle_state_after_us == 0.0
-            && let Some((name, value)) = of_idle_state.into_iter().find(|(_, value)| *value > 0.0)
-        {
-            return fail(
-                name,
-                format!("{value} has no effect without idle_state_after_us"),
-            );
-        }
-        if self.idle_state_w > self.idle_w {
-            return fail(
-                "idle_state_w",
-                format!("{} is above idle_w, {}", self.idle_state_w, self.idle_w),
-            );
-        }
-        Ok(())
     }
 
     fn check_thermal(&self) -> Result<(), ParamError> {

@@ -78,7 +78,7 @@ impl SsdParams {
     }
 
     /// Returns the name, value and most; the least is 0.
-    fn quantities(&self) -> [(&'static str, f64, f64); 52] {
+    fn quantities(&self) -> [(&'static str, f64, f64); 49] {
         let host = &self.host;
         [
             ("command_ns", self.command_ns, 1e6),
@@ -113,13 +113,10 @@ impl SsdParams {
             ("program_uj", self.program_uj, 1e6),
             ("erase_uj", self.erase_uj, 1e6),
             ("slc_program_us", self.slc_program_us, 1e6),
+            ("slc_read_us", self.slc_read_us, 1e5),
             ("gc_idle_free_share", self.gc_idle_free_share, 1.0),
             ("gc_idle_after_us", self.gc_idle_after_us, 1e9),
             ("power_cap_w", self.power_cap_w, 1e3),
-            ("idle_state_after_us", self.idle_state_after_us, 1e12),
-            ("idle_state_entry_us", self.idle_state_entry_us, 1e9),
-            ("idle_state_exit_us", self.idle_state_exit_us, 1e9),
-            ("idle_state_w", self.idle_state_w, 1e3),
             ("ambient_c", self.ambient_c, 100.0),
             (
                 "thermal_resistance_c_per_w",
