@@ -229,7 +229,7 @@ def test_no_job_is_accepted_with_an_option_that_is_neither_applied_nor_noted(
 
 def test_what_is_told_or_refused_names_the_line(tmp_path: Path) -> None:
     told = outcome(tmp_path, (*BASE, "nice=5"))
-    assert f"{tmp_path}/job.fio:9: nice=5: says on which processors" in told
+    assert f"{tmp_path}/job.fio:9: nice=5: sets the processors" in told
     assert f"{tmp_path}/job.fio:9: pre_read: 1: reads whole files before" in outcome(
         tmp_path, (*BASE, "pre_read=1")
     )

@@ -15,7 +15,7 @@ from fathom.method.method import parse_method
 def test_what_has_no_counterpart_is_told_with_its_line(tmp_path: Path) -> None:
     text = "[x]\nrw=read\ntime_based\nruntime=9\ncpus_allowed=0-3\ngroup_reporting\ndirect=1\nstats=1\n"
     _, [place, reports] = imported(tmp_path, text)
-    assert place.startswith("5: cpus_allowed=0-3: says on which processors")
+    assert place.startswith("5: cpus_allowed=0-3: sets the processors")
     assert reports.endswith("which a run directory replaces: group_reporting (6), stats (8)")
 
 

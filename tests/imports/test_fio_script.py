@@ -96,7 +96,7 @@ def test_a_loop_of_a_script_is_left_aside_with_its_line(tmp_path: Path) -> None:
     assert "iodepth = 32" in method
     assert 'block   = "8KiB"' in method
     assert [note.removeprefix(str(file)) for note in notes] == [
-        ":3: for depth in 1 32; do: is left aside; what stands in it is done once",
+        ":3: for depth in 1 32; do: is ignored; the commands in it run once",
         ":4: $BS: 8k, from the file",
         ":4: ${depth}: 32, from --set",
     ]

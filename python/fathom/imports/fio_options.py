@@ -55,7 +55,9 @@ def _option(text: str, use: Use, says: str) -> FioOption:
 REPORTS = "says how fio reports and logs; a run directory has all of it"
 _DRAWS = "Fathom draws by its own generator, from `--seed`"
 _LAYOUT = "says how fio makes its files; Fathom makes its own, with their room reserved"
-_PLACE = "says on which processors, memory or account fio runs; Fathom runs as it is started"
+_PLACE = (
+    "sets the processors, memory or account of fio itself; start Fathom with taskset, numactl or nice instead"
+)
 _FEEDBACK = "searches for the depth that meets a latency; a curve with `slo` searches for the rate"
 _REPLAY = "replays a recorded trace"
 _AFTER = "adds I/O after or between that of the job"

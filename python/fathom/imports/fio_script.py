@@ -1,6 +1,6 @@
 """Jobs of fio from the commands of a shell script, one command after the other.
 
-A line that calls fio is taken or refused: none is passed over. Loops and conditions around it are left aside, and a
+A line that calls fio is taken or refused: none is passed over. Loops and conditions around it are ignored, and a
 note says so. Variables have the value that the script gives them once, or that of the caller.
 """
 
@@ -102,7 +102,7 @@ def _commands(text: str, file: str, draft: Draft, variables: Variables) -> Itera
         if before:
             draft.note(f"{place}: {' '.join(before)}: says where or as whom fio runs, and is left out")
         for where, what in script.open:
-            draft.note(f"{where}: {what[:60]}: is left aside; what stands in it is done once")
+            draft.note(f"{where}: {what[:60]}: is ignored; the commands in it run once")
         filled = [variables.fill(word, place, draft, of_file=script.known) for word in arguments]
         yield place, _joined(filled, place)
 
