@@ -585,3 +585,16 @@ def test_a_region_is_cut_by_each_drive_of_an_array_not_by_their_sum():
     cut = [note for note in found if note.rule == "cut-region"]
     assert [note.target for note in cut] == ["array"]
     assert "the target has 37.3 GiB" in cut[0].text
+
+
+@pytest.mark.parametrize(("scale", "noted"), [(1 / 16, True), (1 / 4, False), (1.0, False)])
+def test_a_file_that_crowds_the_slice_of_a_twin_is_noted_with_its_share_of_the_drive(scale, noted):
+    job = JOB | {"mix": {"ops": [{"op": "write"}]}, "region": {"size": {"up-to": 50 * 10**9}}}
+    one = twin("x/btrfs", "X, btrfs", scale).model_copy(
+        update={"catalog": None, "identity": {"file_system": "btrfs"}}
+    )
+    found = notes(run_view([Measured(one.name, RATES, op="write")], [one], job=job))
+    crowded = [note.text for note in found if note.rule == "crowded-slice"]
+    assert bool(crowded) == noted
+    if noted:
+        assert "takes 80 % of the 58.2 GiB that the twin simulates, and 5 % of the drive" in crowded[0]

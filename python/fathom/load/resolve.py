@@ -117,18 +117,24 @@ def _marked(twin: str, mark: str) -> str:
 
 
 def ensure_simulable(target: Target) -> None:
-    """Passes when a twin with set parameters can be made, so that a run does not fail after its start.
+    """Passes when a twin with set parameters or a file system can be made, so that a run does not fail after its start.
 
-    Raises UsageError with the parameter and what it may be.
+    A system's twin has no file system, which `fathom.plan.fit` checks. Raises UsageError with the parameter and what it
+    may be.
     """
     for member in target.members:
         ensure_simulable(member)
-    if target.catalog is None or not split(target.catalog)[1]:
+    if target.catalog is None:
         return
+    file_system = target.identity.file_system
+    if not split(target.catalog)[1] and not file_system:
+        return
+    device = load_device(target.catalog)
     try:
-        make_twin(twin_params_json(load_device(target.catalog)), seed=0)
+        make_twin(twin_params_json(device), seed=0, file_system=None if device.is_system else file_system)
     except FathomError as error:
-        raise UsageError(f"{target.name}: {error}", "write another value") from error
+        hint = "name another drive or file system" if file_system else "write another value"
+        raise UsageError(f"{target.name}: {error}", hint) from error
 
 
 def _twin_facts(name: str) -> TwinFacts:

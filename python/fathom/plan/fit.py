@@ -1,16 +1,15 @@
 """Whether a step fits its target: what cannot be run there at all, and why."""
 
-from functools import lru_cache
-from operator import itemgetter
 from pathlib import Path
 
 from fathom import _core
 from fathom._core import Job
-from fathom.catalog.twin_params import twin_params_json
+from fathom.catalog.load import load_device
 from fathom.errors import UsageError
 from fathom.method.job import of_parts
 from fathom.method.method import Method, Step
 from fathom.output.text import duration, size
+from fathom.plan.slices import check_slice, parameters_of, simulated_bytes
 from fathom.plan.zones import check_order
 from fathom.targets.target import KIND_IN_WORDS, Kind, Target
 from fathom.traces.prepare import extent_of
@@ -23,6 +22,7 @@ def check_fits(method: Method, target: Target) -> None:
     real target. A shortened method may not fill a real SSD.
     """
     _check_fills(method, target)
+    _check_file_system(method, target)
     capacity_bytes = target.unit_capacity_bytes
     for _, step in method.steps_on(target):
         if step.job.stream_targets and not target.parts:
@@ -34,7 +34,7 @@ def check_fits(method: Method, target: Target) -> None:
         own = jobs if target.members else [step.job]
         for one, whole in zip(target.members or (target,), own, strict=True):
             for job in whole.streams.values() or (whole,):
-                _check_takes(step.name, job, one)
+                _check_takes(step.name, job, one, method.slice_bytes)
         for job in step.job.streams.values() or (step.job,):
             region_bytes = job.region_on(capacity_bytes, target.logical_block_bytes)[1]
             block_bytes = job.largest_block_bytes
@@ -50,30 +50,28 @@ def check_fits(method: Method, target: Target) -> None:
                     f"{size(capacity_bytes)}",
                     "use a larger target or --size, or a region in percent",
                 )
-    _check_slice(method, target)
+    check_slice(method, target)
 
 
-def _check_slice(method: Method, target: Target) -> None:
-    """Raises UsageError for a region in bytes that is larger than what the target's twin simulates of it."""
-    if target.kind != "twin" or target.catalog is None or target.parts or target.identity.file_system:
-        return
-    capacity_bytes = target.unit_capacity_bytes
-    in_bytes = [
-        (region_bytes, step.name)
-        for _, step in method.steps_on(target)
-        for job in step.job.streams.values() or (step.job,)
-        if (region_bytes := job.region_on(capacity_bytes)[1]) == job.region_on(2 * capacity_bytes)[1]
-    ]
-    if not in_bytes:
-        return
-    most_bytes, step = max(in_bytes, key=itemgetter(0))
-    simulated_bytes = _simulated_bytes(_parameters(target.catalog, method.slice_bytes))
-    if most_bytes > simulated_bytes:
-        raise UsageError(
-            f"{target.name}: step {step} has a region of {size(most_bytes)}, but the twin simulates only "
-            f"{size(simulated_bytes)} of {size(capacity_bytes)}",
-            "use a region in percent",
-        )
+def _check_file_system(method: Method, target: Target) -> None:
+    """Raises UsageError for a file system on the twin of a system: such twins are made bare."""
+    for twin in target.members or (target,):
+        file_system = twin.identity.file_system
+        if twin.kind != "twin" or twin.catalog is None or not file_system:
+            continue
+        if load_device(twin.catalog).is_system:
+            bare = twin.name.removesuffix(f"/{file_system}")
+            by_method = method.file_system == file_system
+            raise UsageError(
+                f"{bare}: "
+                + (
+                    f"{method.name} puts {file_system} on each drive"
+                    if by_method
+                    else f"it cannot get {file_system}"
+                )
+                + ", and a system has its own file system, or none",
+                "name the twin of a drive" + ("" if method.file_system else f", or {bare}"),
+            )
 
 
 def _check_fills(method: Method, target: Target) -> None:
@@ -89,16 +87,15 @@ def _check_fills(method: Method, target: Target) -> None:
     )
 
 
-def _check_takes(step: str, job: Job, target: Target) -> None:
+def _check_takes(step: str, job: Job, target: Target, slice_bytes: int | None) -> None:
     """Raises UsageError for more in flight than a ring of the engine holds, and for zones where there are none."""
     if target.kind == "twin":
         if job.pattern.kind == "replay" and target.catalog is not None:
-            parameters = _parameters(target.catalog, None)
+            parameters = parameters_of(target.catalog, slice_bytes)
             check_order(parameters, writes=job.writes, name=target.name)
-            simulated_bytes = _simulated_bytes(parameters)
-            whole = size(target.unit_capacity_bytes)
-            what = f"its twin simulates {size(simulated_bytes)} of {whole}"
-            _check_reach(job, target, simulated_bytes, what, "use --offsets wrap or scale")
+            simulated = simulated_bytes(parameters)
+            what = f"its twin simulates {size(simulated)} of {size(target.unit_capacity_bytes)}"
+            _check_reach(job, target, simulated, what, "use --offsets wrap or scale")
         return
     if job.iodepth > _core.ENGINE_IODEPTH_MAX:
         raise UsageError(
@@ -129,18 +126,6 @@ def _check_reach(job: Job, target: Target, capacity_bytes: int, what: str, hint:
     reach_bytes = extent_of(Path(job.pattern.file))
     if reach_bytes is not None and reach_bytes > capacity_bytes:
         raise UsageError(f"{target.name}: the trace reaches {size(reach_bytes)}, and {what}", hint)
-
-
-def _parameters(device: str, slice_bytes: int | None) -> str:
-    from fathom.catalog import load_device
-
-    return twin_params_json(load_device(device), None, slice_bytes=slice_bytes)
-
-
-@lru_cache(maxsize=16)
-def _simulated_bytes(parameters_json: str) -> int:
-    """Returns what a twin simulates of its device. A cluster's is not made for each plan and check of a run."""
-    return _core.TwinDevice(parameters_json, 1).capacity_bytes
 
 
 def inapplicable(step: Step, target: Target) -> str | None:

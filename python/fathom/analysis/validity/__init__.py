@@ -52,6 +52,7 @@ RULES: tuple[Rule, ...] = (
     of_hosts.virtual_disk,
     of_data.small_region,
     of_data.cut_region,
+    of_data.crowded_slice,
     of_run.backend,
     of_data.compressible,
     of_figures.unsustained,

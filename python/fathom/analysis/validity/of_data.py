@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from fathom._core import Job
 from fathom.analysis.run_view import RunView
 from fathom.analysis.validity.note import Note
 from fathom.output.text import in_others, percent
@@ -11,6 +12,9 @@ UNMAPPED_LEAST = 0.005
 """Fewer reads of blocks never written do not change a figure noticeably. A fill whose block does not divide the region
 leaves some at its end.
 """
+
+CROWDED_SHARE = 0.3
+"""A file beyond this share of a slice makes cleaning cost more than a nearly empty drive does, noticeably."""
 
 
 def unmapped(view: RunView) -> Iterable[Note]:
@@ -102,6 +106,35 @@ def cut_region(view: RunView) -> Iterable[Note]:
                 "more of it and seeks are shorter",
                 "use a larger target or --size before comparing with others",
             )
+
+
+def crowded_slice(view: RunView) -> Iterable[Note]:
+    """Yields a note where a twin's file takes a large part of the slice that is simulated, and less of the drive."""
+    jobs = [job for job in view.jobs.values() if job.writes and job.pattern.kind != "sequential"]
+    for target in view.document.targets:
+        scale, drives = target.scale or 1, len(view.document.drives_of(target)) or 1
+        if scale >= 1 or target.part_of is not None or not target.identity.get("file_system"):
+            continue
+        drive_bytes = target.known_bytes // drives
+        most = max((_in_bytes(job, drive_bytes) for job in jobs), default=0)
+        if most > CROWDED_SHARE * scale * drive_bytes:
+            slice_bytes = scale * drive_bytes
+            yield Note(
+                "crowded-slice",
+                "warning",
+                target.name,
+                None,
+                f"the file of {_size(most)} takes {percent(most / slice_bytes)} of the {_size(slice_bytes)} that "
+                f"the twin simulates, and {percent(most / drive_bytes, '.2g')} of the drive: its random writes clean "
+                "as on a fuller drive",
+                "simulate more of the drive with a smaller slice_denominator",
+            )
+
+
+def _in_bytes(job: Job, capacity_bytes: int) -> int:
+    """Returns the size of a region that is as large on a larger drive; 0 for a share of the drive."""
+    size_bytes = job.region_on(capacity_bytes)[1]
+    return size_bytes if size_bytes == job.region_on(2 * capacity_bytes)[1] else 0
 
 
 def _size(size_bytes: float) -> str:
