@@ -435,6 +435,13 @@ def test_a_twin_that_only_its_data_sheet_is_known_of_is_noted():
     )
 
 
+def test_a_twin_whose_range_published_rates_refute_is_noted():
+    name = "atto-xstreamcore-9400"
+    note = only(run_view([Measured(f"twin:{name}", RATES)], [twin(name, "ATTO")]))
+    assert (note.rule, note.level) == ("refuted-range", "warning")
+    assert "80 % ranges learnt from other devices hold 3 of 7 of its published rates" in note.text
+
+
 def test_a_simulated_slice_is_said():
     note = only(run_view([Measured("twin:a", RATES)], [twin("a", "A", scale=1 / 64)]))
     assert note.text.startswith("simulated slice 1/64")

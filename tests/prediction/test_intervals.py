@@ -15,8 +15,10 @@ from fathom.prediction.interval import (
     coverage,
     known_device,
     order_chance,
+    refuted,
     spread_of,
     spread_without,
+    tried_spread,
 )
 from fathom.prediction.misses import DeviceMisses, Family, Miss, digest_of, misses_toml, shipped_misses
 from fathom.prediction.words import spread_words
@@ -129,6 +131,17 @@ def test_the_order_of_two_rates_is_as_likely_as_pairs_of_misses_leave_it():
 
 def test_a_family_of_which_too_little_is_published_has_no_interval():
     assert spread_of(load_device("wd-ultrastar-dc-hc560-20tb"), SMALL) is None
+
+
+def test_a_device_whose_own_published_rates_refute_its_interval_has_none():
+    own = load_device("samsung-pm9a3-7.68tb")
+    others = device("a", [1.1] * 30)
+    far, near = (device(own.name, [1.3] * 4 + [1.0] * inside) for inside in (3, 6))
+    assert spread_of(own, SMALL, known=[others, far]) is None, "3 of 7: 3 % by chance"
+    assert tried_spread(own, SMALL, known=[others, far]) is not None
+    assert spread_of(own, SMALL, known=[others, near]) is not None, "6 of 10: 12 % by chance"
+    assert refuted(load_device("atto-xstreamcore-9400"))
+    assert not refuted(own)
 
 
 def test_a_device_that_this_catalogue_does_not_know_is_none():

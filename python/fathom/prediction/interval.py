@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import exp, log
+from math import comb, exp, log
 from statistics import median
 from typing import TYPE_CHECKING, Literal
 
@@ -31,6 +31,8 @@ COVERAGE = 0.8
 """The probability that printed intervals hold with."""
 FAR = 0.95
 """A published figure outside the interval of this coverage shows that the twin lacks a mechanism."""
+REFUTED = 0.05
+"""A device has no range where fewer of its published rates lie inside than chance explains with this probability."""
 KIB = 1024
 Blocks = Literal["up to 8 KiB", "above 8 KiB, below 128 KiB", "from 128 KiB", "several sizes"]
 
@@ -96,7 +98,8 @@ def spread_of(
 ) -> Spread | None:
     """Returns the spread of a device's twin; None without a twin, or where too little of its family is published.
 
-    None too for a twin of a data sheet alone and I/O that no published row of such drives is about.
+    None too for a twin of a data sheet alone and I/O that no published row of such drives is about. And None for a
+    device whose own published rates show that the range does not hold (`refuted`).
 
     Args:
         device: the device.
@@ -107,6 +110,27 @@ def spread_of(
     Raises:
         CatalogError: the file of misses is wrong.
     """
+    return None if refuted(device, known) else tried_spread(device, block_bytes, job, known)
+
+
+def refuted(device: Device, known: Sequence[DeviceMisses] | None = None) -> Coverage | None:
+    """Returns how many published rates of a device its ranges hold, where those are clearly too few; else None."""
+    found = _shipped_record(device.name) if known is None else coverage(known, device=device.name)
+    return found if found and found.falls_short else None
+
+
+@cache
+def _shipped_record(name: str) -> Coverage | None:
+    return coverage(shipped_misses(), device=name)
+
+
+def tried_spread(
+    device: Device,
+    block_bytes: int | None,
+    job: Job | None = None,
+    known: Sequence[DeviceMisses] | None = None,
+) -> Spread | None:
+    """Returns the spread as `spread_of`, and also where published rates of the device refute it: to test it on them."""
     family = family_of(device)
     if family is None or (device.is_of_data_sheet and not (job and is_checked(job))):
         return None
@@ -210,6 +234,15 @@ class Coverage:
     def share(self) -> float:
         """The share of figures inside their interval."""
         return self.held / self.rows
+
+    @property
+    def falls_short(self) -> bool:
+        """Whether fewer are held than chance explains: a one-sided binomial test of `COVERAGE`, at `REFUTED`."""
+        chances = (
+            comb(self.rows, held) * COVERAGE**held * (1 - COVERAGE) ** (self.rows - held)
+            for held in range(self.held + 1)
+        )
+        return sum(chances) < REFUTED
 
 
 def coverage(

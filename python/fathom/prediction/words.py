@@ -1,11 +1,19 @@
 """The sentences on what a twin's figure is worth."""
 
-from fathom.prediction.interval import COVERAGE, Spread
+from fathom.prediction.interval import COVERAGE, Coverage, Spread
 
 
 def range_words(spread: Spread) -> str:
     """Returns the interval as changes of a simulated rate: `−9 % to +10 %`."""
     return f"−{100 * (1 - 1 / spread.factor):.0f} % to +{100 * (spread.factor - 1):.0f} %"
+
+
+def refuted_words(record: Coverage) -> str:
+    """Returns how far from its promise the range of a device's twin is, by the device's own published rates."""
+    return (
+        f"{100 * COVERAGE:.0f} % ranges learnt from other devices hold {record.held} of {record.rows} of its published "
+        "rates, fewer than chance explains"
+    )
 
 
 MOST_SURE_PCT = 99

@@ -161,6 +161,7 @@ def _print_records(console: Console, columns: Sequence[Column]) -> None:
         if column.twin_device
         and not split(column.target.catalog or "")[1]
         and (found := coverage(shipped_misses(), device=column.twin_device.name))
+        and not found.falls_short
     ]
     if records:
         console.print(Text(f"Such ranges hold these published rates: {'; '.join(records)}.", style="dim"))

@@ -13,7 +13,8 @@ from fathom._core import LARGE_BLOCK_BYTES
 from fathom.analysis.run_view import RunView
 from fathom.catalog import load_device
 from fathom.errors import FathomError, UsageError
-from fathom.prediction.interval import COVERAGE, Spread, known_device, spread_of
+from fathom.prediction.interval import COVERAGE, Spread, known_device, refuted, spread_of
+from fathom.prediction.words import refuted_words
 from fathom.runs.document import TargetRecord
 from fathom.runs.reader import Run
 from fathom.sizing.drive import Drive, Figure
@@ -77,6 +78,8 @@ def _notes(run: Run, target: TargetRecord) -> Iterator[str]:
         device = known_device(target.catalog)
         if device is not None and spread_of(device, SMALL_BYTES):
             yield f"Simulated: a twin's rate, with the range that {100 * COVERAGE:.0f} % of measurements lie in."
+        elif device is not None and (record := refuted(device)):
+            yield f"Simulated: a twin's rate, without a range. {refuted_words(record)}."
         elif device is not None and device.is_of_data_sheet:
             yield (
                 "Simulated: the rate of a twin of a data sheet. Reads and sequential writes have the range that "

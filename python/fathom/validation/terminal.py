@@ -17,9 +17,9 @@ from fathom.catalog import entries, load_published
 from fathom.catalog.models import UNEXPLAINED_PCT, Device
 from fathom.output.table import flush_table
 from fathom.output.text import signed_pct
-from fathom.prediction.interval import COVERAGE, FAR, Coverage, Spread, coverage, spread_of
+from fathom.prediction.interval import COVERAGE, FAR, Coverage, Spread, coverage, refuted, tried_spread
 from fathom.prediction.misses import RATES, DeviceMisses
-from fathom.prediction.words import spread_words
+from fathom.prediction.words import refuted_words, spread_words
 from fathom.report.style import grouped, plain
 from fathom.validation.calibrate import Calibration, toml_values
 from fathom.validation.comparison import GATE_PCT, Compared, Median, medians
@@ -105,6 +105,7 @@ def _coverage_json(found: Coverage | None) -> dict[str, object] | None:
         "held": found.held,
         "rows": found.rows,
         "median_factor": found.median_factor,
+        "falls_short": found.falls_short,
     }
 
 
@@ -245,6 +246,8 @@ def _print_device(console: Console, rows: Sequence[Compared]) -> None:
     console.print(Text(device.identity.label, style="bold"))
     for text in dict.fromkeys(spread_words(found) for row in rows if (found := _spread(row))):
         _print_dim(console, text)
+    if short := refuted(device):
+        console.print(Text(f"{refuted_words(short)}: reports give it no range", style="yellow"))
     notes: dict[str, int] = {}
     table = _table(
         "workload",
@@ -295,7 +298,7 @@ def _spread(row: Compared) -> Spread | None:
     """Returns the spread of a figure that counts and is a rate; None of others, or where it is not known."""
     if row.metric not in RATES or not row.counted or not row.simulated:
         return None
-    return spread_of(row.case.device, block_of(row), row.case.trial.job if row.case.trial else None)
+    return tried_spread(row.case.device, block_of(row), row.case.trial.job if row.case.trial else None)
 
 
 def _place(row: Compared) -> Text:

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from fathom.analysis.run_view import RunView
 from fathom.analysis.validity.note import Note
 from fathom.output.text import percent
-from fathom.prediction.interval import known_device
+from fathom.prediction.interval import known_device, refuted
+from fathom.prediction.words import refuted_words
 
 WINDOW_SLACK = 0.01
 
@@ -41,6 +42,22 @@ def data_sheet_alone(view: RunView) -> Iterable[Note]:
                 f"{target.label} is calibrated on its data sheet alone. Only reads and sequential writes of such twins "
                 "were checked by measurements, so only they have a range. Mixes were off by a factor of two",
                 "measure one, and add your results as validation rows",
+            )
+
+
+def refuted_range(view: RunView) -> Iterable[Note]:
+    """Yields a note where published rates of a twin's device show that its range does not hold."""
+    for target in view.document.targets:
+        own = target.kind == "twin" and target.part_of is None
+        device = known_device(target.catalog) if own else None
+        if device and (record := refuted(device)):
+            yield Note(
+                "refuted-range",
+                "warning",
+                target.name,
+                None,
+                f"no range is given: {refuted_words(record)}; measurements may lie further off",
+                f"`fathom validate {device.name}` lists the differences",
             )
 
 
