@@ -172,7 +172,13 @@ _ALL: tuple[FioOption, ...] = (
     *_noted(
         _PLACE, "cpus_allowed", "cpumask", "cpus_allowed_policy", "numa_cpu_nodes", "numa_mem_policy", "nice"
     ),
-    *_noted(_PLACE, "uid", "gid", "thread/threads", "gtod_cpu", "iomem_align/mem_align", "hugepage-size"),
+    *_noted(_PLACE, "uid", "gid", "gtod_cpu"),
+    *_noted("Fathom's load is threads of one process, in any case", "thread/threads"),
+    *_noted(
+        "Fathom chooses how its buffers are aligned, and the size of their pages",
+        "iomem_align/mem_align",
+        "hugepage-size",
+    ),
     *_noted("Fathom writes to nothing that is mounted", "allow_mounted_write=0"),
     *_noted(
         "a failed I/O is counted and the step goes on", "continue_on_error", "ignore_error", "error_dump"
