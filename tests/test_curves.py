@@ -175,6 +175,8 @@ def test_a_target_that_completes_nothing_has_no_curve() -> None:
         (98_900.0, 0, False),
         (99_500.0, 60, True),  # fits in flight
         (99_500.0, 900, True),  # grows by 90 I/O per s, less than 0.1 %
+        (99_500.0, 1900, True),  # within two standard deviations of 10^6 arrivals
+        (99_500.0, 2100, False),
         (99_500.0, 5000, False),
     ],
 )
@@ -197,6 +199,26 @@ def test_a_point_is_unsustained_when_it_falls_short_or_its_backlog_grows(
         "response_p99_us": 2.0,
     }
     assert figures([row]).sustained is sustained
+
+
+def test_a_short_window_does_not_call_a_queue_that_comes_and_goes_a_backlog() -> None:
+    row: dict[str, object] = {
+        "step": "m@80",
+        "iops": 312_842.0,
+        "mbps": 1.0,
+        "threads": 8,
+        "iodepth": 8,
+        "n": 625_684,
+    }
+    row |= {
+        "offered_iops": 313_264.0,
+        "window_s": 2.0,
+        "backlog": 788,
+        "mean_us": 1.0,
+        "response_mean_us": 1.0,
+    }
+    assert figures([row]).sustained, "the next point, at 90 %, left 607"
+    assert not figures([row | {"offered_iops": 391_629.0, "iops": 388_482.0, "backlog": 6230}]).sustained
 
 
 def test_resuming_in_the_middle_of_a_curve_offers_the_same_rates_and_adds_no_point_twice(

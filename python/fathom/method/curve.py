@@ -6,6 +6,7 @@ run offers the same rates. Nothing here issues I/O or reads a file.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import sqrt
 from typing import Literal, NotRequired, TypedDict, cast, get_args
 
 from fathom._core import Job
@@ -26,6 +27,10 @@ SUSTAINED_LEAST = 0.99
 """Least achieved rate of a sustained point, as a fraction of the offered one."""
 GROWTH_MOST = 0.001
 """Growth of the backlog, as a fraction of the offered rate, up to which it counts as none."""
+CHANCE_SD = 2.0
+"""Standard deviations of the number of arrivals up to which a backlog is attributed to chance. Arrivals are a Poisson
+process, so n of them have the standard deviation sqrt(n); the queue at the end of a short window varies as much.
+"""
 
 
 @dataclass(frozen=True)
@@ -147,8 +152,8 @@ class Figures:
     def sustained(self) -> bool:
         """Whether the target kept up: it achieved 0.99 of what was offered, and the backlog did not grow.
 
-        A backlog that fits into the iodepth, or that grew by at most 0.1 % of the offered rate, is attributed to
-        chance.
+        A backlog that fits into the iodepth, that grew by at most 0.1 % of the offered rate, or that is within
+        `CHANCE_SD` of the number of arrivals is attributed to chance.
         """
         if self.offered_iops is None:
             return True
@@ -216,13 +221,14 @@ def figures(rows: Sequence[Mapping[str, object]]) -> Figures:
     window_s = first["window_s"] or 0.0
     backlog = first["backlog"] or 0
     in_flight_most = round((first["threads"] or 1) * (first["iodepth"] or 1))
+    by_chance = max(in_flight_most, CHANCE_SD * sqrt((first["offered_iops"] or 0.0) * window_s))
     return Figures(
         step=str(rows[0]["step"]),
         offered_iops=first["offered_iops"],
         iops=sum(row["iops"] or 0.0 for row in table),
         mbps=sum(row["mbps"] or 0.0 for row in table),
         # The backlog begins empty, so this is its mean growth over the window.
-        backlog_growth_iops=backlog / window_s if window_s and backlog > in_flight_most else 0.0,
+        backlog_growth_iops=backlog / window_s if window_s and backlog > by_chance else 0.0,
         in_flight_most=in_flight_most,
         mean_us=_mean(table, "mean_us"),
         response_mean_us=_mean(table, "response_mean_us"),

@@ -59,6 +59,7 @@ def key_figure(
     if bent and bent[0].knee:
         share = bent[0].knee.figures.iops / bent[0].maximum.iops
         reasons.append(f"The latency of {bent[0].column.short} bends at {100 * share:.0f} % of its maximum.")
+    reasons += [text for one in ranked if (text := _closed_loop(one))]
     if any(not one.dots[-1].figures.sustained for one in ranked):
         reasons.append("Offered more than it can do, a target builds a backlog: hollow points.")
     return KeyFigure(_sentence(first, ranked), figure, reasons)
@@ -82,6 +83,17 @@ def _held(one: TargetCurve) -> str:
     rate, half = _most(one).figures.iops, _half(one)
     return f"{one.column.short} sustains {compact(rate)} IOPS" + (
         f"; at half that, mean latency is {latency_text(half)}." if half else "."
+    )
+
+
+def _closed_loop(one: TargetCurve) -> str:
+    """Returns why a closed loop does more than is sustained; empty where both are the same rate."""
+    rate, top = _most(one).figures.iops, one.maximum.iops
+    if compact(rate) == compact(top) or rate > top:
+        return ""
+    return (
+        f"{one.column.short} does {compact(top)} IOPS in a closed loop, which waits for each I/O. Sustained is the "
+        "highest offered rate that it kept up with, where I/Os arrive whether it is ready or not."
     )
 
 
