@@ -268,6 +268,7 @@ def test_nothing_published_is_about_an_altered_device() -> None:
     [
         ("", "sets nothing"),
         ("channels=x", "expected a whole number, 0 or more, such as 8"),
+        ("slice_denominator=99999999999999999999", "expected at most 4,294,967,295, such as 1024"),
         ("channels=-8", "expected a whole number, 0 or more, such as 8"),
         ("chanels=4", 'did you mean "channels"'),
         ("program_suspend=1", "expected true or false"),

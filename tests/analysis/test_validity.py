@@ -560,7 +560,7 @@ def test_what_nobody_could_sample_is_said_once_for_a_target_with_its_reasons():
     ]
     note = only(sound(not_measured={DEVICE: not_measured}))
     assert (note.rule, note.level, note.target) == ("not-measured", "info", DEVICE)
-    assert f"energy of {DEVICE} (the drive has no power sensor); CPU package energy (no RAPL)" in note.text
+    assert note.text.endswith("energy (the drive has no power sensor); CPU package energy (no RAPL)")
 
 
 def test_a_region_that_the_target_cuts_is_noted_with_both_sizes():

@@ -17,10 +17,13 @@ from fathom.prediction.misses import shipped_misses
 from fathom.prediction.words import range_words
 from fathom.report import print_table
 from fathom.report.blocks import Table
+from fathom.report.built import Built
 from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.findings import gate
 from fathom.report.sections import corners
+from fathom.report.terminal import print_built
+from fathom.runs.document import NoteRecord
 from fathom.runs.reader import Run
 from fathom.statistics.limits import limit_in
 
@@ -66,6 +69,25 @@ def test_each_workload_of_one_target_takes_a_line_with_its_figure_and_its_limit(
         assert f"{row['iops']:,.0f}" in line
         assert "IOPS" in line
         assert line.rstrip().endswith(getattr(limit_in(row), "name", ""))
+
+
+@pytest.mark.parametrize(("count", "lines"), [(3, 3), (20, 1)])
+def test_errors_of_one_rule_in_many_steps_are_one_line_with_the_steps_counted(
+    runs: list[Run], count: int, lines: int
+) -> None:
+    one = load(runs[0].path)
+    one.document.notes += [
+        NoteRecord(
+            rule="page-cache", level="error", target=PM9A3, step=f"s{number}", text=f"only {number} arrived"
+        )
+        for number in range(count)
+    ]
+    console = Console(width=200, file=io.StringIO())
+    print_built(console, Built([runs[0].path], compare([one]), []))
+    assert isinstance(console.file, io.StringIO)
+    errors = [line for line in console.file.getvalue().splitlines() if line.startswith("error: ")]
+    assert len(errors) == lines
+    assert ("with other figures in 19 other steps" in errors[0]) == (count == 20)
 
 
 @pytest.mark.parametrize("width", [80, 100])

@@ -72,6 +72,14 @@ def test_only_reading_and_forms_are_served(served: Served, method: str) -> None:
     assert served.ask("/", method).status in (400, 405)
 
 
+@pytest.mark.parametrize("path", ["/", f"/runs/{RUN}", "/assets/style.css", "/nothing"])
+def test_a_head_request_is_answered_as_a_get_without_its_body(served: Served, path: str) -> None:
+    head, whole = served.ask(path, "HEAD"), served.ask(path)
+    assert (head.status, head.headers["content-type"]) == (whole.status, whole.headers["content-type"])
+    assert not head.text
+    assert whole.text
+
+
 def test_a_long_form_is_refused_unread(served: Served) -> None:
     assert served.send(f"/runs/{RUN}/about", f"note={'x' * (1 << 17)}").status == 413
 

@@ -22,6 +22,8 @@ MEMBER = "member"
 COUNT = "count"
 """The setting of a system's drives that is no parameter of theirs: how many there are."""
 MOST_DRIVES = 10_000
+COUNT_MOST, WIDE_MOST = 2**32 - 1, 2**63 - 1
+"""Largest whole number of a parameter, and of one in bytes, as the model keeps them."""
 SHORT = {"op": "over_provisioning"}
 """Field words for parameters."""
 _SETTING = re.compile(r"(?:(?P<member>[a-z0-9.-]+)\.)?(?P<key>[a-z][a-z0-9_]*)=(?P<value>[^,]+)")
@@ -132,24 +134,27 @@ def _left_to_the_model(device: Device) -> dict[str, Parameter]:
 
 def _value(name: str, key: str, old: Parameter, text: str) -> bool | int | float | str:
     """Returns the text as a value of the kind that the parameter has."""
+    most = WIDE_MOST if key.endswith("_bytes") else COUNT_MOST
     try:
         match old.value:
             case bool():
                 return {"true": True, "false": False}[text]
             case int():
-                return _whole(text)
+                return _whole(text, most)
             case float():
                 return _finite(text)
             case _:
                 return text
     except (KeyError, ValueError):
         kind = {bool: "true or false", int: "a whole number, 0 or more", float: "a number"}[type(old.value)]
+        if type(old.value) is int and text.isdecimal():
+            kind = f"at most {most:,}"
         raise CatalogError(f"{name}: {key}={text}: expected {kind}, such as {old.value}") from None
 
 
-def _whole(text: str) -> int:
+def _whole(text: str, most: int) -> int:
     number = int(text.replace("_", ""))
-    if number < 0:
+    if not 0 <= number <= most:
         raise ValueError(text)
     return number
 

@@ -29,7 +29,7 @@ GROWTH_MOST = 0.001
 """Growth of the backlog, as a fraction of the offered rate, up to which it counts as none."""
 CHANCE_SD = 2.0
 """Standard deviations of the number of arrivals up to which a backlog is attributed to chance. Arrivals are a Poisson
-process, so n of them have the standard deviation sqrt(n); the queue at the end of a short window varies as much.
+process, so n of them have the standard deviation sqrt(n). The queue at the end of a short window varies as much.
 """
 
 
@@ -152,8 +152,8 @@ class Figures:
     def sustained(self) -> bool:
         """Whether the target kept up: it achieved 0.99 of what was offered, and the backlog did not grow.
 
-        A backlog that fits into the iodepth, that grew by at most 0.1 % of the offered rate, or that is within
-        `CHANCE_SD` of the number of arrivals is attributed to chance.
+        A backlog that fits into the iodepth, or that grew by at most 0.1 % of the offered rate, is attributed to
+        chance. So is one within `CHANCE_SD` of the number of arrivals.
         """
         if self.offered_iops is None:
             return True

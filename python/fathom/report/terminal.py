@@ -16,7 +16,7 @@ from fathom.analysis.finding import joined
 from fathom.catalog.settings import split
 from fathom.method.rounds import UNITS
 from fathom.output.table import flush_table
-from fathom.output.text import signed_pct
+from fathom.output.text import in_others, signed_pct
 from fathom.prediction.interval import COVERAGE, Blocks, Spread, coverage
 from fathom.prediction.misses import shipped_misses
 from fathom.prediction.words import about_words, range_words
@@ -30,6 +30,8 @@ from fathom.report.rounds import Mean, TargetRounds, axes, rounds_of
 from fathom.report.sections import answers
 from fathom.report.style import grouped, plain
 
+ERRORS_MOST = 3
+"""Errors of one rule that are printed step by step; of more, the first with how many steps have it."""
 LEVEL_STYLE = {"error": "bold red", "warning": "yellow", "info": "dim"}
 MOST_WORKLOADS_ACROSS = 5
 MOST_ANSWERS = 6
@@ -392,7 +394,9 @@ def _named(targets: Sequence[str]) -> str:
 
 
 def _print_notes(console: Console, comparison: Comparison) -> None:
-    """Prints every error, and of warnings one line per rule, whatever the number of targets; the report has all."""
+    """Prints one line per rule and level, whatever the number of targets; errors of a few steps each. The report has
+    all.
+    """
     said: dict[tuple[str, str, str, str], list[str]] = {}
     left_out = 0
     for group in comparison.notes:
@@ -402,10 +406,13 @@ def _print_notes(console: Console, comparison: Comparison) -> None:
         if group.level == "info":
             left_out += len(group.notes)
             continue
-        shown = group.notes if group.level == "error" else group.notes[:1]
-        left_out += len(group.notes) - len(shown)
+        each = group.level == "error" and len(group.notes) <= ERRORS_MOST
+        shown = group.notes if each else group.notes[:1]
+        more = len(group.notes) - len(shown)
+        left_out += more
         for note in shown:
-            said.setdefault((group.level, note.step or "", note.text, note.next_step), []).append(
+            others = in_others("with other figures", more, "step") if group.level == "error" else ""
+            said.setdefault((group.level, note.step or "", note.text + others, note.next_step), []).append(
                 group.target
             )
     for (level, step, note, next_step), targets in said.items():

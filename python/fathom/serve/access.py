@@ -60,9 +60,11 @@ class Access:
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
-        request = Request(scope)
+        # A HEAD request is answered as a GET: the server below sends no body for it.
+        asked = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
+        request = Request(asked)
         answer = self._refusal(request) or self._sign_in(request)
-        await (answer or self._app)(scope, receive, guarded)
+        await (answer or self._app)(asked, receive, guarded)
 
     def _refusal(self, request: Request) -> Response | None:
         """Returns the answer to a request that nobody may make, or None."""
@@ -73,7 +75,7 @@ class Access:
                 "This server does not answer under that name.",
                 "Use its address, or restart it with --name NAME.",
             )
-        if request.method not in ("GET", "HEAD", "POST"):
+        if request.method not in ("GET", "POST"):
             return problem_page(self._settings, 405, "Pages can be read, and forms sent. Nothing else.")
         if request.method != "POST":
             return None

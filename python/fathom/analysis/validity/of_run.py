@@ -17,6 +17,7 @@ from fathom.runs.remarks import (
     ShortWindow,
     in_words,
 )
+from fathom.targets.not_measured import NotMeasured
 from fathom.targets.target import REAL_KINDS
 from fathom.traces.clock import TimesFault
 
@@ -110,6 +111,14 @@ def not_measured(view: RunView) -> Iterable[Note]:
     for target in (one.name for one in view.document.targets if one.kind in (*REAL_KINDS, "array")):
         found = view.not_measured.get(target, ())
         if found:
-            listed = "; ".join(f"{one.subject} ({one.reason})" if one.quantity else one.why for one in found)
+            listed = "; ".join(_unmeasured(one, target) for one in found)
             text = f"not measured and not estimated: {listed}"
             yield Note("not-measured", "info", target, None, text, "")
+
+
+def _unmeasured(one: NotMeasured, target: str) -> str:
+    """Returns the quantity and the reason. The note names its target already."""
+    if one.quantity is None:
+        return one.why
+    subject = f"{one.quantity}" if one.of == target else one.subject
+    return f"{subject} ({one.reason})"
