@@ -427,7 +427,7 @@ def test_a_twin_that_only_its_data_sheet_is_known_of_is_noted():
     note = only(run_view([Measured(f"twin:{name}", RATES)], [twin(name, "D5-P5336")]))
     assert note.rule == "data-sheet-alone"
     assert note.text.startswith(
-        "D5-P5336 is calibrated on its data sheet alone. Only reads and sequential writes"
+        "D5-P5336 is calibrated on its data sheet alone. Measurements have checked only reads"
     )
     assert (
         notes(run_view([Measured("twin:samsung-pm9a3-7.68tb", RATES)], [twin("samsung-pm9a3-7.68tb", "A")]))

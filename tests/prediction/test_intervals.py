@@ -246,3 +246,11 @@ def test_twins_of_data_sheets_and_of_measurements_learn_nothing_from_each_other(
     known = [one for one in shipped_misses() if one.family != "data-sheet-ssd"]
     own = load_device("samsung-pm9a3-7.68tb")
     assert spread_of(own, SMALL, known=known) == spread_of(own, SMALL)
+
+
+def test_a_disk_of_a_data_sheet_has_no_interval_even_where_two_others_were_measured():
+    read = Job(
+        'mix = "read"\nblock = "128KiB"\npattern = "sequential"\nload = { threads = 1 }\nuntil = { time = "1s" }',
+        "job.toml",
+    )
+    assert spread_of(load_device("toshiba-mg11-24tb"), LARGE, read) is None

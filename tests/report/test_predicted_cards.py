@@ -38,7 +38,7 @@ def test_a_lead_of_a_twin_of_a_data_sheet_is_said_to_be_that_of_its_ratings(tmp_
     key = section.key_figure
     assert key is not None
     assert (
-        "Samsung PM9D3a leads by the ratings of its data sheet: no measurement has checked its twin."
+        "Samsung PM9D3a leads by the ratings of its data sheet: its twin was fitted to nothing else."
         in key.reasons
     )
     assert isinstance(key.block, Cards)

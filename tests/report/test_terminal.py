@@ -169,9 +169,9 @@ def test_twins_have_the_range_that_measurements_are_expected_in_and_measured_tar
 
 
 def test_a_twin_without_a_range_is_named_beside_the_range_of_the_others(settled: Run, tmp_path: Path) -> None:
-    other = fathom.run("four-corners", targets=["twin:samsung-pm9d3a-7.68tb"], out=tmp_path)
+    other = fathom.run("four-corners", targets=["twin:toshiba-mg11-24tb"], out=tmp_path)
     text = " ".join(" ".join(printed([settled.path, other.path], 200)).split())
-    assert "No range is known for Samsung PM9D3a · B." in text
+    assert "No range is known for Toshiba MG11 · B." in text
     assert "No range is known" not in " ".join(printed([settled.path], 200))
 
 

@@ -132,7 +132,10 @@ def tried_spread(
 ) -> Spread | None:
     """Returns the spread as `spread_of`, and also where published rates of the device refute it: to test it on them."""
     family = family_of(device)
-    if family is None or (device.is_of_data_sheet and not (job and is_checked(job))):
+    # All published rates of such disks are sequential: they show nothing of how far random I/O is off.
+    if family is None or family == "data-sheet-disk":
+        return None
+    if family == "data-sheet-ssd" and not (job and is_checked(job)):
         return None
     if known is None:
         return _shipped_spread(device.name, family, blocks_of(block_bytes))
@@ -140,7 +143,7 @@ def tried_spread(
 
 
 def is_checked(job: Job) -> bool:
-    """Returns whether validation rows of data-sheet drives are about such I/O: reads, or sequential writes."""
+    """Returns whether validation rows of data-sheet SSDs are about such I/O: reads, or sequential writes."""
     if job.streams:
         return all(map(is_checked, job.streams.values()))
     match job.pattern.kind:
