@@ -1,6 +1,8 @@
 """A recommendation replays a trace on twins, ranks them, and says how much the load may grow."""
 
+import html
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from math import log
@@ -305,6 +307,14 @@ def test_a_page_calls_a_drive_recommended_only_where_one_keeps_up(
     page = render(found(trace(tmp_path), workers, [FAST], objective))
     assert ("The recommended drive is on top" in page) is recommends
     assert ("Bars begin at 1" in page) is not recommends
+
+
+def test_a_page_says_each_ground_once(tmp_path: Path, workers: Workers) -> None:
+    one = found(trace(tmp_path), workers, [FAST], "p99 read < 500us")
+    page = render(one)
+    words = " ".join(re.sub(r"<[^>]*>", " ", html.unescape(page)).replace("\u00a0", " ").split())
+    said = [" ".join(text.rstrip(".").split()) for text in grounds(one)]
+    assert [words.count(text) for text in said] == [1] * len(said), said
 
 
 def timed(folder: Path, unit: str) -> Path:

@@ -1,6 +1,7 @@
 """A recommendation as an offline HTML page: the sentence and the headrooms first, then every drive and the basis."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from fathom.recommend.judge import MOST_FACTOR
 from fathom.recommend.ranking import Recommendation
@@ -18,8 +19,25 @@ def render(found: Recommendation) -> str:
     """Returns the page."""
     sections = [_key(found), _drives(found), _basis(found)]
     opening, folded = opened(sections)
+    if opening:
+        folded = _without(folded, opening.reasons)
     title = f"Which drive for {plain(found.name)}"
     return page(title, [], folded, opening=opening, made_from="a trace and the catalogue")
+
+
+def _without(sections: Sequence[Section], said: Sequence[str]) -> list[Section]:
+    """Returns the sections without points that the opening has, and without those that are empty then."""
+    left: list[Section] = []
+    for section in sections:
+        points = [
+            replace(block, texts=[text for text in block.texts if text not in said])
+            if isinstance(block, Points)
+            else block
+            for block in section.blocks
+        ]
+        blocks = [block for block in points if not isinstance(block, Points) or block.texts]
+        left += [replace(section, blocks=blocks)] if blocks else []
+    return left
 
 
 def _sentence(text: str) -> str:
