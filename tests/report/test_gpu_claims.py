@@ -36,7 +36,7 @@ def test_drives_are_counted_only_for_a_rate_that_is_claimed(settled: bool, tmp_p
     assert ("reach the 64 GB/s published" in told) is settled
     assert ("reading in sequence" in told) is settled
     reason = (
-        "and had not settled (the run had not written all of its region), so no number of drives is claimed."
+        "and had not settled (part of its region had never been written), so no number of drives is claimed."
     )
     assert (reason in told) is not settled
     none = "No target had settled, so no number of drives is claimed."
