@@ -92,8 +92,8 @@ def _closed_loop(one: TargetCurve) -> str:
     if compact(rate) == compact(top) or rate > top:
         return ""
     return (
-        f"{one.column.short} does {compact(top)} IOPS in a closed loop, which waits for each I/O. Sustained is the "
-        "highest offered rate that it kept up with, where I/Os arrive whether it is ready or not."
+        f"{one.column.short} does {compact(top)} IOPS in a closed loop, which waits for each I/O. "
+        "Offered I/O does not wait."
     )
 
 
