@@ -45,7 +45,7 @@ def test_a_drive_that_the_run_never_filled_has_no_figure_claimed() -> None:
     assert unsettled(view) == {(DEVICE, "4k-rand-write"): Unsettled.NOT_FILLED}
     said = [one.text for one in findings(view) if one.step == "4k-rand-write"]
     assert said[0] == (
-        "No figure is claimed in 4k rand write: Drive had not settled (part of its region had never been written)."
+        "No figure is claimed in 4k rand write: Drive had not settled (the run had left part of its region unwritten)."
     )
 
 

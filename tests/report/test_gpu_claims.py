@@ -35,9 +35,7 @@ def test_drives_are_counted_only_for_a_rate_that_is_claimed(settled: bool, tmp_p
     told = " ".join(section.answer)
     assert ("reach the 64 GB/s published" in told) is settled
     assert ("reading in sequence" in told) is settled
-    reason = (
-        "and had not settled (part of its region had never been written), so no number of drives is claimed."
-    )
+    reason = "and had not settled (the run had left part of its region unwritten), so no number of drives is claimed."
     assert (reason in told) is not settled
     none = "No target had settled, so no number of drives is claimed."
     assert (section.key_figure.sentence == none) is not settled

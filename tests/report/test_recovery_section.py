@@ -45,7 +45,7 @@ kind = "fill"
 job = { mix = "write", block = "128KiB", pattern = "sequential", load = { iodepth = 32 }, until = { written = "2x" } }
 """
 NAME = "Samsung PM9A3"
-WHY = f"{NAME}: part of its region had never been written."
+WHY = f"{NAME}: the run had left part of its region unwritten."
 
 
 @pytest.mark.parametrize("filled", [True, False])

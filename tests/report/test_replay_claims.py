@@ -44,11 +44,11 @@ def test_a_replay_on_a_drive_that_was_not_filled_claims_no_more_than_what_it_did
     assert section.key_figure is not None
     assert "PM9A3 answered the recorded reads in " in section.key_figure.sentence
     assert section.key_figure.reasons[-1] == (
-        "Samsung PM9A3 had not settled: part of its region had never been written."
+        "Samsung PM9A3 had not settled: the run had left part of its region unwritten."
     )
     [told] = section.answer
     assert told.endswith(
-        "No more is claimed: it had not settled (part of its region had never been written)."
+        "No more is claimed: it had not settled (the run had left part of its region unwritten)."
     )
 
 

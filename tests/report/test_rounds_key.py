@@ -96,8 +96,8 @@ def test_a_shortened_run_does_not_call_its_rounds_a_steady_state(tmp_path: Path)
 @pytest.mark.parametrize(
     ("before", "most", "why"),
     [
-        ("", 4, "had not settled: part of its region had never been written."),
-        (FILL.replace("2x", "0.4x"), 4, "had not settled: part of its region had never been written."),
+        ("", 4, "had not settled: the run had left part of its region unwritten."),
+        (FILL.replace("2x", "0.4x"), 4, "had not settled: the run had left part of its region unwritten."),
     ],
     ids=["no fill", "a fill of two fifths"],
 )

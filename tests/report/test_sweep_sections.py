@@ -148,7 +148,7 @@ def test_enough_settled_steps_keep_their_sentence_beside_what_is_not_claimed(swe
     left, text = claimed(steps, {key: Unsettled.NOT_FILLED}, 3, "Drive, reads")
     assert left == steps[:-1]
     assert text == (
-        "Drive, reads: the target had not settled in 1 of 4 steps (part of its region had never been written), "
+        "Drive, reads: the target had not settled in 1 of 4 steps (the run had left part of its region unwritten), "
         "so no rate of those is claimed."
     )
 
@@ -201,7 +201,7 @@ def test_nothing_is_said_to_be_sustained_of_a_drive_that_was_never_filled(tmp_pa
     head = "\n".join(line for line in HEAD.format(name="gpu-feed").split("[[steps]]")[:1])
     section = gpu_feed.build(run_of(head + READS.format(name="1m-seq-read", pattern="sequential"), tmp_path))
     assert section is not None
-    assert "not settled (part of its region had never been written)" in section.answer[0]
+    assert "not settled (the run had left part of its region unwritten)" in section.answer[0]
     assert "sustains" not in section.answer[0]
 
 

@@ -30,7 +30,7 @@ class Unsettled(Enum):
     """Why nothing is claimed of a target's figure. The values stand in parentheses behind `verb`."""
 
     NOT_STEADY = "steady state was not reached"
-    NOT_FILLED = "part of its region had never been written"
+    NOT_FILLED = "the run had left part of its region unwritten"
     NOT_OVERWRITTEN = "random writes had not come to the size of its region"
     NOT_TURNED_OVER = "less than its capacity had been written since it was empty"
     MAXIMUM = "its maximum had changed while the curve was measured"

@@ -44,6 +44,12 @@ SentJob = Annotated[Job, PlainValidator(_received), PlainSerializer(lambda job: 
 """A job in a call to another process: its normal form in JSON."""
 
 
+def fixed_bytes(job: Job, capacity_bytes: int) -> int:
+    """Returns the size of a region that is as large on a larger target; 0 for one that is a share of the target."""
+    size_bytes = job.region_on(capacity_bytes)[1]
+    return size_bytes if size_bytes == job.region_on(2 * capacity_bytes)[1] else 0
+
+
 def of_parts(job: Job, parts: int, *, hosts: bool = False) -> list[Job]:
     """Returns the job of each part of a target, whose parts are `hosts` of a fleet or drives.
 

@@ -10,6 +10,7 @@ from fathom.catalog.load import load_device
 from fathom.catalog.settings import with_settings
 from fathom.catalog.twin_params import twin_params_json
 from fathom.errors import UsageError
+from fathom.method.job import fixed_bytes
 from fathom.method.method import Method
 from fathom.output.text import size
 from fathom.targets.target import Target
@@ -53,7 +54,7 @@ def _regions_in_bytes(method: Method, target: Target, capacity_bytes: int) -> Se
         (region_bytes, step.name)
         for _, step in method.steps_on(target)
         for job in step.job.streams.values() or (step.job,)
-        if (region_bytes := job.region_on(capacity_bytes)[1]) == job.region_on(2 * capacity_bytes)[1]
+        if (region_bytes := fixed_bytes(job, capacity_bytes))
     ]
 
 

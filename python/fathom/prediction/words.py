@@ -1,6 +1,14 @@
 """The sentences on what a twin's figure is worth."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from fathom.prediction.interval import COVERAGE, Coverage, Spread
+from fathom.prediction.misses import family_of
+
+if TYPE_CHECKING:
+    from fathom.catalog.models import Device
 
 
 def range_words(spread: Spread) -> str:
@@ -28,6 +36,16 @@ def order_words(chance: float) -> str:
 def about_words(spread: Spread) -> str:
     """Returns which I/O a spread is about."""
     return f"blocks {spread.blocks}" if "KiB" in spread.blocks else f"blocks of {spread.blocks}"
+
+
+def checked_words(device: Device) -> str:
+    """Returns what measurements have checked of twins that were fitted to a data sheet, and so has a range."""
+    if family_of(device) == "data-sheet-disk":
+        return "Too few such disks have been measured for a range"
+    return (
+        "Measurements have checked only reads and sequential writes of such twins, so only these have a range. Mixes "
+        "were off by a factor of two"
+    )
 
 
 def spread_words(spread: Spread) -> str:

@@ -14,7 +14,7 @@ from fathom.analysis.run_view import RunView
 from fathom.catalog import load_device
 from fathom.errors import FathomError, UsageError
 from fathom.prediction.interval import COVERAGE, Spread, known_device, refuted, spread_of
-from fathom.prediction.words import refuted_words
+from fathom.prediction.words import checked_words, refuted_words
 from fathom.runs.document import TargetRecord
 from fathom.runs.reader import Run
 from fathom.sizing.drive import Drive, Figure
@@ -81,10 +81,7 @@ def _notes(run: Run, target: TargetRecord) -> Iterator[str]:
         elif device is not None and (record := refuted(device)):
             yield f"Simulated: a twin's rate, without a range. {refuted_words(record)}."
         elif device is not None and device.is_of_data_sheet:
-            yield (
-                "Simulated: the rate of a twin of a data sheet. Reads and sequential writes have the range that "
-                f"{100 * COVERAGE:.0f} % of measurements lie in."
-            )
+            yield f"Simulated: the rate of a twin of a data sheet. {checked_words(device)}."
         else:
             yield "Simulated: a twin's rate. Too few of its kind are measured for a range."
     if run.document.quick:

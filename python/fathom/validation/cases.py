@@ -215,6 +215,7 @@ def _case(device: Device, row: PublishedRow, jobs: Mapping[str, tuple[Job, str]]
 
 
 def _overwrites(device: Device) -> bool:
+    """Returns whether the device is a disk of conventional tracks, which a write in place costs nothing more."""
     values = values_of(device.twin.parameters) if device.twin and device.twin.kind == "disk" else {}
     return values.get("tracks") == "conventional"
 

@@ -33,7 +33,7 @@ from fathom.validation.cases import Metric, Trial
 
 ROUND_S = 1.0
 CACHE_FILL_BYTES = 4 << 30
-"""Several times the write cache of any disk."""
+"""Eight times the largest write cache of a disk in the catalogue, 512 MB."""
 NO_MATTER = 1e9
 """A precision that any window has: it ends by what it has written."""
 POLL_S = 0.25

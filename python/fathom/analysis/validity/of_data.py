@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from fathom._core import Job
 from fathom.analysis.run_view import RunView
 from fathom.analysis.validity.note import Note
+from fathom.method.job import fixed_bytes
 from fathom.output.text import in_others, percent
 
 SMALL_REGION = 0.10
@@ -116,7 +116,7 @@ def crowded_slice(view: RunView) -> Iterable[Note]:
         if scale >= 1 or target.part_of is not None or not target.identity.get("file_system"):
             continue
         drive_bytes = target.known_bytes // drives
-        most = max((_in_bytes(job, drive_bytes) for job in jobs), default=0)
+        most = max((fixed_bytes(job, drive_bytes) for job in jobs), default=0)
         if most > CROWDED_SHARE * scale * drive_bytes:
             slice_bytes = scale * drive_bytes
             yield Note(
@@ -129,12 +129,6 @@ def crowded_slice(view: RunView) -> Iterable[Note]:
                 "as on a fuller drive",
                 "simulate more of the drive with a smaller slice_denominator",
             )
-
-
-def _in_bytes(job: Job, capacity_bytes: int) -> int:
-    """Returns the size of a region that is as large on a larger drive; 0 for a share of the drive."""
-    size_bytes = job.region_on(capacity_bytes)[1]
-    return size_bytes if size_bytes == job.region_on(2 * capacity_bytes)[1] else 0
 
 
 def _size(size_bytes: float) -> str:

@@ -120,5 +120,5 @@ def _unmeasured(one: NotMeasured, target: str) -> str:
     """Returns the quantity and the reason. The note names its target already."""
     if one.quantity is None:
         return one.why
-    subject = f"{one.quantity}" if one.of == target else one.subject
+    subject = one.quantity if one.of == target else one.subject
     return f"{subject} ({one.reason})"

@@ -4,11 +4,9 @@ from collections.abc import Iterable
 
 from fathom.analysis.run_view import RunView
 from fathom.analysis.validity.note import Note
-from fathom.catalog.models import Device
 from fathom.output.text import percent
 from fathom.prediction.interval import known_device, refuted
-from fathom.prediction.misses import family_of
-from fathom.prediction.words import refuted_words
+from fathom.prediction.words import checked_words, refuted_words
 
 WINDOW_SLACK = 0.01
 
@@ -41,19 +39,9 @@ def data_sheet_alone(view: RunView) -> Iterable[Note]:
                 "warning",
                 target.name,
                 None,
-                f"{target.label} is calibrated on its data sheet alone. {_checked(device)}",
+                f"{target.label} is calibrated on its data sheet alone. {checked_words(device)}",
                 "measure one, and add your results as validation rows",
             )
-
-
-def _checked(device: Device) -> str:
-    """Returns what measurements have checked of such twins."""
-    if family_of(device) == "data-sheet-disk":
-        return "Too few such disks have been measured for a range"
-    return (
-        "Measurements have checked only reads and sequential writes of such twins, so only these have a range. Mixes "
-        "were off by a factor of two"
-    )
 
 
 def refuted_range(view: RunView) -> Iterable[Note]:
