@@ -11,6 +11,7 @@
 //! next step starts clean.
 
 mod adapter;
+mod backlog;
 mod control;
 pub mod error;
 mod in_step;

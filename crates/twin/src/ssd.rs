@@ -255,6 +255,8 @@ impl Device for Ssd {
 
     #[inline]
     fn submit(&mut self, at_ns: u64, tag: u32, request: Request) {
+        // Many threads draw far ahead: what they fetched then has left the nearest cache.
+        self.prefetch(&request);
         let inflight = InFlight {
             request,
             tag,

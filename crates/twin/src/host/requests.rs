@@ -322,7 +322,7 @@ impl<D: Device> Driver<'_, D> {
         }
         self.offered += 1;
         let state = &mut self.threads[thread as usize];
-        state.backlog += 1;
+        state.backlog.push(state.arrives_ns, &state.stream);
         if state.waits() && self.is_ready(thread) {
             self.issue_arrived(thread, now_ns);
         }
@@ -332,16 +332,17 @@ impl<D: Device> Driver<'_, D> {
 
     fn issue_arrived(&mut self, thread: u32, now_ns: u64) {
         let state = &mut self.threads[thread as usize];
-        state.backlog -= 1;
-        let arrived_ns = self.start_ns + state.arrivals.next_arrival_ns();
-        self.issue(thread, now_ns, arrived_ns);
+        if let Some(arrived_ns) = state.backlog.pop() {
+            self.issue(thread, now_ns, self.start_ns + arrived_ns);
+        }
     }
 
     /// Has the thread woken for its next arrival. One beyond the window is never counted, and the drain would have to
     /// wait for it. In an idle step it is the only arrival, and decades away.
     fn next_arrival(&mut self, thread: u32) {
         let state = &mut self.threads[thread as usize];
-        let at_ns = self.start_ns + state.stream.next_arrival_ns();
+        state.arrives_ns = state.stream.next_arrival_ns();
+        let at_ns = self.start_ns + state.arrives_ns;
         state.awaits = at_ns <= self.end_ns && state.to_arrive > 0;
         if state.awaits {
             state.to_arrive -= 1;

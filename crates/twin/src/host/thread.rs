@@ -2,6 +2,7 @@
 
 use workload::{Limits, Load, Part, Request, RequestStream, Waiting};
 
+use super::backlog::Backlog;
 use crate::device::Device;
 
 /// Requests drawn ahead of their use, so that the device can prefetch.
@@ -41,12 +42,11 @@ pub(super) struct Thread {
     pub(super) left: Limits,
     /// Open load: arrivals to come, at most.
     pub(super) to_arrive: u64,
-    /// Open load: a second copy of the stream replays the arrival times as requests are issued, so
-    /// a backlog of any length takes no memory.
-    pub(super) arrivals: RequestStream,
-    pub(super) backlog: u64,
-    /// Whether the device will wake the thread for its next arrival.
+    /// Open load: arrivals that wait for a slot.
+    pub(super) backlog: Backlog,
+    /// Whether the device will wake the thread for its next arrival, and when that is, from the start of the job.
     pub(super) awaits: bool,
+    pub(super) arrives_ns: u64,
     /// A trace whose I/Os wait for others, in place of the stream.
     pub(super) waiting: Option<Box<Waiting>>,
 }
@@ -65,7 +65,6 @@ impl Thread {
         }
         Self {
             waiting,
-            arrivals: stream.clone(),
             shared: part.job.position.is_shared() || stream.shares_trace() || stream.is_in_step(),
             shares_trace: stream.shares_trace(),
             in_step: stream.is_in_step(),
@@ -84,15 +83,19 @@ impl Thread {
             held: 0,
             left: limits,
             to_arrive: limits.count,
-            backlog: 0,
+            backlog: Backlog::default(),
             awaits: false,
+            arrives_ns: 0,
         }
     }
 
     /// Open load: whether an arrival waits that a slot is free for.
     #[inline]
     pub(super) fn waits(&self) -> bool {
-        self.open && self.backlog > 0 && self.in_flight < self.iodepth && !self.left.is_spent()
+        self.open
+            && !self.backlog.is_empty()
+            && self.in_flight < self.iodepth
+            && !self.left.is_spent()
     }
 
     /// Returns the next request of the stream.

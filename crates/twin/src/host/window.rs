@@ -135,7 +135,7 @@ impl<D: Device> Driver<'_, D> {
         };
         if self.open {
             interval.offered = Some(std::mem::take(&mut self.offered));
-            interval.backlog = Some(self.threads.iter().map(|thread| thread.backlog).sum());
+            interval.backlog = Some(self.threads.iter().map(|thread| thread.backlog.len()).sum());
         }
         self.meter
             .read(self.device, &self.core_free_ns, &mut interval);

@@ -6,9 +6,15 @@
 use super::random::{Purpose, Random};
 use crate::{Arrival, Load, RatePhase};
 
+/// Exponential gaps drawn at once: the processor works on several logarithms at a time.
+const AHEAD: usize = 8;
+
 #[derive(Clone, Debug)]
 pub(super) struct Arrivals {
     random: Random,
+    /// Exponential gaps drawn ahead, in mean gaps, and how many of them are used.
+    gaps: [f64; AHEAD],
+    used: usize,
     /// `None` under closed load.
     arrival: Option<Arrival>,
     mean_gap_ns: f64,
@@ -37,6 +43,8 @@ impl Arrivals {
         };
         let mut arrivals = Self {
             random: Random::new(seed, thread, Purpose::Arrivals),
+            gaps: [0.0; AHEAD],
+            used: AHEAD,
             arrival,
             mean_gap_ns,
             whole_ns: 0,
@@ -62,7 +70,7 @@ impl Arrivals {
         match self.arrival {
             None => 0,
             Some(Arrival::Exponential) => {
-                let gaps = -libm::log(self.random.unit());
+                let gaps = self.exponential();
                 self.advance(gaps)
             }
             Some(Arrival::Uniform) => {
@@ -76,6 +84,19 @@ impl Arrivals {
                 now_ns
             }
         }
+    }
+
+    #[inline]
+    fn exponential(&mut self) -> f64 {
+        if self.used == AHEAD {
+            for gap in &mut self.gaps {
+                *gap = -libm::log(self.random.unit());
+            }
+            self.used = 0;
+        }
+        let gap = self.gaps[self.used];
+        self.used += 1;
+        gap
     }
 
     /// Moves on by `gaps` mean gaps.
