@@ -9,6 +9,7 @@ from fathom.analysis.depths import FULL
 from fathom.catalog.models import UNEXPLAINED_PCT, PublishedRow
 from fathom.errors import GateError
 from fathom.validation.cases import Case, Metric
+from fathom.validation.overwritten import WARMED_X
 from fathom.validation.systems import SystemCase
 from fathom.validation.trial import Measured
 
@@ -96,6 +97,7 @@ def _compared(
         case.remark,
         f"within the published bound ({case.row.bound})" if error_pct is None else None,
         _by_depth(measured) if metric == "depth" and measured.depths else None,
+        _begun(measured, other),
         None if measured.steady else f"not steady: {measured.grounds}",
         f"the other drive is not steady: {other.grounds}" if other and not other.steady else None,
         written,
@@ -114,6 +116,16 @@ def _compared(
         far and counted and written is None,
         "; ".join(reason for reason in reasons if reason) or None,
     )
+
+
+def _begun(measured: Measured, other: Measured | None) -> str | None:
+    """Returns in words what of the bench's prior work was computed."""
+    own, others = measured.begins_settled, bool(other and other.begins_settled)
+    if not (own or others):
+        return None
+    who = "both drives begin" if own and others else "begins" if own else "the other drive begins"
+    simulated = f"all but its last {100 * WARMED_X:g} % of the capacity"
+    return f"{who} settled: what the bench writes before is computed, {simulated}"
 
 
 def _by_depth(measured: Measured) -> str:

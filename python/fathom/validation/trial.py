@@ -1,9 +1,11 @@
 """One trial in virtual time: bring the twin into its state, run the workload, measure it.
 
-On a bench that states what went before a test, the twin does that, and the window is as long as the bench's. On others
-it is filled, and the measuring window is the steady window itself, as SNIA PTS has it. These are the rounds by which
-the combined criterion calls the workload steady, extended until the 95 % interval of their mean is narrow. A trial that
-does not get there in time reports its last rounds and says so. Compares nothing.
+On a bench that states what went before a test, the twin does that, and the window is as long as the bench's. Where that
+work leads to a state that theory gives, the twin begins in it (`overwritten`).
+
+On others it is filled, and the measuring window is the steady window itself, as SNIA PTS has it. These are the rounds
+by which the combined criterion calls the workload steady, extended until the 95 % interval of their mean is narrow. A
+trial that does not get there in time reports its last rounds and says so. Compares nothing.
 """
 
 from collections.abc import Sequence
@@ -21,6 +23,7 @@ from fathom.analysis.depths import enough
 from fathom.catalog.models import PublishedRow
 from fathom.errors import FathomError, InterruptedRunError
 from fathom.load.backend import TwinBackend, sync_twins
+from fathom.load.seeds import step_seed
 from fathom.method.job import NS_PER_S
 from fathom.report.sections.added_latency import CONTROLLER
 from fathom.session.filled import FILL, FILLED_TURNOVER, settled
@@ -29,6 +32,7 @@ from fathom.statistics.limits import limit_of
 from fathom.statistics.means import mean_by_count
 from fathom.statistics.steady import SteadyState, Verdict
 from fathom.statistics.uncertainty import mean_interval
+from fathom.validation import overwritten
 from fathom.validation.cases import Metric, Trial
 
 ROUND_S = 1.0
@@ -37,6 +41,9 @@ CACHE_FILL_BYTES = 4 << 30
 NO_MATTER = 1e9
 """A precision that any window has: it ends by what it has written."""
 POLL_S = 0.25
+DEPTH_PRECISION = 0.01
+DEPTH_TURNOVER = 1 / 64
+"""Half the 95 % interval of the rate at a depth, over the rate, and the least share of the capacity that is written."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +123,10 @@ class Measured:
     """What followed the window, at one iodepth after the other."""
     added_us: float = 0.0
     """Mean time of an I/O in the controller of a system."""
+    waf: float | None = None
+    """Bytes programmed over bytes written in the window; None where nothing is written, or it is not known."""
+    begins_settled: bool = False
+    """Whether the state that the bench's prior work leads to was computed, and only its last part simulated."""
 
     def value(self, row: PublishedRow, metric: Metric) -> float:
         """Returns the figure that a row publishes."""
@@ -166,11 +177,11 @@ def run_trial(
 
 
 def _run(parameters_json: str, trial: Trial, seed: int, limits: Limits, interrupt: Event) -> Measured:
+    if trial.window_s is not None:
+        return _after_prior(parameters_json, trial, trial.window_s, seed, interrupt)
     backend = TwinBackend(parameters_json, seed, trial.file_system, hosts=trial.hosts)
     if trial.settled is not None:
         return _at_rest(backend, trial, trial.settled, seed, interrupt)
-    if trial.window_s is not None:
-        return _after_prior(backend, trial, trial.window_s, seed, interrupt)
     job = trial.job.lasting(round(limits.most_s * NS_PER_S))
     if trial.covered is not None:
         return _once_covered(backend, trial, job, trial.covered, seed, interrupt)
@@ -217,14 +228,20 @@ def _fill(backend: TwinBackend, trial: Trial, seed: int, interrupt: Event) -> No
 
 
 def _after_prior(
-    backend: TwinBackend, trial: Trial, window_s: float, seed: int, interrupt: Event
+    parameters_json: str, trial: Trial, window_s: float, seed: int, interrupt: Event
 ) -> Measured:
     """Runs the bench's own order: its prior work, the workload for the bench's time, then its other iodepths."""
-    for number, prior in enumerate(trial.prior, 1):
-        _drain(backend, _lasting(prior, prior.time_s, backend.scale), seed + number, interrupt)
+    settled = _overwritten(parameters_json, trial, seed, interrupt)
+    backend = settled or TwinBackend(parameters_json, seed, trial.file_system, hosts=trial.hosts)
+    if settled is None:
+        for number, prior in enumerate(trial.prior, 1):
+            _drain(backend, _lasting(prior, prior.time_s, backend.scale), seed + number, interrupt)
     job = _lasting(trial.job, window_s, backend.scale)
     intervals, recording = _drain(backend, job, seed, interrupt)
-    depths = tuple(_at_depth(backend, trial, iodepth, seed, interrupt) for iodepth in trial.iodepths)
+    depths = tuple(
+        _at_depth(backend, trial, iodepth, seed, interrupt, at_rest=settled is not None)
+        for iodepth in trial.iodepths
+    )
     names = sorted({op.op for interval in intervals for op in interval.ops})
     return Measured(
         ops={name: _figures(intervals, name) for name in (None, *names)},
@@ -237,7 +254,23 @@ def _after_prior(
         limited_by=_limited_by(recording),
         bench_limits=_bench_limits(recording),
         depths=depths,
+        waf=_waf(intervals),
+        begins_settled=settled is not None,
     )
+
+
+def _overwritten(parameters_json: str, trial: Trial, seed: int, interrupt: Event) -> TwinBackend | None:
+    """Returns the twin as the bench's prior work leaves it, begun settled; None where that would be another state."""
+    settled_json = overwritten.settled_params(parameters_json, trial)
+    if settled_json is None:
+        return None
+    try:
+        backend = TwinBackend(settled_json, seed)
+    except FathomError:  # Some drives cannot begin settled: those with an SLC cache, for one.
+        return None
+    _, warmed = _drain(backend, overwritten.warm_up(trial), step_seed(seed, 0), interrupt)
+    drive_bytes = backend.capacity_bytes / backend.scale
+    return backend if overwritten.suffices(trial, warmed, drive_bytes) else None
 
 
 def _at_rest(backend: TwinBackend, trial: Trial, precision: float, seed: int, interrupt: Event) -> Measured:
@@ -277,14 +310,21 @@ def _until_known(
         limited_by=_limited_by(recording),
         bench_limits=_bench_limits(recording),
         rates=tuple(_rate(interval) for interval in intervals),
+        waf=_waf(intervals),
         added_us=sum(map(mul, added, counts)) / sum(counts) if sum(counts) else 0.0,
     )
 
 
-def _at_depth(backend: TwinBackend, trial: Trial, iodepth: int, seed: int, interrupt: Event) -> AtDepth:
-    """Runs the workload at another iodepth, from the twin's present state."""
+def _at_depth(
+    backend: TwinBackend, trial: Trial, iodepth: int, seed: int, interrupt: Event, *, at_rest: bool
+) -> AtDepth:
+    """Runs the workload at another iodepth, from the twin's present state. At rest the time makes no difference, so it
+    ends once the rate is known.
+    """
     job = _lasting(trial.job, trial.depth_s, backend.scale).with_load(iodepth=iodepth)
-    intervals, recording = _drain(backend, job, seed + iodepth, interrupt)
+    least_bytes = round(DEPTH_TURNOVER * backend.capacity_bytes)
+    known = _core.Precision(DEPTH_PRECISION, POINT_COUNT, least_bytes, WITHOUT_LIMIT) if at_rest else None
+    intervals, recording = _drain(backend, job, step_seed(seed, iodepth), interrupt, known)
     around = mean_interval([_rate(one) for one in intervals])
     interval_pct = 50 * (around.high - around.low) / around.mean if around else None
     return AtDepth(iodepth, sum(op.n for op in recording.ops) / recording.window_s, interval_pct)
@@ -337,12 +377,8 @@ class _Judged:
         if interval.length_s < ROUND_S * (1 - 1e-6):
             return
         self._rounds.append(interval)
-        written = sum(op.bytes for op in interval.ops if op.op == "write")
-        media = interval.counters.get("media_write_bytes")
         self._verdict = self._criterion.add_round(
-            _rate(interval),
-            media / written if written and media is not None else None,
-            written / self._capacity_bytes,
+            _rate(interval), _waf([interval]), _written_bytes([interval]) / self._capacity_bytes
         )
         if self._verdict.steady:
             around = mean_interval([_rate(one) for one in self._window()])
@@ -363,6 +399,7 @@ class _Judged:
             rates=tuple(_rate(interval) for interval in window),
             window_s=sum(interval.length_s for interval in window),
             joules=_joules(window),
+            waf=_waf(window),
             interval_pct=self._interval_pct if steady else None,
             steady=steady,
             grounds=self._criterion.conclude().reason if self._verdict else "no round finished",
@@ -383,6 +420,17 @@ def _bench_limits(recording: _core.Recording) -> bool:
 
 def _rate(interval: _core.Interval) -> float:
     return sum(op.n for op in interval.ops) / interval.length_s
+
+
+def _written_bytes(window: Sequence[_core.Interval]) -> int:
+    return sum(op.bytes for interval in window for op in interval.ops if op.op == "write")
+
+
+def _waf(window: Sequence[_core.Interval]) -> float | None:
+    written_bytes = _written_bytes(window)
+    media = [interval.counters.get("media_write_bytes") for interval in window]
+    known = [value for value in media if value is not None]
+    return sum(known) / written_bytes if written_bytes and len(known) == len(media) else None
 
 
 def _joules(window: Sequence[_core.Interval]) -> float:

@@ -6,7 +6,7 @@
 //! 9 bytes per mapped page at 15 % over-provisioning.
 
 pub mod map_flush;
-mod page_numbers;
+pub mod page_numbers;
 pub mod slc;
 pub mod victim;
 pub mod wear;

@@ -8,15 +8,19 @@
 //!
 //! Only sums, products and roots are computed, which are exact to the last bit on every processor. A logarithm is not.
 
+use prefetch_index::prefetch_index;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
 use super::Ssd;
 use crate::ssd::ftl::Stream;
+use crate::ssd::ftl::page_numbers::PageNumbers;
 use crate::ssd::translation::SuperblockState;
 
 /// Halvings of the interval that holds the factor: all bits of a double.
 const HALVINGS: u32 = 60;
+/// Entries of the owners and of the page map that are on their way into the processor's cache.
+const AHEAD: usize = 64;
 /// Keeps this generator apart from the others that the drive's seed feeds.
 const SEED: u64 = 0x5E77_1ED0_0000_0001;
 /// The stream of host writes.
@@ -32,9 +36,12 @@ impl Ssd {
         let slots = self.geometry.superblock_pages / unit;
         let free = self.params.gc_free_superblocks;
         let ages = valid_by_age(units, slots, self.geometry.superblocks - free);
-        let mut owners: Vec<u32> = (0..units).map(|owner| owner * unit).collect();
+        let mut owners = PageNumbers::new(units, 0);
+        for (owner, number) in owners.iter_mut().zip(0..) {
+            *owner = number * unit;
+        }
         random.shuffle(&mut owners);
-        let mut owners = owners.into_iter();
+        let mut next = 0;
         // The oldest first, as FIFO cleaning has them.
         for (younger, &valid) in ages.iter().enumerate().rev() {
             let superblock = free + younger as u32;
@@ -44,10 +51,13 @@ impl Ssd {
                 if left > 0 && random.below(slots - slot) < left {
                     left -= 1;
                     let page = first + slot * unit;
-                    owners
-                        .next()
-                        .into_iter()
-                        .for_each(|owner| self.translation.ftl.put(page, owner, unit));
+                    if let Some(&later) = owners.get(next + AHEAD) {
+                        self.translation.ftl.prefetch(later);
+                    }
+                    if let Some(&owner) = owners.get(next) {
+                        self.translation.ftl.put(page, owner, unit);
+                        next += 1;
+                    }
                 }
             }
             self.close(superblock);
@@ -131,8 +141,18 @@ impl Random {
 
     /// Fisher and Yates.
     fn shuffle(&mut self, items: &mut [u32]) {
-        for last in (1..items.len()).rev() {
-            items.swap(last, self.below(last as u32 + 1) as usize);
+        let mut drawn = [0; AHEAD];
+        let mut end = items.len();
+        while end > 1 {
+            let count = AHEAD.min(end - 1);
+            for (place, last) in drawn[..count].iter_mut().zip((0..end).rev()) {
+                *place = self.below(last as u32 + 1) as usize;
+                prefetch_index(&*items, *place);
+            }
+            for &place in &drawn[..count] {
+                end -= 1;
+                items.swap(end, place);
+            }
         }
     }
 }
