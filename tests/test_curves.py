@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from math import sqrt
 from pathlib import Path
+from statistics import pvariance
 
 import pytest
 
@@ -11,6 +13,8 @@ from fathom.analysis.run_view import RunView
 from fathom.analysis.validity import notes
 from fathom.errors import FathomError, UsageError
 from fathom.method.curve import (
+    GAP_CV2,
+    Arrival,
     Curve,
     Figures,
     Objective,
@@ -44,7 +48,7 @@ def steps(run: Run) -> dict[str, Figures]:
     rows: dict[str, list[dict[str, object]]] = {}
     for row in run.points.to_pylist():
         rows.setdefault(row["step"], []).append(row)
-    return {step: figures(members) for step, members in rows.items()}
+    return {step: figures(members, "exponential") for step, members in rows.items()}
 
 
 def server(rate_iops: float) -> Figures:
@@ -146,7 +150,7 @@ def test_one_operation_beyond_the_objective_misses_it_though_the_others_have_too
         | {"response_mean_us": 100.0, "response_p99_us": p99_us}
         for iops, n, p99_us in ((14_000.0, 14_000, 300.0), (6_000.0, 6_000, None))
     )
-    found = figures([read, write])
+    found = figures([read, write], "exponential")
     for column in ("response_p99_us", "p99_us"):
         assert found.percentiles[column] == Worst(None, 300)
         assert [found.meets(Objective(column, limit_us)) for limit_us in (299, 301)] == [False, None]
@@ -169,19 +173,22 @@ def test_a_target_that_completes_nothing_has_no_curve() -> None:
 
 
 @pytest.mark.parametrize(
-    ("iops", "backlog", "sustained"),
+    ("iops", "backlog", "arrival", "sustained"),
     [
-        (99_500.0, 0, True),
-        (98_900.0, 0, False),
-        (99_500.0, 60, True),  # fits in flight
-        (99_500.0, 900, True),  # grows by 90 I/O per s, less than 0.1 %
-        (99_500.0, 1900, True),  # within two standard deviations of 10^6 arrivals
-        (99_500.0, 2100, False),
-        (99_500.0, 5000, False),
+        (99_500.0, 0, "exponential", True),
+        (98_900.0, 0, "exponential", False),
+        (98_900.0, 0, "deterministic", False),
+        (99_500.0, 60, "deterministic", True),  # fits in flight
+        (99_500.0, 900, "deterministic", True),  # grows by 90 I/O per s, less than 0.1 %
+        (99_500.0, 1100, "uniform", True),  # within two standard deviations of 10^6 arrivals: 1155
+        (99_500.0, 1200, "uniform", False),
+        (99_500.0, 1900, "exponential", True),  # within two standard deviations of 10^6 arrivals: 2000
+        (99_500.0, 2100, "exponential", False),
+        (99_500.0, 1100, "deterministic", False),  # their number does not vary
     ],
 )
-def test_a_point_is_unsustained_when_it_falls_short_or_its_backlog_grows(
-    iops: float, backlog: int, sustained: bool
+def test_a_point_is_unsustained_when_it_falls_short_or_its_backlog_grows_beyond_the_chance_of_its_arrivals(
+    iops: float, backlog: int, arrival: Arrival, sustained: bool
 ) -> None:
     row: dict[str, object] = {
         "step": "m@100",
@@ -198,7 +205,37 @@ def test_a_point_is_unsustained_when_it_falls_short_or_its_backlog_grows(
         "response_mean_us": 1.0,
         "response_p99_us": 2.0,
     }
-    assert figures([row]).sustained is sustained
+    assert figures([row], arrival).sustained is sustained
+
+
+def test_the_number_of_arrivals_a_second_varies_as_the_allowance_for_chance_says(tmp_path: Path) -> None:
+    seconds, rate_iops = 500, 400
+    steps = "".join(
+        f"""
+        [[steps]]
+        name = "{arrival}"
+        kind = "measure"
+        [steps.job]
+        mix = "read"
+        block = "4KiB"
+        pattern = "uniform"
+        load = {{ rate = "{rate_iops}/s", arrival = "{arrival}", threads = 2, iodepth = 8 }}
+        until = {{ time = "{seconds}s" }}
+        """
+        for arrival in GAP_CV2
+    )
+    path = tmp_path / "arrivals.toml"
+    path.write_text(f'schema = "fathom-method/1"\nname = "arrivals"\n{steps}')
+    run = fathom.run(str(path), targets=[SN861], out=tmp_path)
+    offered: dict[str, list[int]] = {}
+    for row in run.table("intervals").to_pylist():
+        offered.setdefault(row["step"], []).append(row["offered"])
+    for arrival, cv2 in GAP_CV2.items():
+        assert len(offered[arrival]) == seconds
+        # The variance of n near-normal numbers has the standard deviation sqrt(2 / n) of itself. One arrival may fall
+        # on either side of the end of a second.
+        variance = pvariance(offered[arrival]) / rate_iops
+        assert variance == pytest.approx(cv2, rel=4 * sqrt(2 / seconds), abs=1 / rate_iops)
 
 
 def test_a_short_window_does_not_call_a_queue_that_comes_and_goes_a_backlog() -> None:
@@ -217,8 +254,9 @@ def test_a_short_window_does_not_call_a_queue_that_comes_and_goes_a_backlog() ->
         "mean_us": 1.0,
         "response_mean_us": 1.0,
     }
-    assert figures([row]).sustained, "the next point, at 90 %, left 607"
-    assert not figures([row | {"offered_iops": 391_629.0, "iops": 388_482.0, "backlog": 6230}]).sustained
+    assert figures([row], "exponential").sustained, "the next point, at 90 %, left 607"
+    later = row | {"offered_iops": 391_629.0, "iops": 388_482.0, "backlog": 6230}
+    assert not figures([later], "exponential").sustained
 
 
 def test_resuming_in_the_middle_of_a_curve_offers_the_same_rates_and_adds_no_point_twice(

@@ -28,8 +28,15 @@ SUSTAINED_LEAST = 0.99
 GROWTH_MOST = 0.001
 """Growth of the backlog, as a fraction of the offered rate, up to which it counts as none."""
 CHANCE_SD = 2.0
-"""Standard deviations of the number of arrivals up to which a backlog is attributed to chance. Arrivals are a Poisson
-process, so n of them have the standard deviation sqrt(n). The queue at the end of a short window varies as much.
+"""Standard deviations of the number of arrivals up to which a backlog is attributed to chance. The queue at the end of
+a short window varies as much.
+"""
+Arrival = Literal["exponential", "uniform", "deterministic"]
+"""How the points of a curve arrive."""
+GAP_CV2: Mapping[Arrival, float] = {"exponential": 1.0, "uniform": 1 / 3, "deterministic": 0.0}
+"""Variance of the gap between arrivals over the square of its mean. Arrivals with independent gaps are a renewal
+process: the variance of their number approaches n times this, for threads with gaps of their own too. Uniform gaps lie
+between 0 and twice the mean g, so their variance is (2g)^2 / 12.
 """
 
 
@@ -63,7 +70,7 @@ class Curve:
 
     shares: tuple[float, ...]
     time_s: float
-    arrival: str
+    arrival: Arrival
     latency: Latency
     slo: Slo | None
 
@@ -91,7 +98,7 @@ class CurveJson(TypedDict):
 
     points: list[float]
     time_ns: int
-    arrival: str
+    arrival: Arrival
     latency: Latency
     slo: SloJson | None
 
@@ -153,7 +160,7 @@ class Figures:
         """Whether the target kept up: it achieved 0.99 of what was offered, and the backlog did not grow.
 
         A backlog that fits into the iodepth, or that grew by at most 0.1 % of the offered rate, is attributed to
-        chance. So is one within `CHANCE_SD` of the number of arrivals.
+        chance. So is one within `CHANCE_SD` of the number of arrivals, where these vary.
         """
         if self.offered_iops is None:
             return True
@@ -214,14 +221,18 @@ def search_name(curve: str, number: int) -> str:
     return f"{curve}{SEARCH}{number}"
 
 
-def figures(rows: Sequence[Mapping[str, object]]) -> Figures:
-    """Returns the figures of one step on one target from its rows of `points`, one per operation."""
+def figures(rows: Sequence[Mapping[str, object]], arrival: Arrival) -> Figures:
+    """Returns the figures of one step on one target from its rows of `points`, one per operation.
+
+    `arrival` is that of the curve's points.
+    """
     table = cast("Sequence[Mapping[str, float | None]]", rows)
     first = table[0]
     window_s = first["window_s"] or 0.0
     backlog = first["backlog"] or 0
     in_flight_most = round((first["threads"] or 1) * (first["iodepth"] or 1))
-    by_chance = max(in_flight_most, CHANCE_SD * sqrt((first["offered_iops"] or 0.0) * window_s))
+    arrivals = (first["offered_iops"] or 0.0) * window_s
+    by_chance = max(in_flight_most, CHANCE_SD * sqrt(arrivals * GAP_CV2[arrival]))
     return Figures(
         step=str(rows[0]["step"]),
         offered_iops=first["offered_iops"],

@@ -90,7 +90,7 @@ def _search(run: RunData, target: str, step: str, curve: Curve) -> Search | None
     objective = curve.objective
     if step not in steps or objective is None:
         return None
-    found = {name: figures([vars(half) for half in halves]) for name, halves in steps.items()}
+    found = {name: figures([vars(half) for half in halves], curve.arrival) for name, halves in steps.items()}
     points = [one for name, one in found.items() if is_point(name)]
     return Search(
         capacity(points, objective),

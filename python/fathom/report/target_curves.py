@@ -92,24 +92,20 @@ def workloads_of(comparison: Comparison) -> list[Workload]:
                 continue
             halves = [steps[step] for step in steps if is_point(step) and curve_of(step) == name]
             dots = sorted(
-                (_dot(column, one) for one in halves), key=lambda dot: dot.figures.offered_iops or 0
+                (_dot(column, curve, one) for one in halves), key=lambda dot: dot.figures.offered_iops or 0
             )
             step = column.run.steps[name]
             published = _published(comparison, column, step.published)
             spread = settled_spread(column, name, members[0].block_bytes, out)
-            top = _dot(column, members)
+            top = _dot(column, curve, members)
             drawn = TargetCurve(column, curve, top, dots, published, capacities.get(name), spread)
             found.setdefault(step.workload, []).append(drawn)
             labels.setdefault(step.workload, plain(step.label))
     return [Workload(key, labels[key], drawn) for key, drawn in found.items()]
 
 
-def _figures(halves: Sequence[Point]) -> Figures:
-    return figures([vars(half) for half in halves])
-
-
-def _dot(column: Column, halves: Sequence[Point]) -> Dot:
-    return Dot(_figures(halves), total(column.run, halves))
+def _dot(column: Column, curve: Curve, halves: Sequence[Point]) -> Dot:
+    return Dot(figures([vars(half) for half in halves], curve.arrival), total(column.run, halves))
 
 
 def _published(comparison: Comparison, column: Column, name: str | None) -> tuple[float, float] | None:

@@ -5,6 +5,7 @@ Uses only the finished steps in the run directory, so a resumed run takes the sa
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 from fathom.method.curve import figures, open_job, rate_of
 from fathom.method.method import Method, Step
@@ -139,8 +140,8 @@ class Schedule:
             if (other := self.step(earlier)).name == place.curve
             or (place.share is None and other.place and other.place.curve == place.curve)
         ]
-        measured = [figures(rows) for earlier in of_curve if (rows := self._points(earlier))]
         curve = next(curve for earlier in of_curve if (curve := self.step(earlier).curve))
+        measured = [figures(rows, curve.arrival) for earlier in of_curve if (rows := self._points(earlier))]
         rate_iops = rate_of(place, curve, measured)
         if rate_iops is None:
             return None
@@ -172,7 +173,7 @@ class Schedule:
     def _iops(self, name: str) -> float:
         """Returns the IOPS of the step of that name; 0 where it was left out."""
         rows = next(self._points(key) for key in self.keys if key.name == name)
-        return figures(rows).iops if rows else 0.0
+        return sum(cast("float | None", row["iops"]) or 0.0 for row in rows)
 
     def _first_of_round(self, key: StepKey, place: Round) -> str:
         number = key.number

@@ -1,22 +1,32 @@
 """Rules on curves: whether the maximum behind their points really is one."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 from fathom.analysis.run_view import RunView
 from fathom.analysis.validity.note import Note
-from fathom.method.curve import MARK, Figures, curve_of, figures
+from fathom.method.curve import MARK, curve_of
 from fathom.output.text import in_others, percent
 
 MAXIMUM_GAP = 0.05
 """Difference from the maximum that chance explains: a point has other arrivals than the maximum."""
 
 
+@dataclass(frozen=True)
+class Rates:
+    """The rates of one step of a curve, all operations together, I/O per s."""
+
+    step: str
+    offered_iops: float | None
+    iops: float
+
+
 def unsettled_maximum(view: RunView) -> Iterable[Note]:
     """Yields a note where a curve's points exceed or miss its maximum: one note a target, of the curve that is furthest
     off.
     """
-    by_target: dict[str, list[tuple[float, Figures, Figures]]] = {}
+    by_target: dict[str, list[tuple[float, Rates, Rates]]] = {}
     for (target, _), found in maximum_gaps(view).items():
         by_target.setdefault(target, []).append(found)
     for target, found in by_target.items():
@@ -37,11 +47,11 @@ def unsettled_maximum(view: RunView) -> Iterable[Note]:
         )
 
 
-def maximum_gaps(view: RunView) -> Mapping[tuple[str, str], tuple[float, Figures, Figures]]:
+def maximum_gaps(view: RunView) -> Mapping[tuple[str, str], tuple[float, Rates, Rates]]:
     """Returns curves whose overloaded points did clearly more or less than their maximum: by how much, maximum and
     point.
     """
-    found: dict[tuple[str, str], tuple[float, Figures, Figures]] = {}
+    found: dict[tuple[str, str], tuple[float, Rates, Rates]] = {}
     for key, (maximum, *points) in _curves(view).items():
         overloaded = [point for point in points if (point.offered_iops or 0.0) >= maximum.iops]
         if not overloaded or not maximum.iops:
@@ -53,10 +63,14 @@ def maximum_gaps(view: RunView) -> Mapping[tuple[str, str], tuple[float, Figures
     return found
 
 
-def _curves(view: RunView) -> Mapping[tuple[str, str], Sequence[Figures]]:
+def _curves(view: RunView) -> Mapping[tuple[str, str], Sequence[Rates]]:
     """Yields the maximum of each curve that has points, then the points; none of parts."""
     rows = [row for row in view.points.to_pylist() if row["target"] not in view.totals]
-    found: dict[tuple[str, str], list[Figures]] = {}
+    found: dict[tuple[str, str], list[Rates]] = {}
     for (target, step), own in groupby(rows, lambda row: (row["target"], row["step"])):
-        found.setdefault((target, curve_of(step)), []).append(figures(list(own)))
+        found.setdefault((target, curve_of(step)), []).append(_rates(step, list(own)))
     return {key: steps for key, steps in found.items() if len(steps) > 1 and steps[0].step == key[1]}
+
+
+def _rates(step: str, rows: Sequence[Mapping[str, float | None]]) -> Rates:
+    return Rates(step, rows[0]["offered_iops"], sum(row["iops"] or 0.0 for row in rows))

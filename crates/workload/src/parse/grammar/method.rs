@@ -227,11 +227,19 @@ fn offered(node: &Node) -> Result<Offered> {
     })
 }
 
-/// Returns how an open load arrives: exponential where the method does not say.
+/// Returns how an open load arrives: exponential where the method does not say. Recorded arrivals have a rate of their
+/// own.
 fn arrival(fields: &Fields<'_>) -> Result<Arrival> {
-    fields
-        .get("arrival")
-        .map_or(Ok(Arrival::Exponential), arrival_of)
+    let Some(node) = fields.get("arrival") else {
+        return Ok(Arrival::Exponential);
+    };
+    match arrival_of(node)? {
+        Arrival::Recorded => Err(node.fault(
+            "recorded arrivals have the rates of a trace, not shares of a maximum: use \"exponential\", \"uniform\" or \"deterministic\""
+                .to_owned(),
+        )),
+        given => Ok(given),
+    }
 }
 
 /// Defaults are those of SNIA SSS PTS 2.0.

@@ -107,6 +107,12 @@ fn a_curve_that_makes_no_sense_is_refused_at_the_line_to_mend() {
             "another name of `latency`",
         ),
         ("\"service\"", "\"clat\"", 13, "did you mean \"service\"?"),
+        (
+            "latency = \"service\"",
+            "latency = \"service\"\narrival = \"recorded\"",
+            14,
+            "not shares of a maximum",
+        ),
         ("\"1ms\"", "\"0s\"", 14, "p99 is 0"),
         (
             "\"1ms\"",
