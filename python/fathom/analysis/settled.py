@@ -14,6 +14,7 @@ from math import inf
 
 from fathom._core import Job
 from fathom.analysis.coverage import WHOLE, Coverage
+from fathom.analysis.disk_caches import media_cache_of, writes_at_random
 from fathom.analysis.interval_sums import IntervalSums
 from fathom.analysis.run_view import OFF_DEVICE, PAGE_CACHE, Key, RunView
 from fathom.analysis.validity.of_curves import maximum_gaps
@@ -33,6 +34,7 @@ class Unsettled(Enum):
     NOT_FILLED = "the run had left part of its region unwritten"
     NOT_OVERWRITTEN = "random writes had not come to the size of its region"
     NOT_TURNED_OVER = "less than its capacity had been written since it was empty"
+    CACHE_NOT_FULL = "random writes had not filled its media cache"
     MAXIMUM = "its maximum had changed while the curve was measured"
     COARSE_CLOCK = "the trace's clock is too coarse to show when its I/Os came"
     OTHER_UNIT = "the trace's times have another unit than was read"
@@ -96,6 +98,8 @@ def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
         if view.named.get(key[1], {}).get("round")
         and (why := _unwritten(before, jobs[key[0]][key[1]], at_random_x=0.0))
     }
+    short = set(_before_media_cache_is_full(view))
+    found |= {key: Unsettled.CACHE_NOT_FULL for key in short if view.named.get(key[1], {}).get("round")}
     doubtful = {
         (one.target, one.step): TIMES[one.fact.doubt.fault]
         for one in view.remarks
@@ -111,6 +115,8 @@ def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
             found[key] = doubtful[key]
         elif any(row.steady is False for row in figures.rows):
             found[key] = Unsettled.NOT_STEADY
+        elif key in short:
+            found[key] = Unsettled.CACHE_NOT_FULL
         elif key in gaps:
             found[key] = Unsettled.MAXIMUM
         elif key in written and (why := _unwritten(written[key], jobs[key[0]][key[1]])):
@@ -146,7 +152,7 @@ def _unwritten(before: Before, job: Job, at_random_x: float = WHOLE) -> Unsettle
     """
     if before.covered < WHOLE:
         return Unsettled.NOT_FILLED
-    if not _overwrites(job):
+    if not writes_at_random(job):
         return None
     if before.at_random_x < at_random_x:
         return Unsettled.NOT_OVERWRITTEN
@@ -209,8 +215,24 @@ def _written_of(view: RunView, target: TargetRecord, intervals: IntervalSums) ->
     return found
 
 
-def _overwrites(job: Job) -> bool:
-    return "write" in job.weights and job.pattern.kind != "sequential"
+def _before_media_cache_is_full(view: RunView) -> Iterable[Key]:
+    """Yields the steps that write at random to twins of drive-managed SMR disks before their media caches were full.
+    What is written to a copy is lost.
+    """
+    for target in view.document.targets:
+        origin = view.origin_of(target)
+        caches = [cache for one in origin.drives or [target] if (cache := media_cache_of(one))]
+        holds_bytes = sum(cache.holds_bytes for cache in caches)
+        random_bytes = dict.fromkeys(range(1 + len(view.further)), 0)
+        for step, job in origin.jobs.items():
+            if not caches or not writes_at_random(job):
+                continue
+            key = (target.name, step)
+            if min(random_bytes.values()) < holds_bytes:
+                yield key
+            if not origin.steps[step].get("on_copy"):
+                for place, intervals in enumerate((view.intervals, *view.further)):
+                    random_bytes[place] += intervals.written_bytes().get(key, 0)
 
 
 def keeps_state(target: TargetRecord) -> bool:

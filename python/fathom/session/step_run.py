@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from fathom import _core
+from fathom.analysis.disk_caches import cache_of
 from fathom.errors import FathomError, RefusedError, naming
 from fathom.load.backend import Backend
 from fathom.load.initiator import Sampler
@@ -14,6 +15,7 @@ from fathom.method.method import Method, Step
 from fathom.output.text import percent
 from fathom.power.meter import PowerMeter
 from fathom.power.step import MeteredStep, instead_of_sensor
+from fathom.runs.document import TargetRecord
 from fathom.runs.gpu import gpu_of
 from fathom.runs.phases import doubts_of
 from fathom.runs.remarks import DoubtfulTimes, ShortWindow, Words, facts_of
@@ -205,8 +207,15 @@ class StepRun:
     def _steady_rounds(self, step: Step, backend: Backend, written: Written) -> SteadyRounds | None:
         if step.steady is None:
             return None
-        capacity_bytes, copies = self._capacity_bytes(backend), self._copies
-        return SteadyRounds(step, capacity_bytes, written, quick=self.method.quick is not None, copies=copies)
+        document = self.store.document
+        return SteadyRounds(
+            step,
+            self._capacity_bytes(backend),
+            written,
+            quick=self.method.quick is not None,
+            copies=self._copies,
+            cache=cache_of(document.drives_of(self._record) or [self._record], step.job),
+        )
 
     def _capacity_bytes(self, backend: Backend) -> int:
         return backend.capacity_bytes or self.target.capacity_bytes
@@ -214,8 +223,11 @@ class StepRun:
     @property
     def _copies(self) -> float:
         """How often hosts have the target's capacity."""
-        document = self.store.document
-        return next(document.copies_of(one) for one in document.targets if one.name == self.target.name)
+        return self.store.document.copies_of(self._record)
+
+    @property
+    def _record(self) -> TargetRecord:
+        return next(one for one in self.store.document.targets if one.name == self.target.name)
 
     def _rows(self, step: Step, backend: Backend) -> StepRows:
         scratch = self.store.path / "steps"

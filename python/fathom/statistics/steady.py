@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fathom.output.text import percent
+from fathom.output.text import percent, size
 from fathom.statistics.series import Floats, as_series
 from fathom.statistics.trend import Slope, distance_to_floor, relative_drift
 
@@ -97,6 +97,18 @@ class Volume:
     random_x: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class ToFill:
+    """A cache that the rounds must fill before they show the rate behind it.
+
+    What it holds is in bytes, and in multiples of the capacity.
+    """
+
+    name: str
+    holds_bytes: float
+    holds_x: float
+
+
 Status = Literal["steady", "not-yet", "never", "not-claimed"]
 
 
@@ -140,14 +152,15 @@ class SteadyState:
 
     `before` is what was written since the purge before the first round, `pattern` is what the rounds write.
     `required` defaults to 2x sequential, and 1x random for a random pattern. `least_x` is what the rounds have to write
-    themselves, in multiples of the capacity: what another pattern wrote before says little of this one. A quick run
-    never claims steady state.
+    themselves, in multiples of the capacity: what another pattern wrote before says little of this one. `cache` is what
+    they have to fill. A quick run never claims steady state.
     """
 
     pattern: Literal["sequential", "random"] = "random"
     before: Volume = Volume()
     required: Volume | None = None
     least_x: float = 0.0
+    cache: ToFill | None = None
     quick: bool = False
     window: int = 5
     range_fraction: float = 0.20
@@ -245,16 +258,24 @@ class SteadyState:
             ("at random since the purge", have.random_x, need.random_x),
             ("under this load", sum(self._written_x), self.least_x),
         ]
-        return [
+        reasons = [
             f"{done:.2f}x of {least:.3g}x the capacity written {how}"
             for how, done, least in pairs
             if done < least * (1 - VOLUME_TOLERANCE)
         ]
+        if self.cache and (share := sum(self._written_x) / self.cache.holds_x) < 1:
+            done = size(share * self.cache.holds_bytes)
+            reasons.append(
+                f"{done} of the {size(self.cache.holds_bytes)} that its {self.cache.name} holds written"
+            )
+        return reasons
 
     def _level_reasons(self, half: Floats, window: WindowVerdict, drift: Slope) -> list[str]:
         reasons = []
         n = len(half)
-        if drift.low < -SLOPE_LIMIT or drift.high > SLOPE_LIMIT:
+        if np.isinf(drift.high):
+            reasons.append(f"most of the last {n} rounds completed nothing")
+        elif drift.low < -SLOPE_LIMIT or drift.high > SLOPE_LIMIT:
             reasons.append(
                 f"drift over {max(n, SLOPE_ROUNDS)} rounds is {percent(drift.value, '+.1f')}, "
                 f"between {percent(drift.low, '+.1f')} and {percent(drift.high, '+.1f')} "
