@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
+
+import pytest
 
 import synthetic
 from fathom.report.blocks import NoteItem, Notes
@@ -36,3 +39,30 @@ def test_a_note_that_is_true_of_some_targets_names_them(tmp_path: Path) -> None:
     first, second = shown(tmp_path, ["slice 1/1024", "slice 1/512", "slice 1/1024"])
     labels = [target.label for target in synthetic.TWINS[:3]]
     assert (first.where, second.where) == (f"{labels[0]} and {labels[2]}", labels[1])
+
+
+@pytest.mark.parametrize("level", ["error", "warning"])
+@pytest.mark.parametrize("count", [1, 3, 20])
+def test_a_note_on_many_steps_is_said_once_with_the_other_steps_behind_a_switch(
+    tmp_path: Path, level: Literal["error", "warning"], count: int
+) -> None:
+    run = load(synthetic.make_run(tmp_path / "run", synthetic.TWINS[:1]))
+    target = run.document.targets[0].name
+    run.document.notes[:] = [
+        NoteRecord(
+            rule="r", level=level, target=target, step=f"s{number}", text=f"{number} arrived", next_step=""
+        )
+        for number in range(count)
+    ]
+    section = notes.build(compare([run]))
+    assert section
+    [block] = section.blocks
+    assert isinstance(block, Notes)
+    [note] = block.notes
+    assert len(note.texts) + len(note.more) == count
+    if count == 20:
+        assert note.where.endswith(", s0")
+        assert note.texts == ["0 arrived; with other figures in 19 other steps"]
+        assert note.more[0] == "s1: 1 arrived"
+    else:
+        assert not note.more

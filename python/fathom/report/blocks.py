@@ -187,12 +187,13 @@ class Cards:
 
 @dataclass(frozen=True)
 class NoteItem:
-    """A validity note: what to know, where it applies, what to do about it."""
+    """A validity note: what to know, where it applies, what to do about it. `more` is what other steps say."""
 
     level: str
     where: str
     texts: Sequence[str]
     next_step: str
+    more: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

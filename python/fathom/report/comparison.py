@@ -20,7 +20,7 @@ from fathom.catalog.settings import split
 from fathom.columns.schema import Point
 from fathom.method.curve import SUSTAINED_LEAST, is_point
 from fathom.method.method import AGAINST_ITS_DRIVE, WARM_UP, Quick
-from fathom.output.text import many_of
+from fathom.output.text import in_others, many_of
 from fathom.prediction.interval import Spread, known_device, order_chance, spread_of
 from fathom.report import published
 from fathom.report.data import RunData
@@ -286,6 +286,10 @@ class Corner:
         return 100 * ((self.ranking[0].value or 0) / (self.ranking[1].value or 1) - 1)
 
 
+STEPS_MOST = 3
+"""Notes of one rule on one target that are shown step by step; of more, the first with how many steps have it."""
+
+
 @dataclass(frozen=True)
 class NoteGroup:
     """Notes that one rule made on one target, at one level, step by step; `step` of each is its name in tables."""
@@ -293,6 +297,17 @@ class NoteGroup:
     level: str
     target: str
     notes: Sequence[NoteRecord]
+
+    @property
+    def shown(self) -> Sequence[NoteRecord]:
+        """The notes of a few steps, or the first of many."""
+        many = len(self.notes) > STEPS_MOST and all(note.step for note in self.notes)
+        return self.notes[:1] if many else self.notes
+
+    @property
+    def others(self) -> str:
+        """How many steps have the same with other figures, behind the text of the one shown; empty for none."""
+        return in_others("with other figures", len(self.notes) - len(self.shown), "step")
 
 
 @dataclass(frozen=True)

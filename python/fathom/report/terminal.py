@@ -16,7 +16,7 @@ from fathom.analysis.finding import joined
 from fathom.catalog.settings import split
 from fathom.method.rounds import UNITS
 from fathom.output.table import flush_table
-from fathom.output.text import in_others, signed_pct
+from fathom.output.text import signed_pct
 from fathom.prediction.interval import COVERAGE, Blocks, Spread, coverage
 from fathom.prediction.misses import shipped_misses
 from fathom.prediction.words import about_words, range_words
@@ -30,8 +30,6 @@ from fathom.report.rounds import Mean, TargetRounds, axes, rounds_of
 from fathom.report.sections import answers
 from fathom.report.style import grouped, plain
 
-ERRORS_MOST = 3
-"""Errors of one rule that are printed step by step; of more, the first with how many steps have it."""
 LEVEL_STYLE = {"error": "bold red", "warning": "yellow", "info": "dim"}
 MOST_WORKLOADS_ACROSS = 5
 MOST_ANSWERS = 6
@@ -406,12 +404,11 @@ def _print_notes(console: Console, comparison: Comparison) -> None:
         if group.level == "info":
             left_out += len(group.notes)
             continue
-        each = group.level == "error" and len(group.notes) <= ERRORS_MOST
-        shown = group.notes if each else group.notes[:1]
-        more = len(group.notes) - len(shown)
-        left_out += more
+        is_error = group.level == "error"
+        shown = group.shown if is_error else group.notes[:1]
+        left_out += len(group.notes) - len(shown)
         for note in shown:
-            others = in_others("with other figures", more, "step") if group.level == "error" else ""
+            others = group.others if is_error else ""
             said.setdefault((group.level, note.step or "", note.text + others, note.next_step), []).append(
                 group.target
             )

@@ -6,6 +6,7 @@ from fathom.analysis.finding import joined
 from fathom.report.blocks import NoteItem, Notes, Prose, Section
 from fathom.report.comparison import Comparison, NoteGroup
 from fathom.report.style import plain
+from fathom.runs.document import NoteRecord
 
 ORDER = 60
 
@@ -23,11 +24,14 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _note(groups: Sequence[NoteGroup], labels: Set[str]) -> NoteItem:
-    """Returns one sentence per step; one of a single step names it beside its targets. `labels`: every target's."""
+    """Returns one sentence per step; one of a single step names it beside its targets. `labels`: every target's.
+
+    The first of many steps stands there, and every other behind a switch.
+    """
     first = groups[0]
-    several = len(first.notes) > 1
+    several = len(first.shown) > 1
     step = "" if several else first.notes[0].step or ""
-    texts = [f"{note.step}: {note.text}" if several and note.step else note.text for note in first.notes]
+    texts = [(_of_step(note) if several else note.text) + first.others for note in first.shown]
     targets = [group.target for group in groups]
     of_all = not first.target or (len(labels) > 1 and labels <= {*targets})
     who = "All targets" if of_all else joined(targets)
@@ -36,4 +40,9 @@ def _note(groups: Sequence[NoteGroup], labels: Set[str]) -> NoteItem:
         where=plain(f"{who}, {step}" if step else who),
         texts=[plain(text) for text in dict.fromkeys(texts)],
         next_step=plain(first.notes[0].next_step),
+        more=[plain(_of_step(note)) for note in first.notes[len(first.shown) :]],
     )
+
+
+def _of_step(note: NoteRecord) -> str:
+    return f"{note.step}: {note.text}" if note.step else note.text
