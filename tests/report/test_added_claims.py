@@ -1,12 +1,18 @@
 """Sentences about the latency that a system adds claim only figures of targets that had settled."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 import fathom
+from fathom.columns.schema import Point
+from fathom.report import run_json
+from fathom.report.added_interval import AddedMean, added_mean
 from fathom.report.added_loads import Measured
 from fathom.report.added_pairs import Added, no_pair, pairs_of
+from fathom.report.blocks import Table
 from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.findings import Gate, gate
@@ -65,3 +71,51 @@ def test_a_maximum_is_that_of_the_loads_claimed_where_others_are_not(tmp_path: P
     assert "published" not in section.answer[0], "its source gives no rate of a single job"
     system = Measured(compare([load(run.path)]).columns[0], {"4k-rand-read-6x32"})
     assert added_latency.reached(system)[0].startswith("Its maximum over the loads that are claimed is")
+
+
+def _point(run_folder: Path, **changed: float | None) -> Point:
+    run = load(fathom.run(METHOD, ["twin:samsung-pm9a3-7.68tb"], out=run_folder).path)
+    return replace(run.points[0], **changed)
+
+
+def test_an_added_latency_has_the_half_intervals_of_both_means_in_quadrature(tmp_path: Path) -> None:
+    behind = _point(tmp_path, mean_us=120.0, mean_low_us=117.0, mean_high_us=123.0)
+    direct = replace(behind, mean_us=100.0, mean_low_us=96.0, mean_high_us=104.0)
+    added = added_mean(behind, direct)
+    assert added is not None
+    assert added == AddedMean(20.0, 5.0)
+    assert (added.plus_minus, added.may_be_none) == ("±5.0", False)
+    near = added_mean(behind, replace(direct, mean_us=116.0))
+    assert near is not None
+    assert near.may_be_none, "4 us ±5"
+
+
+def test_an_added_latency_without_an_interval_says_which_mean_has_none_and_why(tmp_path: Path) -> None:
+    behind = _point(tmp_path, mean_us=120.0, mean_low_us=117.0, mean_high_us=123.0, window_s=60.0)
+    none = {"mean_low_us": None, "mean_high_us": None}
+    for direct, why in (
+        (replace(behind, **none, window_s=2.0), "the drive's mean has none (its window is shorter than 5 s)"),
+        (replace(behind, **none, window_s=60.0), "the drive's mean has none (too few I/Os)"),
+    ):
+        added = added_mean(behind, direct)
+        assert added is not None
+        assert (added.half_us, added.plus_minus, added.why) == (None, "no interval", why)
+    assert added_mean(behind, None) is None
+
+
+def test_the_interval_of_an_added_latency_is_in_the_table_the_sentence_and_the_json(tmp_path: Path) -> None:
+    method = METHOD.replace("50ms", "5s").replace('name = "small"', 'name = "small"\nprecision = "1%"')
+    targets = [f"twin:samsung-{model}-7.68tb?settled_share=1" for model in ("pm9a3", "pm1743")]
+    path = fathom.run(method, targets, out=tmp_path).path
+    section = added_latency.build(compare([load(path)]))
+    assert section is not None
+    [row] = cast("list[dict[str, float]]", run_json(path)["added"])
+    assert row["added_us"] == pytest.approx(row["system_mean_us"] - row["drive_mean_us"])
+    half_us = row["added_high_us"] - row["added_us"]
+    assert 0 < half_us < 0.2 * row["system_mean_us"]
+    said = AddedMean(row["added_us"], half_us).plus_minus
+    assert f"us ({said}" in " ".join(section.answer)
+    tables = [one for one in section.blocks if isinstance(one, Table)]
+    [table] = [one for one in tables if one.corner.startswith("Added at equal")]
+    assert said in str(table.groups[0].rows[0].cells[2])
+    assert any("in quadrature" in note for note in table.footnotes)

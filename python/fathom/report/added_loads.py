@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from fathom.columns.schema import Point
 from fathom.prediction.interval import known_device
-from fathom.report.comparison import Column
+from fathom.report.comparison import Column, Comparison
 from fathom.report.findings import Gate
 from fathom.report.style import plain
 
@@ -89,6 +89,11 @@ class Measured:
                 if hosts * threads * iodepth * of_drives == depth * drives:
                     return load, alone
         return None
+
+
+def columns_of(comparison: Comparison) -> list[Measured]:
+    """Returns what the method measured: the system first, its drive last, parts of the way between them."""
+    return [Measured(column) for column in comparison.columns if column.run.asks_for(METHOD, METHOD)]
 
 
 def published_loads(device: str | None) -> Mapping[str, int]:

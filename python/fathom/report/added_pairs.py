@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from fathom.analysis.finding import joined
 from fathom.analysis.settled import Unsettled, verbs
+from fathom.report.added_interval import AddedMean, added_mean
 from fathom.report.added_loads import MIXES, Measured, times_sign
 from fathom.report.blocks import Group, Item, Row, Table
 from fathom.report.findings import Gate
@@ -19,13 +20,14 @@ class Added:
     loads: tuple[str, str]
     behind_us: float
     direct_us: float
+    added: AddedMean
     limited_by: str
     limit: str
 
     @property
     def added_us(self) -> float:
         """What the system adds to the drive's own latency."""
-        return self.behind_us - self.direct_us
+        return self.added.us
 
 
 def pairs_of(system: Measured, drive: Measured) -> list[Added]:
@@ -38,11 +40,13 @@ def pairs_of(system: Measured, drive: Measured) -> list[Added]:
     for mix, (label, ops) in MIXES.items():
         for op in ops:
             behind, direct = system.point(mix, whole, op), drive.point(mix, alone, op)
-            if behind and direct and behind.mean_us and direct.mean_us:
+            added = added_mean(behind, direct)
+            if added and behind and direct and behind.mean_us and direct.mean_us:
                 half = f", {op}" if len(ops) > 1 else ""
                 limit = plain(behind.limited_by or "")
                 name = plain(behind.limit.name) if behind.limit else ""
-                found.append(Added(label + half, loads, behind.mean_us, direct.mean_us, limit, name))
+                means_us = behind.mean_us, direct.mean_us
+                found.append(Added(label + half, loads, *means_us, added, limit, name))
     return found
 
 
@@ -56,7 +60,7 @@ def added_table(pairs: Sequence[Added]) -> Table:
                 Item(f"{one.direct_us:.1f}"),
                 Item(
                     f"{one.added_us:+.1f}",
-                    f"{100 * one.added_us / one.behind_us:+.0f} % of the total",
+                    f"{one.added.plus_minus}; {100 * one.added_us / one.behind_us:+.0f} % of the total",
                     tone="strong",
                 ),
                 Item(one.limited_by or "–", tone="quiet"),
@@ -72,7 +76,16 @@ def added_table(pairs: Sequence[Added]) -> Table:
     ]
     whole, alone = (times_sign(load) for load in pairs[0].loads)
     title = f"Added at equal load per drive ({whole} per host against {alone})"
-    return Table(title, head, [Group("", rows)])
+    return Table(title, head, [Group("", rows)], interval_notes([one.added for one in pairs]))
+
+
+def interval_notes(added: Sequence[AddedMean]) -> list[str]:
+    """Returns what the intervals of added latencies are, and why some have none."""
+    known = any(one.half_us is not None for one in added)
+    notes = (
+        ["±: the 95 % interval of the difference, from those of both means in quadrature."] if known else []
+    )
+    return [*notes, *(f"No interval: {why}." for why in dict.fromkeys(one.why for one in added if one.why))]
 
 
 def no_pair(pairs: Sequence[Added], columns: Sequence[Measured], out: Gate) -> str:

@@ -6,7 +6,10 @@ They are the drive itself, the same drive behind a target on its own machine, th
 from collections.abc import Sequence
 from itertools import pairwise
 
+from fathom.columns.schema import Point
+from fathom.report.added_interval import AddedMean, added_mean
 from fathom.report.added_loads import MIXES, Measured
+from fathom.report.added_pairs import interval_notes
 from fathom.report.axes import Axis
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Table
 from fathom.report.charts import Bars, bar_chart
@@ -24,23 +27,24 @@ def stages(measured: Sequence[Measured]) -> Table | None:
     way = list(reversed(measured))
     if len(way) < LEAST or any(one.catalog for one in way):
         return None
-    groups = []
+    groups: list[Group] = []
+    added: list[AddedMean] = []
     for mix, (label, ops) in MIXES.items():
         for op in ops:
-            means = [_mean_us(one, mix, op) for one in way]
+            points = [_point(one, mix, op) for one in way]
             half = f", {op}" if len(ops) > 1 else ""
-            rows = [Row(Item(way[0].name), [_figure(means[0]), Item("–", tone="quiet")])]
-            rows += [
-                Row(Item(one.name), [_figure(mean), _added(before, mean)])
-                for one, (before, mean) in zip(way[1:], pairwise(means), strict=True)
-            ]
+            rows = [Row(Item(way[0].name), [_figure(points[0]), Item("–", tone="quiet")])]
+            for one, (before, point) in zip(way[1:], pairwise(points), strict=True):
+                mean = added_mean(point, before)
+                rows.append(Row(Item(one.name), [_figure(point), _added(mean)]))
+                added += [mean] if mean else []
             groups.append(Group(label + half, rows))
     head = [Item("Latency, mean", "us"), Item("Added by this stage", "us")]
     footnote = (
         "From the drive to the system, each at the same load per drive. What a stage adds is its mean minus that of "
         "the stage above."
     )
-    return Table("Where the system adds it", head, groups, [footnote])
+    return Table("Where the system adds it", head, groups, [footnote, *interval_notes(added)])
 
 
 def stage_bars(measured: Sequence[Measured], data: Table) -> Figure | None:
@@ -78,17 +82,20 @@ def stage_bars(measured: Sequence[Measured], data: Table) -> Figure | None:
     )
 
 
-def _mean_us(one: Measured, mix: str, op: str) -> float | None:
+def _point(one: Measured, mix: str, op: str) -> Point | None:
     loads = one.alike()
-    point = one.point(mix, loads[0], op) if loads else None
+    return one.point(mix, loads[0], op) if loads else None
+
+
+def _mean_us(one: Measured, mix: str, op: str) -> float | None:
+    point = _point(one, mix, op)
     return point.mean_us if point else None
 
 
-def _figure(value_us: float | None) -> Item:
-    return Item("–", tone="quiet") if value_us is None else Item(f"{value_us:.1f}")
+def _figure(point: Point | None) -> Item:
+    mean_us = point.mean_us if point else None
+    return Item("–", tone="quiet") if mean_us is None else Item(f"{mean_us:.1f}")
 
 
-def _added(before_us: float | None, mean_us: float | None) -> Item:
-    if before_us is None or mean_us is None:
-        return Item("–", tone="quiet")
-    return Item(f"{mean_us - before_us:+.1f}", tone="strong")
+def _added(added: AddedMean | None) -> Item:
+    return Item(f"{added.us:+.1f}", added.plus_minus, tone="strong") if added else Item("–", tone="quiet")

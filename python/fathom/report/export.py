@@ -6,7 +6,10 @@ from pathlib import Path
 from fathom.columns.schema import CSV_NAMES, RUN_SCHEMA
 from fathom.method.rounds import UNITS
 from fathom.output.printed import csv_text
+from fathom.report.added_loads import METHOD, columns_of
+from fathom.report.added_pairs import pairs_of
 from fathom.report.capacity import capacities_of
+from fathom.report.comparison import compare
 from fathom.report.data import RunData, load
 from fathom.report.repeats import is_pooled, repeats_by_target
 from fathom.report.repeats import pool as pool_runs
@@ -17,9 +20,11 @@ from fathom.statistics.uncertainty import Interval
 def run_json(run: Path) -> dict[str, object]:
     """Returns `{"schema": "fathom-run/1", "run": ..., "points": [...], "notes": [...]}`; absent values are None.
 
-    `run` is run.json without its schema and notes. Raises FathomError when the run cannot be read.
+    `run` is run.json without its schema and notes. A run of `added-latency` also has `added`: what the system adds to
+    its drive, operation by operation. Raises FathomError when the run cannot be read.
     """
     data = load(run)
+    added = _added([data])
     document = data.document.model_dump(by_alias=True, mode="json", exclude={"format", "notes", "sha256"})
     notes = [note.model_dump(mode="json") for note in data.document.notes]
     return {
@@ -27,6 +32,7 @@ def run_json(run: Path) -> dict[str, object]:
         "run": document,
         "points": [point.as_row() for point in data.points],
         "notes": notes,
+        **({"added": added} if added else {}),
     }
 
 
@@ -36,11 +42,12 @@ def runs_json(runs: Sequence[Path], *, pool: bool = False) -> dict[str, object]:
 
     `pooled` are points over all repeats of a target, each with `repeats`, their number, in front. `rounds` are the
     means of its rounds over the window, where it has rounds. `capacities` are what its searches for an SLO found, where
-    it has searches.
+    it has searches. Runs of `added-latency` also have `added`, as by `run_json`.
     """
     if len(runs) == 1:
         return run_json(runs[0])
-    found = repeats_by_target([load(run) for run in runs], by_hand=pool)
+    loaded = [load(run) for run in runs]
+    found, added = repeats_by_target(loaded, by_hand=pool), _added(loaded)
     several = [(pool_runs(members), target.name) for members, target in found if len(members) > 1]
     return {
         "schema": "fathom-runs/1",
@@ -53,7 +60,33 @@ def runs_json(runs: Sequence[Path], *, pool: bool = False) -> dict[str, object]:
         ],
         "rounds": [row for run, target in several for row in _rounds(run, target)],
         "capacities": [row for run, target in several for row in _capacities(run, target)],
+        **({"added": added} if added else {}),
     }
+
+
+def _added(runs: Sequence[RunData]) -> list[dict[str, object]]:
+    """Returns a row per operation that a system and its drive had at the same load per drive, with its interval."""
+    if not any(run.asks_for(METHOD, METHOD) for run in runs):
+        return []
+    columns = columns_of(compare(runs))
+    if len(columns) < 2:
+        return []
+    system, drive = columns[0], columns[-1]
+    return [
+        {
+            "operation": one.label,
+            "system": system.column.target.name,
+            "drive": drive.column.target.name,
+            "loads": list(one.loads),
+            "system_mean_us": one.behind_us,
+            "drive_mean_us": one.direct_us,
+            "added_us": one.added.us,
+            "added_low_us": None if one.added.half_us is None else one.added.us - one.added.half_us,
+            "added_high_us": None if one.added.half_us is None else one.added.us + one.added.half_us,
+            "no_interval": one.added.why or None,
+        }
+        for one in pairs_of(system, drive)
+    ]
 
 
 def _rounds(run: RunData, target: str) -> list[dict[str, object]]:

@@ -10,10 +10,10 @@ from fathom.output.text import signed_pct
 from fathom.report.added_loads import (
     DRIVE_LOADS,
     LOADS,
-    METHOD,
     MIXES,
     SYSTEM_LOADS,
     Measured,
+    columns_of,
     jobs_of,
     published_loads,
     times_sign,
@@ -54,9 +54,7 @@ def build(comparison: Comparison) -> Section | None:
 
     Real targets between them are the same drive on parts of the way.
     """
-    columns = [
-        Measured(column) for column in comparison.columns if column.run.asks_for("added-latency", METHOD)
-    ]
+    columns = columns_of(comparison)
     if not columns:
         return None
     system, drive = columns[0], columns[-1] if len(columns) > 1 else None
@@ -163,9 +161,16 @@ def _adds(system: Measured, worst: Added) -> str:
     if worst.added_us <= 0:
         return f"{name} adds no latency to any load that its drive had alone."
     return (
-        f"{name} adds {worst.added_us:.0f} us to {worst.label}, which takes the drive alone "
+        f"{name} adds {worst.added_us:.0f} us{_interval(worst)} to {worst.label}, which takes the drive alone "
         f"{worst.direct_us:.0f} us."
     )
+
+
+def _interval(one: Added) -> str:
+    """Returns half the interval in parentheses, and that the difference may be none; empty where it is not known."""
+    if one.added.half_us is None:
+        return ""
+    return f" ({one.added.plus_minus}{', so perhaps none' if one.added.may_be_none else ''})"
 
 
 def _largest(parts: dict[str, list[float]]) -> dict[str, list[float]]:
@@ -370,14 +375,22 @@ def _headline(system: Measured) -> str:
 def _worst(pairs: Sequence[Added], system: Measured) -> str:
     worst = max(pairs, key=lambda one: one.added_us)
     if system.catalog is None:
-        return f"At the same load per drive, the system adds most to {worst.label}: {worst.added_us:+.0f} us."
+        most = f"{worst.added_us:+.0f} us{_interval(worst)}"
+        return (
+            f"At the same load per drive, the system adds most to {worst.label}: {most}.{_no_interval(worst)}"
+        )
     where = (
         f", most of it waiting where the system is limited ({worst.limited_by})" if worst.limited_by else ""
     )
     return (
-        f"At the drive's own depth, the system adds most to {worst.label}: {worst.added_us:+.0f} us{where}. That "
-        f"covers the whole system, and no source gives it; {_headline(system)}"
+        f"At the drive's own depth, the system adds most to {worst.label}: "
+        f"{worst.added_us:+.0f} us{_interval(worst)}{where}.{_no_interval(worst)} That covers the whole system, and no "
+        f"source gives it; {_headline(system)}"
     )
+
+
+def _no_interval(one: Added) -> str:
+    return f" It has no 95 % interval: {one.added.why}." if one.added.why else ""
 
 
 Loads = Sequence[tuple[str, dict[str, float]]]
