@@ -32,7 +32,7 @@ USES = {
     ),
     "Written and read in order in small records: logs": ("4k-seq-write", "4k-seq-read"),
     "Read at random: objects, content delivery": tuple(f"{block}-rand-read" for block in BLOCKS),
-    "Changed at random: data bases, virtual machines": tuple(f"{block}-rand-write" for block in BLOCKS),
+    "Changed at random, with no wait for each write": tuple(f"{block}-rand-write" for block in BLOCKS),
     "Changed at random, then read in order": ("64k-seq-read-scattered", "1m-seq-read-scattered"),
 }
 STEPS = [f"{block}-{kind}" for kind in KINDS for block in BLOCKS]
@@ -310,7 +310,14 @@ def _uses(judgement: DiskVerdict) -> Table:
         f"Ratio of {names} over the workloads of a use, with its 95 % interval.",
         "Rates are those that reached the medium after the first seconds, in which caches take what the disk cannot "
         "(MSER-5). The summary compares whole windows, page cache included, so its ratios of writes differ.",
+        "Data bases and virtual machines are not judged: they wait for each write and read in between. What is changed "
+        "at random here goes through the page cache to a file of at most 50 GiB a disk.",
     ]
+    if any(limits and limits.host_managed for limits in (judgement.disk.mechanics, judgement.reference.mechanics)):
+        notes.append(
+            "On a host-managed disk, the file system writes such changes in order to empty zones. What it costs to "
+            "free zones on a full disk is not measured."
+        )
     return Table("Use", head, [Group("", rows)], notes)
 
 
