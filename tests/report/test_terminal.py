@@ -25,7 +25,7 @@ from fathom.report.sections import corners
 from fathom.report.terminal import print_built
 from fathom.runs.document import NoteRecord
 from fathom.runs.reader import Run
-from fathom.statistics.limits import limit_in
+from fathom.statistics.limits import Busy, Limit, LimitKind, limit_in, meanings
 
 PM9A3, SN861 = "twin:samsung-pm9a3-7.68tb", "twin:wd-ultrastar-dc-sn861-7.68tb"
 DEPTHS = (1, 2, 4, 8, 16, 32)
@@ -88,6 +88,15 @@ def test_errors_of_one_rule_in_many_steps_are_one_line_with_the_steps_counted(
     errors = [line for line in console.file.getvalue().splitlines() if line.startswith("error: ")]
     assert len(errors) == lines
     assert ("with other figures in 19 other steps" in errors[0]) == (count == 20)
+
+
+def test_a_name_of_a_limit_that_says_more_than_is_known_is_explained() -> None:
+    budget = Limit(LimitKind.SATURATED, Busy("program power budget", 1, 1.0, 1.0))
+    dies = Busy("flash dies", 128, 0.9, 0.9)
+    [meaning] = meanings([None, Limit(LimitKind.SATURATED, dies), budget, budget])
+    assert "no measured power" in meaning
+    assert meanings([Limit(LimitKind.SATURATED, dies, next=budget.resource)]) == [meaning]
+    assert meanings([None, Limit(LimitKind.SATURATED, dies)]) == []
 
 
 @pytest.mark.parametrize("width", [80, 100])

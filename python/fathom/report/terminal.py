@@ -29,6 +29,7 @@ from fathom.report.published import Lookup, catalogue, fitted_words
 from fathom.report.rounds import Mean, TargetRounds, axes, rounds_of
 from fathom.report.sections import answers
 from fathom.report.style import grouped, plain
+from fathom.statistics.limits import meanings
 
 LEVEL_STYLE = {"error": "bold red", "warning": "yellow", "info": "dim"}
 MOST_WORKLOADS_ACROSS = 5
@@ -65,6 +66,9 @@ def print_built(console: Console, built: Built) -> None:
         else:
             console.print(_workloads_down(comparison))
             _print_beneath(console, comparison)
+        limits = [cell.point.limit for corner in comparison.corners for cell in corner.cells]
+        for meaning in meanings(limits):
+            console.print(Text(meaning, style="dim"))
         _print_unclaimed(console, comparison)
         _print_spreads(console, comparison)
         _print_fitted(console, comparison)

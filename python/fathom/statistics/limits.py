@@ -3,7 +3,7 @@
 The crate `recording` decides what limits. It knows neither think time nor the client's processors: both are added here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, cast
@@ -42,6 +42,11 @@ NAMES_OF_LOADS = {
     LimitKind.TARGET_OR_THINK_TIME: "target or think time",
 }
 """The name of each limit that is the load's own; that of a resource is the resource's."""
+_MEANINGS = {
+    "program power budget": "“program power budget” is the most dies of a twin that program or erase at once. It "
+    "follows from published rates, or is assumed: it is no measured power, and no rating of the drive."
+}
+"""What names of resources say that their readers may take for more."""
 _PAUSED = {
     LimitKind.OUTSTANDING_IO: LimitKind.THINK_TIME,
     LimitKind.TARGET_OR_OUTSTANDING_IO: LimitKind.TARGET_OR_THINK_TIME,
@@ -178,6 +183,12 @@ def limit_of(recording: "_core.Recording") -> Limit | None:
 
 def _busy(use: "_core.Utilisation") -> Busy:
     return Busy(use.resource, use.servers, use.mean, use.max)
+
+
+def meanings(limits: Iterable[Limit | None]) -> list[str]:
+    """Returns what the resources are that limits name, or name as the next, where the name alone may mislead."""
+    named = {busy.name for one in limits if one for busy in (one.resource, one.next) if busy}
+    return [meaning for name, meaning in _MEANINGS.items() if name in named]
 
 
 def limit_in(row: Mapping[str, object]) -> Limit | None:

@@ -21,6 +21,7 @@ from fathom.report.reference import reason
 from fathom.report.style import MIN_TAIL, compact, grouped, plain, seconds, slot
 from fathom.report.waf import NOTE, waf_item
 from fathom.statistics.latency_columns import QUANTILES
+from fathom.statistics.limits import meanings
 
 ORDER = 19
 SHOWN = 12
@@ -66,6 +67,7 @@ def build(comparison: Comparison) -> Section | None:
             for label, note in ((PREDICTED, PREDICTED_NOTE), (WAF, NOTE), (POWER, power.NOTE))
             if any(metric.name == label for metric in names)
         ),
+        *meanings(cell.point.limit for corner in comparison.corners for cell in corner.cells),
         *(f"[{number}] {source}" for number, source in enumerate(sources, 1)),
         *(f"{c.label}: {said}" for c in comparison.columns if (said := caveat(c.target.catalog))),
         *_far(comparison),

@@ -313,7 +313,9 @@ def _uses(judgement: DiskVerdict) -> Table:
         "Data bases and virtual machines are not judged: they wait for each write and read in between. What is changed "
         "at random here goes through the page cache to a file of at most 50 GiB a disk.",
     ]
-    if any(limits and limits.host_managed for limits in (judgement.disk.mechanics, judgement.reference.mechanics)):
+    if any(
+        limits and limits.host_managed for limits in (judgement.disk.mechanics, judgement.reference.mechanics)
+    ):
         notes.append(
             "On a host-managed disk, the file system writes such changes in order to empty zones. What it costs to "
             "free zones on a full disk is not measured."
