@@ -78,6 +78,7 @@ def test_random_writes_of_a_cmr_disk_are_claimed_once_they_hold_still(tmp_path: 
     [measured] = run.points.to_pylist()
     assert measured["steady"] is (None if quick else True)
     assert measured["iops"] == pytest.approx(403, rel=0.03), "what ten rounds of 150 s come to"
+    assert "unsettled-waf" not in {note.rule for note in run.notes}
 
 
 def test_a_drive_managed_disk_is_claimed_at_the_rate_behind_its_media_cache_and_not_before(

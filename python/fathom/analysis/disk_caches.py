@@ -52,6 +52,12 @@ def media_cache_of(drive: TargetRecord) -> Cache | None:
     return Cache("media cache", int(value["media_cache_bytes"]))
 
 
+def rewrites_in_place(drive: TargetRecord) -> bool:
+    """Returns whether it is the twin of a conventional disk: a write causes no other, whatever was written before."""
+    value = _parameters_of(drive)
+    return value is not None and value["tracks"] == "conventional"
+
+
 def may_be_shingled(drive: TargetRecord) -> bool:
     """Returns whether a real disk reports no zones, as drive-managed SMR does too."""
     identity = drive.identity

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from fathom._core import Job
+from fathom.analysis.disk_caches import rewrites_in_place
 from fathom.analysis.run_view import Key, RunView
 from fathom.analysis.validity.note import Note
 from fathom.output.text import in_others, percent
@@ -62,10 +63,15 @@ def unsettled_waf(view: RunView) -> Iterable[Note]:
 def little_written(view: RunView) -> Mapping[Key, float]:
     """Maps each step that wrote too little for a WAF of its own to how often its region was written.
 
-    A step that was judged steady wrote enough. A target whose capacity another program did not record is not judged.
+    A step that was judged steady wrote enough. A target whose capacity another program did not record is not judged,
+    and neither is a conventional disk.
     """
     written = _written_x(view)
-    known = {one.name for one in view.document.targets if one.capacity_bytes is not None}
+    known = {
+        one.name
+        for one in view.document.targets
+        if one.capacity_bytes is not None and not rewrites_in_place(one)
+    }
     return {
         key: x
         for key, figures in view.steps.items()
