@@ -160,8 +160,10 @@ def _adds(system: Measured, worst: Added) -> str:
     name = f"{system.column.short}," if "," in system.column.short else system.column.short
     if worst.added_us <= 0:
         return f"{name} adds no latency to any load that its drive had alone."
+    # The opening keeps to two numbers: the table has the interval.
+    doubt = " (perhaps none)" if worst.added.may_be_none else ""
     return (
-        f"{name} adds {worst.added_us:.0f} us{_interval(worst)} to {worst.label}, which takes the drive alone "
+        f"{name} adds {worst.added_us:.0f} us{doubt} to {worst.label}, which takes the drive alone "
         f"{worst.direct_us:.0f} us."
     )
 
