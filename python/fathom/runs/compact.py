@@ -1,6 +1,7 @@
 """The tables of a step and of a run as Parquet files, with page checksums. A file is complete or not there."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
 from typing import Literal
@@ -40,13 +41,20 @@ def _table_of(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
 
 
 def compact(run: Path, tables: Tables, names: Iterable[str] = OF_STEPS) -> None:
-    """Writes the run's own tables from those of its steps, which `tables` reads."""
-    for name in names:
-        temporary = run / f".{name}.parquet.new"
-        write_table(temporary, tables.parts(name), TABLES[name])
-        sync_files([temporary])
-        temporary.replace(run / f"{name}.parquet")
+    """Writes the run's own tables from those of its steps, which `tables` reads; several at once."""
+    wanted = list(names)
+    for name in wanted:
+        tables.files(name)  # Threads below find its files known, so they share nothing that changes.
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda name: _compact_table(run, tables, name), wanted))
     sync_directory(run)
+
+
+def _compact_table(run: Path, tables: Tables, name: str) -> None:
+    temporary = run / f".{name}.parquet.new"
+    write_table(temporary, tables.parts(name), TABLES[name])
+    sync_files([temporary])
+    temporary.replace(run / f"{name}.parquet")
 
 
 def batches(tables: Iterable[pa.Table]) -> Iterator[list[pa.Table]]:

@@ -212,7 +212,8 @@ def read_parts(
             if not file.schema_arrow.equals(found):
                 yield pq.read_table(path, schema=schema, columns=names, page_checksum_verification=True)
             elif file.num_row_groups <= 1:
-                yield file.read(names)
+                # To hand the columns of a small file to other threads costs more than to read them.
+                yield file.read(names, use_threads=False)
             else:
                 for group in range(file.num_row_groups):
                     yield file.read_row_group(group, names)
