@@ -6,6 +6,7 @@ Knows folders and names only; what a file says is the business of `fathom.catalo
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
@@ -77,17 +78,22 @@ def user_folders() -> list[Path]:
 
 def entries(kind: Kind) -> list[Entry]:
     """Returns every entry of a kind, by name; a user's file hides a shipped one of the same name."""
-    from importlib.resources import files
-
     found: dict[str, Entry] = {}
-    shipped = files("fathom.catalog").joinpath(kind)
-    for folder, is_shipped in [(shipped, True), *((f / kind, False) for f in reversed(user_folders()))]:
+    for folder, is_shipped in reversed(_folders(kind)):
         if folder.is_dir():
             for file in folder.iterdir():
                 if file.name.endswith(SUFFIX) and not file.name.startswith("."):
                     name = file.name.removesuffix(SUFFIX)
                     found[name] = Entry(kind, name, file, is_shipped)
     return [found[name] for name in sorted(found)]
+
+
+def _folders(kind: Kind) -> list[tuple[Traversable, bool]]:
+    """Returns the folders of a kind, the strongest first, and whether Fathom comes with it."""
+    from importlib.resources import files
+
+    own: list[tuple[Traversable, bool]] = [(folder / kind, False) for folder in user_folders()]
+    return [*own, (files("fathom.catalog").joinpath(kind), True)]
 
 
 def is_shipped(kind: Kind, name: str) -> bool:
@@ -103,6 +109,8 @@ def find(kind: Kind, name: str) -> Entry:
     Raises:
         UnknownEntryError: there is none.
     """
+    if entry := _unlisted(kind, name):
+        return entry
     known = {entry.name: entry for entry in entries(kind)}
     if name not in known:
         noun = {"published": "published results"}.get(kind, kind.removesuffix("s"))
@@ -111,6 +119,17 @@ def find(kind: Kind, name: str) -> Entry:
             f'no {noun} called "{name}" in the catalogue; {nearest(name, known)}{where} lists all'
         )
     return known[name]
+
+
+def _unlisted(kind: Kind, name: str) -> Entry | None:
+    """Returns the entry without a list of all: a long run asks for the same few names thousands of times."""
+    if "/" in name or name.startswith("."):
+        return None
+    with suppress(OSError):
+        for folder, is_shipped in _folders(kind):
+            if (file := folder.joinpath(name + SUFFIX)).is_file():
+                return Entry(kind, name, file, is_shipped)
+    return None
 
 
 def nearest(word: str, known: Iterable[str], most: int = 3) -> str:

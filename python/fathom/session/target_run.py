@@ -10,6 +10,7 @@ last other step ended.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from fathom.catalog import load_device
 from fathom.catalog.models import Device
@@ -105,12 +106,12 @@ class TargetRun:
         """Returns what the sampler lacks, except energy where a power meter measures it."""
         return [one for one in sampler.not_measured if not (self.meter and one.quantity is Quantity.ENERGY)]
 
-    @property
+    @cached_property
     def _keeps_state(self) -> bool:
         """Whether twins of single SSDs are in the target, whose figures depend on earlier writes."""
         return any(map(_keeps_state, self.target.members or (self.target,)))
 
-    @property
+    @cached_property
     def _only_keeps_state(self) -> bool:
         """Whether the target is one such twin, or made of nothing else."""
         return all(map(_keeps_state, self.target.members or (self.target,)))
