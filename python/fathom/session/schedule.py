@@ -69,7 +69,8 @@ class Schedule:
     def chains(self, parts: Sequence[Part]) -> list[list[Part]]:
         """Returns the parts in chains that need nothing of each other.
 
-        A step that looks back to one of an earlier part is in that one's chain.
+        A step that looks back to one of an earlier part is in that one's chain. Chains without steps on copies come
+        first. No idle thread can help with them, and a long one would be left over at the end.
         """
         place_of = {key.name: place for place, (_, keys) in enumerate(parts) for key in keys}
         chain_of = list(range(len(parts)))
@@ -77,10 +78,15 @@ class Schedule:
             for name in {name for key in keys for name in _looks_back_to(self.step(key))}:
                 joined = {chain_of[place], chain_of[place_of.get(name, place)]}
                 chain_of = [min(joined) if chain in joined else chain for chain in chain_of]
-        return [
+        chains = [
             [part for part, own in zip(parts, chain_of, strict=True) if own == chain]
             for chain in sorted(set(chain_of))
         ]
+        return sorted(chains, key=self._may_be_shared)
+
+    def _may_be_shared(self, chain: Sequence[Part]) -> bool:
+        """Returns whether idle threads can help with a chain."""
+        return any(self.step(key).on_copy for _, keys in chain for key in keys)
 
     def side_by_side(self, keys: Sequence[StepKey]) -> list[list[StepKey]]:
         """Returns the steps in groups that follow each other. Steps on copies are in one group while none of them needs
