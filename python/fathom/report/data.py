@@ -22,12 +22,20 @@ from fathom.method.job import job_of
 from fathom.method.rounds import Round, RoundJson, parse_round
 from fathom.method.step_names import Steps, called
 from fathom.report.rows import Busy, Seconds, Share, StepRecord, as_shown
-from fathom.report.series import INTERVALS, READINGS, Rates, Readings, rates_of, readings_of
+from fathom.report.series import (
+    BINS,
+    INTERVALS,
+    READINGS,
+    Rates,
+    Readings,
+    histograms_of,
+    rates_of,
+    readings_of,
+)
 from fathom.report.together import together_us
 from fathom.runs.document import RunDocument
 from fathom.runs.reader import Run
 from fathom.statistics.failed import failed_share, is_withheld
-from fathom.statistics.latency_columns import PREFIXES
 from fathom.statistics.percentiles import Histogram, Parts, intervals_us
 from fathom.statistics.series import Floats
 
@@ -216,21 +224,8 @@ class RunData:
     @cached_property
     def _histograms(self) -> dict[str, dict[tuple[str, ...], Histogram]]:
         """Per latency, then (target, step, op), in the order of these."""
-        each = self.query(
-            "latency",
-            "with bins as (select latency, target, step, op, low_ns, high_ns, sum(count)::bigint as count from rows "
-            "where list_contains($steps, step) group by all) "
-            "select latency, target, step, op, list(low_ns order by low_ns) as low_ns, "
-            "list(high_ns order by low_ns) as high_ns, list(count order by low_ns) as count "
-            "from bins group by latency, target, step, op order by latency, target, step, op",
-            {"steps": sorted({point.step for point in self.points})},
-        )
-        low, high, count = (_lists(each[name]) for name in ("low_ns", "high_ns", "count"))
-        out: dict[str, dict[tuple[str, ...], Histogram]] = {kind: {} for kind in PREFIXES}
-        keys = (each[name].to_pylist() for name in ("latency", "target", "step", "op"))
-        for row, (kind, *key) in enumerate(zip(*keys, strict=True)):
-            out[kind][tuple(key)] = Histogram(low[row], high[row], count[row])
-        return out
+        parts = self.run.parts("latency", BINS, coded=True)
+        return histograms_of(parts, {point.step for point in self.points})
 
     @cached_property
     def together_us(self) -> dict[tuple[str, str], dict[str, tuple[float, float]]]:

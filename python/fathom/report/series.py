@@ -1,6 +1,6 @@
 """What a report needs of the tables that have rows each second: each is read once, a part at a time."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,12 +8,16 @@ import pyarrow as pa
 
 from fathom.analysis.stretches import coded, stretches
 from fathom.report.rows import Seconds
+from fathom.statistics.latency_columns import PREFIXES
+from fathom.statistics.percentiles import Histogram
 from fathom.statistics.series import Floats
 
 INTERVALS = ("target", "step", "kind", "op", "start_s", "length_s", "n", "iops")
 """Columns of intervals that are read."""
 READINGS = ("target", "step", "start_s", "length_s", "name", "value")
 """Columns of telemetry that are read."""
+BINS = ("target", "step", "op", "latency", "low_ns", "high_ns", "count")
+"""Columns of latency that are read."""
 ENERGY = "joules"
 WHOLE_S = 0.999
 """A second that is longer is whole."""
@@ -98,6 +102,32 @@ def readings_of(parts: Iterable[pa.Table]) -> Readings:
         for name, (length_s, weighted) in own.items()
     ]
     return Readings(means, {key: _in_order(own) for key, own in energies.items()})
+
+
+def histograms_of(
+    parts: Iterable[pa.Table], steps: Collection[str]
+) -> dict[str, dict[tuple[str, ...], Histogram]]:
+    """Returns the histograms of some steps from a table that comes in parts: per latency, then (target, step, op), in
+    the order of these.
+    """
+    pieces: dict[tuple[str, ...], list[Histogram]] = {}
+    for part in parts:
+        ops, op_names = coded(part["op"])
+        latencies, latency_names = coded(part["latency"])
+        both = latencies * len(op_names) + ops
+        columns = [part[name].to_numpy() for name in ("low_ns", "high_ns", "count")]
+        for target, step, rows in stretches(part):
+            if step not in steps:
+                continue
+            for code in np.unique(both[rows]).tolist():
+                latency, op = divmod(code, len(op_names))
+                key = str(latency_names[latency]), str(target), step, str(op_names[op])
+                own = both[rows] == code
+                pieces.setdefault(key, []).append(Histogram.of(*(column[rows][own] for column in columns)))
+    found: dict[str, dict[tuple[str, ...], Histogram]] = {latency: {} for latency in PREFIXES}
+    for (latency, *key), own in sorted(pieces.items(), key=lambda item: item[0]):
+        found[latency][tuple(key)] = own[0] if len(own) == 1 else Histogram.merged(own)
+    return found
 
 
 def _joined(pieces: Sequence[Seconds]) -> Seconds:
