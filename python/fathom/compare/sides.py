@@ -10,7 +10,7 @@ from fathom.analysis.validity.of_waf import little_written
 from fathom.errors import UsageError
 from fathom.report.comparison import Cell, Column, Comparison, Corner, compare
 from fathom.report.data import RunData, load
-from fathom.report.findings import one_view
+from fathom.report.findings import view_of_all
 from fathom.report.style import plain
 from fathom.runs.finder import LOCAL, Finder
 from fathom.runs.layout import RUN
@@ -87,7 +87,7 @@ def read_side(text: str, finder: Finder = LOCAL) -> Side:
             f"{text}: these runs are no repeats of one measurement",
             "repeats share method, targets, version and machine, and each twin has its own seed",
         )
-    view = one_view(comparison, comparison.columns)
+    view = view_of_all(comparison)
     return Side(text, comparison, unsettled(view), little_written(view))
 
 

@@ -5,10 +5,11 @@ Says who leads by how much and when two figures are level. Draws nothing.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, wraps
 from string import ascii_uppercase
+from typing import TypeVar, cast
 
 import numpy as np
 
@@ -37,6 +38,7 @@ from fathom.statistics.percentiles import Histogram
 from fathom.statistics.series import Floats
 
 CAPACITY = re.compile(r"\s+\d+(\.\d+)?\s?[TG]i?B\b")
+T = TypeVar("T")
 LEAST_PCT = 0.001
 """A smaller margin is as good as none."""
 
@@ -319,6 +321,8 @@ class Comparison:
     corners: Sequence[Corner]
     lookup: Lookup
     prices: Prices
+    made: dict[object, object] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What `once` keeps, by function."""
 
     @property
     def twins(self) -> list[Column]:
@@ -401,6 +405,18 @@ class Comparison:
 
     def _column_of(self, run: RunData, target: str | None) -> Column | None:
         return next((c for c in self.columns if c.is_of(run) and c.target.name == target), None)
+
+
+def once(make: Callable[[Comparison], T]) -> Callable[[Comparison], T]:
+    """Computes a function of a comparison once: a dozen sections ask for the same."""
+
+    @wraps(make)
+    def made(comparison: Comparison) -> T:
+        if make not in comparison.made:
+            comparison.made[make] = make(comparison)
+        return cast("T", comparison.made[make])
+
+    return made
 
 
 def part_name(part: TargetRecord, total: TargetRecord) -> str:

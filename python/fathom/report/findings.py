@@ -22,7 +22,7 @@ from fathom.analysis.surprises import Rated
 from fathom.columns.schema import TABLES
 from fathom.errors import FathomError
 from fathom.prediction.interval import COVERAGE
-from fathom.report.comparison import Column, Comparison, Corner
+from fathom.report.comparison import Column, Comparison, Corner, once
 from fathom.report.published import counted
 from fathom.report.style import about
 from fathom.runs.remarks import fact_of
@@ -50,7 +50,7 @@ class FindingTexts:
 
 def finding_texts(comparison: Comparison) -> FindingTexts:
     """Returns the findings on all columns."""
-    found = findings(one_view(comparison), counted(comparison.lookup), physics_of, _rated)
+    found = findings(_view_of_rivals(comparison), counted(comparison.lookup), physics_of, _rated)
     found = [finding for finding in found if not _said_of_replay(finding, comparison)]
 
     def texts(*kinds: str) -> list[str]:
@@ -115,9 +115,16 @@ Gate = Mapping[tuple[str, str], Unsettled]
 """The steps that support no claim, by the column's short label and the step's name."""
 
 
+@once
 def gate(comparison: Comparison) -> Gate:
-    """Returns the steps of all rivals that support no claim."""
-    return unsettled(one_view(comparison, comparison.columns))
+    """Returns the steps of all columns that support no claim."""
+    return unsettled(view_of_all(comparison))
+
+
+@once
+def view_of_all(comparison: Comparison) -> RunView:
+    """Returns all columns as the targets of one run."""
+    return one_view(comparison, comparison.columns)
 
 
 def ranked_of(corner: Corner, comparison: Comparison, out: Gate) -> Corner:
@@ -131,11 +138,15 @@ def ranked_of(corner: Corner, comparison: Comparison, out: Gate) -> Corner:
     return replace(corner, cells=cells)
 
 
-def one_view(comparison: Comparison, columns: Sequence[Column] | None = None) -> RunView:
-    """Returns columns, by default all rivals, as the targets of one run, under their short labels. It has the steps of
-    all methods.
-    """
-    columns = comparison.rivals if columns is None else columns
+def _view_of_rivals(comparison: Comparison) -> RunView:
+    rivals = comparison.rivals
+    if len(rivals) == len(comparison.columns):
+        return view_of_all(comparison)
+    return one_view(comparison, rivals)
+
+
+def one_view(comparison: Comparison, columns: Sequence[Column]) -> RunView:
+    """Returns columns as the targets of one run, under their short labels. It has the steps of all methods."""
     document = comparison.runs[0].document.model_copy(deep=True)
     document.targets = [c.target.model_copy(update={"name": c.short, "label": c.short}) for c in columns]
     steps: dict[str, JsonValue] = {}

@@ -8,7 +8,7 @@ from fathom.method.curve import Curve, Figures, Latency, curve_of, figures, is_p
 from fathom.prediction.interval import Spread
 from fathom.report.capacity import Capacity, capacities_of
 from fathom.report.charts import Whisker
-from fathom.report.comparison import Column, Comparison
+from fathom.report.comparison import Column, Comparison, once
 from fathom.report.findings import gate
 from fathom.report.predicted import settled_spread, whisker
 from fathom.report.style import plain
@@ -75,7 +75,8 @@ class Workload:
     drawn: Sequence[TargetCurve]
 
 
-def workloads_of(comparison: Comparison) -> list[Workload]:
+@once
+def workloads_of(comparison: Comparison) -> Sequence[Workload]:
     """Returns the curves of all runs, grouped by workload."""
     out = gate(comparison)
     found: dict[str, list[TargetCurve]] = {}
