@@ -123,12 +123,13 @@ class Tables:
         is_listed = self._manifest is not None and path.name in self._manifest.files
         if not self._has_own_tables or not (path.exists() or is_listed):
             return []
+        fault = self._manifest.fault(self._run, path.name) if self._manifest else unreadable(path)
+        if fault is None:
+            return [path]
         in_steps = name not in ADDED and step_folders(self._run)
         instead = Substitute.FROM_STEPS if in_steps else Substitute.LEFT_OUT
-        fault = self._manifest.fault(self._run, path.name) if self._manifest else unreadable(path)
-        if fault:
-            self._found.append(Damage(path.name, fault, instead))
-        return [] if fault else [path]
+        self._found.append(Damage(path.name, fault, instead))
+        return []
 
     def _listed(self, name: str, instead: Substitute) -> list[Damage]:
         fault = self._manifest.fault(self._run, name) if self._manifest else None
