@@ -65,11 +65,27 @@ def test_steps_that_differ_in_handles_alone_are_one_load_the_shared_one_first(ru
     ]
 
 
+@pytest.mark.parametrize(("beside", "is_doubted"), [("uniform", True), ("sequential", False)])
+def test_a_log_beside_random_writes_has_the_doubt_that_its_restart_leaves(
+    beside: str, is_doubted: bool, tmp_path: Path
+) -> None:
+    text = STEP % {"name": "long", "log": "", "small": ""}
+    method = tmp_path / "long.toml"
+    text = text.replace('"0.1s"', '"3s"').replace('"uniform"', f'"{beside}"')
+    method.write_text('schema = "fathom-method/1"\nname = "long"\n' + text)
+    section = placement.build(
+        compare([load(fathom.run(str(method), SN861, out=tmp_path).path)], lambda *_: ())
+    )
+    assert section is not None
+    [figure] = [block for block in section.blocks if isinstance(block, Figure)]
+    assert (placement.RESTART in figure.caption) is is_doubted
+
+
 def variant(run: Path, waf: float, half: float | None, *, placed: bool) -> placement.Variant:
     """A measured step with that WAF, known to `half` of it."""
     low, high = (None, None) if half is None else (waf * (1 - half), waf * (1 + half))
     points = [replace(point, waf=waf, waf_low=low, waf_high=high) for point in load(run).points]
-    return placement.Variant("step", "label", placed, points, (), ())
+    return placement.Variant("step", "label", placed, points, (), (), restarts_log=False)
 
 
 @pytest.mark.parametrize(
