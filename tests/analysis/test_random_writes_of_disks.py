@@ -109,6 +109,13 @@ def test_a_real_disk_is_asked_to_fill_the_usual_write_cache_where_it_reports_no_
         assert cache_of([disk(), disk(**other)], job()) is None
 
 
+def test_a_real_disk_that_says_that_it_is_shingled_is_asked_to_fill_the_largest_media_cache() -> None:
+    shingled = disk(drive_managed=True)
+    assert cache_of([shingled], job()) == Cache("media cache", 100e9)
+    assert cache_of([disk(drive_managed=False)], job()) == Cache("write cache", WRITE_CACHE_BYTES)
+    assert doubts(2e9, drive_managed=True) == []
+
+
 def settling(written_bytes: int, *, cache: Cache | None) -> tuple[bool, str]:
     """Whether 25 even rounds that write so much together end steady, and what is said."""
     step = next(one for one in load_method("four-corners").steps if one.name == "settle-4k-rand-write")

@@ -126,6 +126,21 @@ def test_a_scsi_serial_is_read_from_its_vital_product_page(tmp_path: Path):
     assert (identity.serial, identity.firmware, identity.transport) == ("3WJ123", "W232", "sata")
 
 
+@pytest.mark.parametrize(("characteristics", "is_managed"), [(0x20, True), (0x10, False), (0x00, False)])
+def test_a_disk_that_orders_shingled_tracks_by_itself_says_so_in_its_characteristics(
+    characteristics: int, is_managed: bool, tmp_path: Path
+):
+    device = tmp_path / "devices/pci0/ata1/host0/0:0:0:0"
+    disk = device / "block/sda"
+    write(disk, {"dev": "8:0", "size": "2048"})
+    page = b"\x00\xb1\x00\x3c\x1c\x20\x00\x02" + bytes([characteristics]) + bytes(55)
+    (device / "vpd_pgb1").write_bytes(page)
+    (disk / "device").symlink_to(device)
+    assert BlockDevice(disk, tmp_path).identity().drive_managed is is_managed
+    (device / "vpd_pgb1").write_bytes(page[:8])
+    assert BlockDevice(disk, tmp_path).identity().drive_managed is None
+
+
 def test_what_the_kernel_does_not_say_is_unknown(tmp_path: Path):
     write(tmp_path / "block/vdb", {"dev": "254:16", "size": "oops"})
     identity = BlockDevice(tmp_path / "block/vdb", tmp_path).identity()

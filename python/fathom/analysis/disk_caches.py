@@ -45,7 +45,10 @@ def cache_of(drives: Sequence[TargetRecord], job: Job) -> Cache | None:
 
 
 def media_cache_of(drive: TargetRecord) -> Cache | None:
-    """Returns the media cache of a twin with drive-managed SMR; a real disk does not report one."""
+    """Returns the media cache of a disk with drive-managed SMR: of a real one that says so, the most that they hold."""
+    identity = drive.identity
+    if _is_disk(drive) and identity.get("drive_managed") and not identity.get("file_system"):
+        return Cache("media cache", MEDIA_CACHE_BYTES[1])
     value = _parameters_of(drive)
     if value is None or value["tracks"] != "drive-managed":
         return None
@@ -59,10 +62,16 @@ def rewrites_in_place(drive: TargetRecord) -> bool:
 
 
 def may_be_shingled(drive: TargetRecord) -> bool:
-    """Returns whether a real disk reports no zones, as drive-managed SMR does too."""
+    """Returns whether a real disk reports no zones, as drive-managed SMR does too, and does not say that it is one."""
+    identity = drive.identity
+    return _is_disk(drive) and identity.get("zoned") == "none" and not identity.get("drive_managed")
+
+
+def _is_disk(drive: TargetRecord) -> bool:
+    """Returns whether it is a real disk."""
     identity = drive.identity
     rotates = identity.get("rotational") is True and identity.get("transport") not in VIRTUAL
-    return drive.kind == "device" and rotates and identity.get("zoned") == "none"
+    return drive.kind == "device" and rotates
 
 
 def _write_cache_of(drive: TargetRecord, job: Job) -> Cache | None:

@@ -216,7 +216,7 @@ def _written_of(view: RunView, target: TargetRecord, intervals: IntervalSums) ->
 
 
 def _before_media_cache_is_full(view: RunView) -> Iterable[Key]:
-    """Yields the steps that write at random to twins of drive-managed SMR disks before their media caches were full.
+    """Yields the steps that write at random to disks of known drive-managed SMR before their media caches were full.
     What is written to a copy is lost.
     """
     for target in view.document.targets:

@@ -160,6 +160,7 @@ class BlockDevice:
             scheduler=_selected(text(queue / "scheduler")),
             rotational=_flag(queue / "rotational"),
             zoned=text(queue / "zoned"),
+            drive_managed=_vpd_drive_managed(device / "vpd_pgb1"),
             numa_node=_node(_first_number(self.controller / "numa_node", device / "numa_node")),
             write_cache=text(queue / "write_cache"),
             backing_file=text(disk / "loop/backing_file"),
@@ -268,6 +269,16 @@ def _vpd_serial(path: Path) -> str | None:
     try:
         return path.read_bytes()[4:].decode("ascii", "replace").strip("\0 ") or None
     except OSError:
+        return None
+
+
+def _vpd_drive_managed(path: Path) -> bool | None:
+    """Returns whether a disk says that it orders shingled tracks by itself; the kernel reports such a disk as one
+    without zones. It is 2 in the field ZONED of the page of block device characteristics (SBC-4).
+    """
+    try:
+        return path.read_bytes()[8] >> 4 & 3 == 2
+    except (OSError, IndexError):
         return None
 
 

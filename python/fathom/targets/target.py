@@ -62,7 +62,8 @@ class Identity:
     For files and directories the device fields describe the block device below the file system, where there
     is exactly one. `dev` is `major:minor`. `diskseq` is a number the kernel never gives twice between two boots, so
     another device that took the name is recognised. `link_max_*` is what the device can do, `link_*` what it
-    negotiated. `file_uuid` is of a file that Fathom made, `file_system_uuid` of a file system that it made: a resumed
+    negotiated. `drive_managed` is whether a disk says that it orders shingled tracks by itself: not all of them do.
+    `file_uuid` is of a file that Fathom made, `file_system_uuid` of a file system that it made: a resumed
     run goes on with no others.
     """
 
@@ -85,6 +86,7 @@ class Identity:
     scheduler: str | None = None
     rotational: bool | None = None
     zoned: str | None = None
+    drive_managed: bool | None = None
     numa_node: int | None = None
     write_cache: str | None = None
     backing_file: str | None = None
