@@ -331,7 +331,11 @@ def test_notes_of_one_rule_on_one_target_are_told_once_and_listed_by_step_on_the
     print_table(console, [one], lookup)
     assert "1 more note is in the report" in console.export_text()
     page = write_html([run], tmp_path / "report.html", lookup).read_text()
-    for place, corner in enumerate(synthetic.CORNERS):
+    first, *others = synthetic.CORNERS
+    assert (
+        f"{first.label}:</strong> 0\N{NO-BREAK SPACE}% foreign; with other figures in 3 other steps" in page
+    )
+    for place, corner in enumerate(others, 1):
         assert f"<li>{corner.label}: {place}\N{NO-BREAK SPACE}% foreign</li>" in page
 
 

@@ -159,7 +159,7 @@ def test_twins_have_the_range_that_measurements_are_expected_in_and_measured_tar
     assert record is not None
     assert f"these published rates: {record.held} of {record.rows} of Samsung PM9A3." in text
     weaker = fathom.run("four-corners", targets=[f"{PM9A3}?programming_dies_max=40"], out=tmp_path)
-    assert "published rates" not in " ".join(printed([weaker.path], 200)), (
+    assert "these published rates" not in " ".join(printed([weaker.path], 200)), (
         "they are of the drive as it is sold"
     )
     wider = spread_of(load_device(SN861.removeprefix("twin:")), 4096)
