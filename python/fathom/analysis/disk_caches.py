@@ -12,8 +12,8 @@ from fathom.prediction.interval import known_device
 from fathom.runs.document import TargetRecord
 
 WRITE_CACHE_BYTES = 512 << 20
-"""The write cache assumed of a real disk, which does not report its size: as large as the largest of the catalogue's
-twins, the MG11's, rounded to half of 1 GiB.
+"""The write cache assumed of a real disk, which does not report its size. It is the largest of the catalogue's twins:
+half of the MG11's 1 GiB.
 """
 MEDIA_CACHE_BYTES = (20e9, 100e9)
 """About the least and the most that media caches of drive-managed SMR disks hold (docs/explanation/disk-twin.md)."""
