@@ -322,9 +322,13 @@ impl Disk {
 
     #[inline]
     fn queue_up(&mut self, slot: u32, start: u64, write: bool) {
+        let bytes = u64::from(self.requests[slot].request.size_bytes);
+        let start = self.logged(start).unwrap_or(start);
         self.queue.push(Waiting {
             slot,
-            place: self.layout.place(self.logged(start).unwrap_or(start)),
+            start,
+            end: start + bytes,
+            place: self.layout.place(start),
             since_ns: self.now_ns,
             write,
         });

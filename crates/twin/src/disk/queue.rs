@@ -2,6 +2,9 @@
 //! and rotation together, less an allowance for its age. Without that a far request starves while near ones keep
 //! coming. Sources: Seltzer, Chen and Ousterhout, "Disk scheduling revisited", 1990; Jacobson and Wilkes, "Disk
 //! scheduling algorithms based on rotational position", 1991.
+//!
+//! A run of commands that follow each other on the medium begins at its first. An arm that began in its middle would
+//! lose a turn to come back.
 
 use super::layout::{Layout, Place};
 use super::params::Scheduling;
@@ -12,6 +15,10 @@ use super::seek::Seek;
 pub struct Waiting {
     /// Its request.
     pub slot: u32,
+    /// First byte on the medium.
+    pub start: u64,
+    /// The byte behind its last.
+    pub end: u64,
     /// Where it starts.
     pub place: Place,
     /// Since when it waits.
@@ -118,12 +125,19 @@ impl Queue {
                     let positioning = arm.position(&waiting.place, waiting.write);
                     let age_ns = arm.now_ns.saturating_sub(waiting.since_ns) as f64;
                     let cost = positioning.total_ns() as f64 - self.ageing * age_ns;
-                    if best.is_none_or(|(least, _)| cost < least) {
+                    if best.is_none_or(|(least, _)| cost < least) && !self.follows(waiting) {
                         best = Some((cost, index));
                     }
                 }
                 best.map(|(_, index)| self.waiting.swap_remove(index))
             }
         }
+    }
+
+    /// Returns whether the command before it on the medium waits too.
+    fn follows(&self, waiting: &Waiting) -> bool {
+        self.waiting
+            .iter()
+            .any(|other| other.end == waiting.start && other.write == waiting.write)
     }
 }

@@ -219,3 +219,26 @@ fn the_arm_works_no_longer_than_the_clock_and_its_parts_add_up() {
         assert!((5.8..8.5).contains(&watts), "{watts} W");
     }
 }
+
+#[test]
+fn reads_in_order_stream_at_any_depth_wherever_the_arm_begins() {
+    for outer_mbps in [260.0, 270.0, 280.0, 290.0] {
+        let params = DiskParams {
+            outer_mbps,
+            host: HostParams {
+                submit_us: 0.5,
+                complete_us: 0.5,
+                ..large().host
+            },
+            ..large()
+        };
+        let mut disk = Disk::new(&params).expect("valid parameters");
+        for (index, depth) in [1, 32, 64, 64, 128].into_iter().enumerate() {
+            let region = format!(r#","region":{{"size":"50GB","start":"{}GB"}}"#, 100 * index);
+            let until = r#"{"time":"20s"}"#;
+            let reads = job("\"read\"", "256KiB", "sequential", &region, depth, until);
+            let rate_mbps = mibps(&measure(&mut disk, &reads)) * f64::from(1 << 20) / 1e6;
+            assert_close(&format!("MB/s at {depth}"), rate_mbps, outer_mbps, 0.005);
+        }
+    }
+}
