@@ -252,6 +252,11 @@ class Job:
         """
     def on_threads(self, most: int) -> Job:
         """Returns the same I/O in flight from at most `most` threads: the largest count that divides it evenly."""
+    def continued(self, moved_bytes: dict[str, int]) -> Job:
+        """Returns the job from the positions at which it was after it had moved so many bytes.
+
+        They are given by stream; those of a job without streams by an empty name.
+        """
     def on_hosts(self, hosts: int) -> Job:
         """Returns the job with its threads on every host; a split load has them already."""
     def is_split(self, hosts: bool = False) -> bool:

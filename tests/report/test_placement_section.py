@@ -65,13 +65,20 @@ def test_steps_that_differ_in_handles_alone_are_one_load_the_shared_one_first(ru
     ]
 
 
-@pytest.mark.parametrize(("beside", "is_doubted"), [("uniform", True), ("sequential", False)])
-def test_a_log_beside_random_writes_has_the_doubt_that_its_restart_leaves(
-    beside: str, is_doubted: bool, tmp_path: Path
+@pytest.mark.parametrize(
+    ("beside", "continues", "is_doubted"),
+    [("uniform", False, True), ("sequential", False, False), ("uniform", True, False)],
+)
+def test_a_log_that_begins_anew_beside_random_writes_has_the_doubt_that_this_leaves(
+    beside: str, continues: bool, is_doubted: bool, tmp_path: Path
 ) -> None:
     text = STEP % {"name": "long", "log": "", "small": ""}
     method = tmp_path / "long.toml"
     text = text.replace('"0.1s"', '"3s"').replace('"uniform"', f'"{beside}"')
+    if continues:
+        steady = 'kind = "precondition"\nsteady = { round = "1s", window = 2 }'
+        before = text.replace('"long"', f'"before"\n{steady}', 1)
+        text = before + text.replace('"long"', '"long"\ncontinues = true', 1)
     method.write_text('schema = "fathom-method/1"\nname = "long"\n' + text)
     section = placement.build(
         compare([load(fathom.run(str(method), SN861, out=tmp_path).path)], lambda *_: ())

@@ -4,6 +4,7 @@ mod files;
 mod parts;
 
 use std::{
+    collections::BTreeMap,
     hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
 };
@@ -496,6 +497,10 @@ impl Job {
 
     fn on_threads(&self, most: u32) -> PyResult<Self> {
         Self::changed(&self.job.on_threads(most))
+    }
+
+    fn continued(&self, moved_bytes: BTreeMap<String, u64>) -> PyResult<Self> {
+        Self::changed(&self.job.continued(&moved_bytes))
     }
 
     fn on_hosts(&self, hosts: u32) -> PyResult<Self> {

@@ -142,6 +142,7 @@ fn job(settings: &HashMap<&str, &str>) -> Result<Job, Box<dyn Error>> {
                 _ => ThreadPositions::Part,
             },
             operations: None,
+            ahead_bytes: 0,
         },
         align_bytes: None,
         content: Content::default(),

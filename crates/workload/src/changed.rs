@@ -1,8 +1,11 @@
 //! Jobs made from jobs: another load, another end, another region. Nothing here checks the result; whoever takes a
 //! changed job from outside parses it again.
 
+use std::collections::BTreeMap;
+
 use crate::{
-    Arrival, BlockShare, Extent, Geometry, Job, Load, Op, Pattern, Region, RegionPart, Split, Until,
+    Arrival, BlockShare, Extent, Geometry, Job, Load, Op, OperationPositions, Pattern, Region,
+    RegionPart, Split, Until,
 };
 
 impl Job {
@@ -173,6 +176,45 @@ impl Job {
         job.mix.ops.retain(|block| block.op != Op::Read);
         let fewer = job.mix.ops.len() < self.mix.ops.len();
         (full_speed && own_places && fewer && job.is_destructive()).then_some(job)
+    }
+
+    /// Whether a job may [go on](Self::continued) where this one ended. What was moved must show the positions of all
+    /// ordered streams; the others need none.
+    pub fn can_continue(&self) -> bool {
+        if !self.streams.is_empty() {
+            return self.streams.iter().all(|one| one.job.can_continue());
+        }
+        let ordered = self.pattern == Pattern::Sequential
+            && !self.position.is_shared()
+            && self.position.operations != Some(OperationPositions::Apart);
+        let random = matches!(
+            self.pattern,
+            Pattern::Uniform
+                | Pattern::Zipf { .. }
+                | Pattern::Pareto { .. }
+                | Pattern::HotSpots { .. }
+        );
+        (ordered || random) && self.files.is_none()
+    }
+
+    /// The same job from the positions at which it was after it had moved `moved_bytes`: of each stream by its name, of
+    /// a job without streams by an empty one.
+    #[must_use]
+    pub fn continued(&self, moved_bytes: &BTreeMap<String, u64>) -> Self {
+        let on = |job: &mut Self, name: &str| {
+            if job.pattern == Pattern::Sequential {
+                let moved_bytes = moved_bytes.get(name).copied().unwrap_or(0);
+                job.position.ahead_bytes += moved_bytes / u64::from(job.load.threads());
+            }
+        };
+        let mut job = self.clone();
+        if job.streams.is_empty() {
+            on(&mut job, "");
+        }
+        for stream in &mut job.streams {
+            on(&mut stream.job, &stream.name);
+        }
+        job
     }
 
     /// The same I/O in flight from at most `most` threads: the largest count that divides it evenly.

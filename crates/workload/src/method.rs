@@ -182,6 +182,10 @@ pub struct Step {
     /// without it left. What the step does is lost with the copy. Targets that cannot be copied run it like any other.
     #[serde(default, skip_serializing_if = "is_false")]
     pub on_copy: bool,
+    /// Only for [`StepKind::Measure`] outside rounds: it goes on where the step before it, which has the same I/O, ended.
+    /// Ordered streams keep their positions.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub continues: bool,
     /// Only for [`StepKind::Precondition`]: when it counts as steady.
     pub steady: Option<Steady>,
     /// Only for [`StepKind::Measure`]: it ends before its time once its figures hold still.

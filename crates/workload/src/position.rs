@@ -13,6 +13,14 @@ pub struct Position {
     /// the requests is random, reads follow reads and everything else follows writes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operations: Option<OperationPositions>,
+    /// How much further on every position begins, counted round the region's end. A job that
+    /// [goes on](crate::Job::continued) where another ended has it; method files do not.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub ahead_bytes: u64,
+}
+
+fn is_zero(bytes: &u64) -> bool {
+    *bytes == 0
 }
 
 /// Where each thread begins.

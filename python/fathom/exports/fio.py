@@ -125,6 +125,11 @@ class FioFile:
             )
         if step.precision and step.kind in ("measure", "point", "precondition"):
             self._note(step.name, "no early end, as on every real target: only twins end windows early")
+        if step.continues:
+            self._note(
+                step.name,
+                "ordered I/O begins at the start of its region, not where the step before ended",
+            )
         made[0].comments[:0] = self._before
         self._before = []
         self._jobs += sum(section.numjobs for section in made if not section.blank)

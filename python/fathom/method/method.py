@@ -54,6 +54,7 @@ class _StepJson(TypedDict):
     offered: OfferedJson | None
     afresh: NotRequired[bool]
     on_copy: NotRequired[bool]
+    continues: NotRequired[bool]
     steady: _SteadyJson | None
     until_steady: NotRequired[UntilSteadyJson]
     curve: CurveJson | None
@@ -108,7 +109,7 @@ class Step:
     method says. `percentile` is the highest, 0..1, that it holds the I/Os for, of every operation. With
     `until_steady` a window of any target ends once its seconds hold still. A fill that is `afresh` begins a new twin of
     an SSD, and fills the whole of it. A step that is `on_copy` runs on a copy of a twin where there can be one. Points
-    of a curve are. A precondition `without_reads` settles by what its workload does beside its reads.
+    of a curve are. One that `continues` keeps the positions at which the step before it ended. A precondition `without_reads` settles by what its workload does beside its reads.
     """
 
     name: str
@@ -125,6 +126,7 @@ class Step:
     offered: Offered | None = None
     afresh: bool = False
     on_copy: bool = False
+    continues: bool = False
     without_reads: bool = False
     curve: Curve | None = None
     place: Place | None = None
@@ -305,6 +307,7 @@ def _step(step: _StepJson) -> Step:
         offered=parse_offered(step["offered"]) if step["offered"] else None,
         afresh=step.get("afresh", False),
         on_copy=step.get("on_copy", False),
+        continues=step.get("continues", False),
         curve=parse_curve(step["curve"]) if step["curve"] else None,
         round=parse_round(step["round"]) if step["round"] else None,
         targets=tuple(step.get("targets", ())),

@@ -1,7 +1,7 @@
 """A finished step's folder: how the step ended, its tables, and whether they match their checksums."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -36,13 +36,17 @@ class StepKey:
 
 @dataclass(frozen=True)
 class StepOutcome:
-    """How a step ended. `partial`: interrupted; its figures cover less than was asked."""
+    """How a step ended. `partial`: interrupted; its figures cover less than was asked.
+
+    `moved_bytes` is what each stream moved; what a job without streams moved has an empty name.
+    """
 
     status: Literal["complete", "partial"]
     steady: bool | None
     reason: str
     window_s: float
     written_bytes: int
+    moved_bytes: dict[str, int] = field(default_factory=dict[str, int])
 
 
 class StepRecord(BaseModel):
@@ -55,6 +59,7 @@ class StepRecord(BaseModel):
     reason: str
     window_s: float
     written_bytes: int
+    moved_bytes: dict[str, int] = {}
     of: str | None = Field(default=None, description="RUN-ID/FOLDER, so that no other step passes for it")
     files: dict[str, FileSum] | None = Field(default=None, description="the step's tables")
     sha256: str | None = Field(default=None, description="checksum of the other keys")
@@ -62,7 +67,9 @@ class StepRecord(BaseModel):
     @property
     def outcome(self) -> StepOutcome:
         """How the step ended."""
-        return StepOutcome(self.status, self.steady, self.reason, self.window_s, self.written_bytes)
+        return StepOutcome(
+            self.status, self.steady, self.reason, self.window_s, self.written_bytes, self.moved_bytes
+        )
 
 
 def write_record(folder: Path, run_id: str, name: str, outcome: StepOutcome, *, durable: bool = True) -> None:

@@ -3,6 +3,7 @@
 Uses only the finished steps in the run directory, so a resumed run takes the same steps. Runs nothing.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
@@ -128,10 +129,12 @@ class Schedule:
         return {(self.target.name, workload): outcome.reason for workload, outcome in ended if outcome}
 
     def aimed(self, key: StepKey, step: Step, loads: int) -> Step | None:
-        """Returns the step with its rate, where that follows from earlier steps; otherwise as it is. None where the
-        search that it belongs to has ended. The rate is the total: each of the `loads` that run at once is offered its
-        share.
+        """Returns the step with its rate or its positions, where they follow from earlier steps; otherwise as it is. None
+        where the search that it belongs to has ended. Rate and positions are the total: each of the `loads` that run at
+        once has its share.
         """
+        if step.continues:
+            return replace(step, job=step.job.continued(self._moved_before(key, loads)))
         if offered := step.offered:
             rate_iops = offered.share * self._iops(offered.of)
             return replace(step, job=offered_job(step.job, offered, rate_iops / loads))
@@ -152,6 +155,16 @@ class Schedule:
         if rate_iops is None:
             return None
         return replace(step, job=open_job(step.job, curve, rate_iops / loads))
+
+    def _moved_before(self, key: StepKey, loads: int) -> dict[str, int]:
+        """Returns what each stream of one of `loads` loads moved in the steps that the step continues."""
+        moved: Counter[str] = Counter()
+        place = self.keys.index(key)
+        while self.step(self.keys[place]).continues:
+            place -= 1
+            if outcome := self._store.outcome(self.keys[place]):
+                moved.update(outcome.moved_bytes)
+        return {name: total // loads for name, total in moved.items()}
 
     def measured(self, name: str) -> bool:
         """Returns whether the step of that name has results: it was not left out, and completed something."""

@@ -97,7 +97,14 @@ def run_step(
         reason=judge.conclude() if judge else "",
         window_s=recordings[0].window_s,
         written_bytes=sum(op.bytes for op in recordings[0].ops if op.op in WRITES),
+        moved_bytes=_moved_bytes(recordings[0]),
     )
+
+
+def _moved_bytes(recording: _core.Recording) -> dict[str, int]:
+    """Returns what each stream moved; what a job without streams moved has an empty name."""
+    streams = recording.streams or {"": recording.ops}
+    return {name: sum(op.bytes for op in ops) for name, ops in streams.items()}
 
 
 class _Load:

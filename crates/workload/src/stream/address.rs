@@ -97,6 +97,12 @@ impl Ground {
     fn start_bytes(&self, (part, parts): (u32, u32)) -> u64 {
         self.unit_bytes * part_start(self.units, part, parts)
     }
+
+    /// Returns the place `ahead_bytes` further on than `start_bytes`, in whole units round the region's end.
+    fn ahead(&self, start_bytes: u64, ahead_bytes: u64) -> u64 {
+        let unit = start_bytes / self.unit_bytes + ahead_bytes / self.unit_bytes;
+        self.unit_bytes * (unit % self.units)
+    }
 }
 
 impl State {
@@ -118,7 +124,8 @@ impl State {
         let scatter = || Scatter::new(units, seed);
         Ok(match &job.pattern {
             Pattern::Sequential | Pattern::Mixed { .. } => {
-                Self::following(job, start_bytes, shared)
+                let ahead_bytes = job.position.ahead_bytes;
+                Self::following(job, ground.ahead(start_bytes, ahead_bytes), shared)
             }
             Pattern::SequentialStreams { streams } => {
                 let each = (0..*streams).map(|stream| (part * streams + stream, parts * streams));

@@ -28,8 +28,9 @@ from fathom.statistics.uncertainty import Bounds, compare_intervals
 ORDER = 36
 NONE = Item("–", tone="quiet")
 RESTART = (
-    " Every step begins its logs at the start of their regions, wherever settling left them. The interval of one run "
-    "leaves that out: the cache's WAF with one handle differed by up to 9 % between three seeds of a twin."
+    " A measured step begins its logs at the start of their regions, wherever settling left them. The interval of one "
+    "run leaves that out: the WAF of a flash cache with one handle differed by up to 9 % between three seeds of a twin. "
+    "`continues = true` goes on where settling ended."
 )
 """SN861 and PM9A3, three seeds each: `docs/explanation/ssd-twin.md`."""
 LEVEL_SHARE = 0.98
@@ -53,7 +54,7 @@ class Variant:
     streams: Sequence[Stream]
     line: Sequence[tuple[float, float]]
     restarts_log: bool
-    """Whether it writes a log beside random writes."""
+    """Whether it writes a log beside random writes, and began it anew after settling."""
 
     @property
     def over(self) -> Bounds | None:
@@ -228,7 +229,7 @@ def _loads(column: Column) -> Iterator[list[Variant]]:
             points,
             streams,
             _waf_over_time(column, name),
-            _writes_log_beside_random(run.jobs.get(name)),
+            _writes_log_beside_random(run.jobs.get(name)) and not _continues(run.raw_steps.get(name)),
         )
         loads.setdefault(_without_placement(run.jobs.get(name)), []).append(variant)
     for load in loads.values():
@@ -238,6 +239,11 @@ def _loads(column: Column) -> Iterator[list[Variant]]:
 def _is_offered(step: JsonValue) -> bool:
     """Returns whether one of its streams runs at an offered share: another section shows its effect on the others."""
     return isinstance(step, dict) and bool(step.get("offered"))
+
+
+def _continues(step: JsonValue) -> bool:
+    """Returns whether it goes on where the step before it ended."""
+    return isinstance(step, dict) and bool(step.get("continues"))
 
 
 def _without_placement(job: Job | None) -> tuple[tuple[str, Job], ...]:

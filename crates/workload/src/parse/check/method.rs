@@ -2,7 +2,7 @@
 
 use super::job::{job, only};
 use super::rules::{Checked, ensure, name, percent};
-use crate::{Curve, Job, Load, Method, Offered, Op, Step, StepKind};
+use crate::{Curve, Job, Load, Method, Offered, Op, Step, StepKind, Until};
 
 const SCHEMA: &str = "fathom-method/1";
 const POINTS_MAX: usize = 100;
@@ -42,6 +42,8 @@ pub fn method(method: &Method) -> Checked {
                 step.name
             )
         })?;
+        let before = index.checked_sub(1).map(|before| &method.steps[before]);
+        continues(step, before).map_err(|fault| fault.below(&at))?;
         if let Some(offered) = &step.offered {
             let measured = method.steps[..index].iter().any(|other| {
                 other.name == offered.of
@@ -134,6 +136,44 @@ fn check_step(step: &Step) -> Checked {
     percentile(step)?;
     until_steady(step)?;
     turnover(step)
+}
+
+/// A step that continues has the I/O of the step before it, on the same targets, and positions that can be known.
+fn continues(step: &Step, before: Option<&Step>) -> Checked {
+    if !step.continues {
+        return Ok(());
+    }
+    let measured = step.kind == StepKind::Measure && step.round.is_none() && !step.on_copy;
+    ensure(measured, "continues", || {
+        "`continues` belongs to a measured step, and not to one in rounds or with on_copy"
+            .to_owned()
+    })?;
+    let runs = |one: &Step| one.kind == StepKind::Precondition || one.kind == StepKind::Measure;
+    let follows = before.is_some_and(|before| {
+        runs(before)
+            && !before.on_copy
+            && endless(&step.job) == endless(&before.job)
+            && step.targets == before.targets
+            && step.only_files == before.only_files
+    });
+    ensure(follows, "continues", || {
+        "the step before has another job, or other targets: a step continues what the step before it did"
+            .to_owned()
+    })?;
+    ensure(step.job.can_continue(), "continues", || {
+        "where the step before ended is known of sequential streams without a shared position, and random ones have none: leave `continues` out"
+            .to_owned()
+    })
+}
+
+/// The job and its streams without their ends.
+fn endless(job: &Job) -> Job {
+    let mut job = job.clone();
+    job.until = Until::default();
+    for stream in &mut job.streams {
+        stream.job.until = Until::default();
+    }
+    job
 }
 
 fn until_steady(step: &Step) -> Checked {

@@ -28,7 +28,7 @@ const METHOD_KEYS: [&str; 12] = [
     "quick",
     "steps",
 ];
-const STEP_KEYS: [&str; 20] = [
+const STEP_KEYS: [&str; 21] = [
     "name",
     "kind",
     "target",
@@ -44,6 +44,7 @@ const STEP_KEYS: [&str; 20] = [
     "offered",
     "afresh",
     "on_copy",
+    "continues",
     "steady",
     "until_steady",
     "curve",
@@ -169,9 +170,7 @@ fn step(node: &Node) -> Result<Step> {
             None => StepKind::Measure,
         },
         targets: targets(&fields)?,
-        only_files: fields
-            .get("only_files")
-            .map_or(Ok(false), |node| node.flag("only_files"))?,
+        only_files: flag(&fields, "only_files")?,
         label: fields.text_or("label", &workload)?,
         published: fields
             .get("published")
@@ -182,12 +181,9 @@ fn step(node: &Node) -> Result<Step> {
         turnover: share(&fields, "turnover")?,
         percentile: share(&fields, "percentile")?,
         offered: fields.get("offered").map(offered).transpose()?,
-        afresh: fields
-            .get("afresh")
-            .map_or(Ok(false), |node| node.flag("afresh"))?,
-        on_copy: fields
-            .get("on_copy")
-            .map_or(Ok(false), |node| node.flag("on_copy"))?,
+        afresh: flag(&fields, "afresh")?,
+        on_copy: flag(&fields, "on_copy")?,
+        continues: flag(&fields, "continues")?,
         steady: fields.get("steady").map(steady).transpose()?,
         until_steady: fields.get("until_steady").map(until_steady).transpose()?,
         curve: fields.get("curve").map(curve).transpose()?,
@@ -196,6 +192,11 @@ fn step(node: &Node) -> Result<Step> {
         workload,
         name,
     })
+}
+
+/// Returns a flag; false where it is left out.
+fn flag(fields: &Fields<'_>, key: &str) -> Result<bool> {
+    fields.get(key).map_or(Ok(false), |node| node.flag(key))
 }
 
 /// `target` is one name, `targets` a list of them.

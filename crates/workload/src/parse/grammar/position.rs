@@ -20,7 +20,7 @@ pub(super) fn position(node: &Node) -> Result<Position> {
     if !matches!(node.value, Value::Table(_)) {
         return Ok(Position {
             threads: node.word("position", &THREADS, &[])?,
-            operations: None,
+            ..Position::default()
         });
     }
     let fields = Fields::new(node, "position", &["threads", "operations"])?;
@@ -33,5 +33,6 @@ pub(super) fn position(node: &Node) -> Result<Position> {
         operations: operations
             .map(|node| node.word("operations", &OPERATIONS, &[]))
             .transpose()?,
+        ahead_bytes: 0,
     })
 }

@@ -342,6 +342,7 @@ fn a_position_is_a_word_for_the_threads_or_a_table_for_threads_and_operations() 
     let position = |threads, operations| Position {
         threads,
         operations,
+        ahead_bytes: 0,
     };
     assert!(sequential("\"part\"").is_default());
     assert_eq!(

@@ -478,6 +478,50 @@ fn only_a_measured_step_outside_rounds_runs_on_a_copy() {
     );
 }
 
+const CONTINUES: &str = r#"schema = "fathom-method/1"
+name = "log"
+[[steps]]
+name = "log"
+settle = { time = "25min" }
+continues = true
+[steps.job]
+mix = "write"
+block = "128KiB"
+pattern = "sequential"
+load = { threads = 2, iodepth = 4 }
+until = { time = "1min" }
+"#;
+
+#[test]
+fn a_measured_step_continues_the_settling_of_its_own_job() {
+    let method = Method::from_toml(CONTINUES, "m.toml").unwrap_or_else(|error| panic!("{error}"));
+    let continues: Vec<_> = method.steps.iter().map(|step| step.continues).collect();
+    assert_eq!(continues, [false, true]);
+    let json = serde_json::to_string(&method).expect("serialises");
+    assert_eq!(Method::from_json(&json, "m.json"), Ok(method));
+}
+
+#[test]
+fn a_step_cannot_continue_another_job_or_one_whose_positions_are_unknown() {
+    let refused = [
+        ("settle = { time = \"25min\" }\n", "", 5, "another job"),
+        ("\"sequential\"", "\"random-once\"", 6, "ended is known of"),
+        (
+            "\"sequential\"",
+            "\"sequential\"\nposition = \"shared\"",
+            6,
+            "ended is known of",
+        ),
+        (
+            "continues = true",
+            "continues = true\nkind = \"curve\"\ncurve = { time = \"1s\" }",
+            6,
+            "belongs to a measured step",
+        ),
+    ];
+    refuses_each(CONTINUES, &refused);
+}
+
 #[test]
 fn a_shortened_method_may_simulate_a_smaller_slice() {
     let text = AFRESH.replace(

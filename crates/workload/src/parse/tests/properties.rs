@@ -160,6 +160,7 @@ fn any_position() -> impl Strategy<Value = Position> {
         Just(OperationPositions::Apart)
     ];
     (threads, proptest::option::of(operations)).prop_map(|(threads, operations)| Position {
+        ahead_bytes: 0,
         threads,
         operations,
     })

@@ -15,6 +15,7 @@ fn position(threads: ThreadPositions, operations: Option<OperationPositions>) ->
     Position {
         threads,
         operations,
+        ahead_bytes: 0,
     }
 }
 
@@ -32,6 +33,21 @@ fn places(job: &Job, thread: u32, count: usize) -> Vec<u64> {
     let requests = draw(job, SMALL, 1, thread, count);
     let block = |request: &Request| request.offset_bytes / 4096;
     requests.iter().map(block).collect()
+}
+
+#[test]
+fn a_job_that_continues_draws_what_the_first_would_have_drawn_next() {
+    for threads in [ThreadPositions::Part, ThreadPositions::Start] {
+        let job = with(Pattern::Sequential, 3, position(threads, None));
+        for drawn in [0, 1, 5, 11, 12, 40] {
+            let moved_bytes = BTreeMap::from([(String::new(), 3 * 4096 * drawn as u64)]);
+            let continued = job.continued(&moved_bytes);
+            for thread in 0..3 {
+                let expected = places(&job, thread, drawn + 30).split_off(drawn);
+                assert_eq!(places(&continued, thread, 30), expected, "after {drawn}");
+            }
+        }
+    }
 }
 
 #[test]
