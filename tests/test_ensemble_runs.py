@@ -137,7 +137,8 @@ def test_damage_to_the_members_is_named_and_costs_no_other_row(run: Run) -> None
 @pytest.mark.parametrize(
     ("target", "members", "said"),
     [
-        (WITHOUT, MEMBERS, "has no ensemble"),
+        (WITHOUT, MEMBERS, "has no ensemble, so it has no members; `fathom calibrate"),
+        ("twin:atto-xstreamcore-9400", MEMBERS, "has no ensemble: only twins of SSDs have one"),
         (DRIVE, 101, "has 100 members"),
         (DRIVE, 7, "too few for a range"),
         (f"{DRIVE}*2", MEMBERS, "is no twin of a single drive"),

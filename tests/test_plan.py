@@ -17,6 +17,7 @@ from fathom.plan.replay import Replay, Timing, replay_method
 from fathom.sizing.drive import Drive, Figure, rated_drive
 from fathom.targets.target import Target
 
+PLACING = "wd-ultrastar-dc-sn861-e1s-7.68tb"
 DRIVE = Drive(
     "x",
     "X",
@@ -156,6 +157,31 @@ def test_a_replay_writes_what_its_trace_wrote_and_lasts_as_long(
     )
     if len(devices) == 1 and timing == "as-recorded":
         assert planned.time_s == pytest.approx(0.099, rel=0.02)
+
+
+def test_a_plan_counts_no_time_and_no_bytes_of_steps_that_a_run_leaves_out() -> None:
+    method = load_method("data-placement", quick=True)
+    without, able = (plan_of(method, twin(name)) for name in ("samsung-pm9a3-7.68tb", PLACING))
+    out = [step for step in without.steps if step.left_out]
+    assert [step.number for step in out] == [7, 8, 9, 10, 11, 12]
+    assert not any(step.left_out for step in able.steps)
+    assert without.written_bytes == sum(step.written_bytes or 0 for step in without.steps[:6])
+    assert without.time_s == pytest.approx(sum(step.time_s or 0.0 for step in without.steps[:6]))
+    said = planned("data-placement", twin("samsung-pm9a3-7.68tb"))
+    assert any(line.startswith("steps 7-12 would be left out: placement handles are named") for line in said)
+    assert sum(line.split()[-3:] == ["left", "out", "nothing"] for line in said) == 6
+
+
+def test_a_plan_leaves_out_the_points_of_a_maximum_that_is_left_out() -> None:
+    method = load_method("rate-curves")
+    odd = replace(twin(), logical_block_bytes=65536)
+    names = [step.step for step in plan_of(method, odd).steps if step.left_out]
+    assert {"16k-seq-read", "16k-seq-read@50", "16k-seq-read@120"} <= set(names)
+
+
+def test_a_plan_says_that_a_run_would_have_nothing_to_measure() -> None:
+    said = planned("rate-curves", replace(twin(), logical_block_bytes=65536))
+    assert any(line.startswith("would not run: ") and "nothing to measure" in line for line in said)
 
 
 def test_the_plan_of_a_twin_says_that_it_is_the_drives() -> None:

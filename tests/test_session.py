@@ -155,7 +155,10 @@ until = { written = "1x" }
         + PLACED
     )
     runs = tmp_path / "runs"
-    with pytest.raises(UsageError, match=r"nothing to measure: step placed left out: .*none to choose from"):
+    with pytest.raises(
+        UsageError,
+        match=r"nothing to measure: step placed left out: placement handles are named.*none to choose from",
+    ):
         fathom.run(str(method), targets=[PM9A3], out=runs)
     assert not runs.exists()
     assert fathom.run(str(method), targets=[PM9A3, E1S], out=runs).points.num_rows == 1

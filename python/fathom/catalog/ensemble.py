@@ -12,6 +12,7 @@ from pydantic import Field
 
 from fathom.catalog.kept import load_kept, shipped_names, write_kept
 from fathom.catalog.models.base import Key, Many, Name, Positive, Strict, Text
+from fathom.catalog.models.device import TwinModel
 from fathom.catalog.store import CatalogError
 
 FOLDER = "ensembles"
@@ -50,6 +51,12 @@ class Ensemble(Strict):
 def shipped_ensembles() -> list[str]:
     """Returns the names of the devices whose ensembles come with the catalogue."""
     return shipped_names(FOLDER)
+
+
+def check_may_have_one(name: str, twin: TwinModel | None) -> None:
+    """Raises CatalogError where the twin of a device is no SSD, so that nothing can make it an ensemble."""
+    if twin is None or twin.kind != "ssd":
+        raise CatalogError(f"{name} has no ensemble: only twins of SSDs have one")
 
 
 def load_ensemble(name: str) -> Ensemble:

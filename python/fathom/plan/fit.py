@@ -1,5 +1,6 @@
 """Whether a step fits its target: what cannot be run there at all, and why."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from fathom import _core
@@ -128,6 +129,19 @@ def _check_reach(job: Job, target: Target, capacity_bytes: int, what: str, hint:
         raise UsageError(f"{target.name}: the trace reaches {size(reach_bytes)}, and {what}", hint)
 
 
+def check_measures(method: Method, targets: Sequence[Target]) -> None:
+    """Raises UsageError when every measured step would be left out, on every target."""
+    steps = [(target, step) for target in targets for _, step in method.steps_on(target)]
+    measuring = [(target, step) for target, step in steps if step.kind in ("measure", "point")]
+    reasons = [(step.name, inapplicable(step, target)) for target, step in measuring or steps]
+    known = [f"step {name} left out: {why}" for name, why in dict.fromkeys(reasons) if why]
+    if reasons and all(why for _, why in reasons):
+        more = f", and {len(known) - 1} more reasons" if len(known) > 1 else ""
+        raise UsageError(
+            f"{targets[0].name}: nothing to measure: {known[0]}{more}", "take another target or method"
+        )
+
+
 def inapplicable(step: Step, target: Target) -> str | None:
     """Returns why a step cannot be run on a target at all, or None. The text appears in the report."""
     odd_kinds: set[Kind] = {
@@ -140,9 +154,9 @@ def inapplicable(step: Step, target: Target) -> str | None:
     handles, named = target.placement_handles, max(step.job.placement, default=0)
     if handles is not None and named >= handles:
         if handles > 1:
-            why = f"it writes with handle {named}, but the target has {handles} placement handles"
+            why = f"placement handle {named} is named, but the target has {handles}, counted from 0"
         else:
-            why = "it writes by placement handles, but the target has none to choose from (FDP)"
+            why = "placement handles are named, but the target or namespace has none to choose from (FDP)"
         return why
     sizes = {one for sizes in step.job.block_sizes.values() for one in sizes}
     odd = sorted(one for one in sizes if one % target.logical_block_bytes)

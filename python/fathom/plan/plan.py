@@ -1,6 +1,6 @@
 """Method + targets -> what will happen: steps, bytes written, wear, time. Touches nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -8,11 +8,11 @@ from fathom.analysis.surprises import RATED_DEPTH
 from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.load.resolve import ensure_simulable
 from fathom.method.curve import MARK
-from fathom.method.method import Method
+from fathom.method.method import Method, Step
 from fathom.method.rounds import Round
 from fathom.output.text import capacity, duration, percent, without_document
 from fathom.plan.expect import Endurance, endurance_of, expect, rating_of
-from fathom.plan.fit import check_fits
+from fathom.plan.fit import check_fits, check_measures, inapplicable
 from fathom.plan.power_states import states_of
 from fathom.targets.claim import check_target
 from fathom.targets.purge import Purge, check_purge
@@ -34,6 +34,8 @@ class PlannedStep:
     written_bytes: int | None
     bound: Literal["most", "least"] | None = None
     round: Round | None = None
+    left_out: str | None = None
+    """Why a run leaves the step out; it then takes no time and writes nothing."""
 
     @property
     def may_be_left_out(self) -> bool:
@@ -82,8 +84,15 @@ class Plan:
 def plan_of(method: Method, target: Target) -> Plan:
     """Returns the plan of a method on a target."""
     drive = rating_of(target)
-    steps = []
+    steps: list[PlannedStep] = []
+    left_out: dict[str, str] = {}
     for number, step in method.steps_on(target):
+        if reason := _left_out(step, target, left_out):
+            left_out[step.name] = reason
+            steps.append(
+                PlannedStep(number, step.name, step.kind, step.label, 0.0, 0, None, step.round, reason)
+            )
+            continue
         expected = expect(step, target, drive)
         steps.append(
             PlannedStep(
@@ -98,6 +107,13 @@ def plan_of(method: Method, target: Target) -> Plan:
             )
         )
     return Plan(target, tuple(steps), drive is not None, endurance_of(drive, max(1, len(target.parts))))
+
+
+def _left_out(step: Step, target: Target, before: Mapping[str, str]) -> str | None:
+    """Returns why a run leaves the step out on the target; None where it runs. `before` are those left out so far."""
+    if reason := inapplicable(step, target):
+        return reason
+    return before.get(step.offered.of) if step.offered else None
 
 
 def print_plan(
@@ -137,7 +153,11 @@ def print_plan(
         what = f" ({target.name}, {capacity(target.capacity_bytes)})"
         console.print(Text.assemble("\n", _bound(target), (target.label, "bold"), what))
         console.print(table)
-        lines = [*_totals(plan), *_of_runs(plan, repeats, _states(target, power_state))]
+        lines = [
+            *_left_out_lines(plan.steps),
+            *_totals(plan),
+            *_of_runs(plan, repeats, _states(target, power_state)),
+        ]
         if target.kind == "twin":
             lines.append(_of_twin(method))
         if not method.writes_to(target):
@@ -147,7 +167,7 @@ def print_plan(
             console.print(line, style="dim", highlight=False, soft_wrap=True)
         for note in target.notes_before_run:
             console.print(note, style="dim", highlight=False, soft_wrap=True, markup=False)
-        if refusal := _refusal(target, method, purge, power_state):
+        if refusal := _refusal(target, targets, method, purge, power_state):
             console.print(
                 f"would not run: {refusal}",
                 style="yellow",
@@ -161,12 +181,15 @@ def _bound(target: Target) -> str:
     return f"{target.bound}: " if target.bound else ""
 
 
-def _refusal(target: Target, method: Method, purge: Purge, power_state: str | None) -> FathomError | None:
-    """Returns why a run would be refused now; None where it would begin.
+def _refusal(
+    target: Target, targets: Sequence[Target], method: Method, purge: Purge, power_state: str | None
+) -> FathomError | None:
+    """Returns why a run on `targets` would be refused now because of one of them; None where it would begin.
 
-    Reasons are a region that does not fit, or a device without its token.
+    Reasons are a region that does not fit, nothing to measure on any target, or a device without its token.
     """
     try:
+        check_measures(method, targets)
         check_fits(method, target)
         check_target(target, writes=method.writes_to(target))
         check_purge(target, purge)
@@ -186,6 +209,29 @@ def _of_purge(method: Method, target: Target, purge: Purge) -> list[str]:
     if target.kind == "twin":
         return ["a purge resets a twin, whatever --purge says"]
     return [f"purge by NVMe {purge}: writes nothing, and takes an unknown time"]
+
+
+def _left_out_lines(planned: Sequence[PlannedStep]) -> list[str]:
+    """Returns a line for each reason that leaves steps out, with their numbers."""
+    numbers: dict[str, list[int]] = {}
+    for step in planned:
+        if step.left_out:
+            numbers.setdefault(step.left_out, []).append(step.number)
+    return [
+        f"{'step' if len(found) == 1 else 'steps'} {_ranges(found)} would be left out: {reason}"
+        for reason, found in numbers.items()
+    ]
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Returns ascending numbers, those without a gap between them as `7-12`."""
+    ranges: list[list[int]] = []
+    for number in numbers:
+        if ranges and ranges[-1][-1] + 1 == number:
+            ranges[-1][1:] = [number]
+        else:
+            ranges.append([number])
+    return ", ".join("-".join(map(str, one)) for one in ranges)
 
 
 def _totals(plan: Plan) -> list[str]:
@@ -302,18 +348,22 @@ def _cells(members: Sequence[PlannedStep]) -> tuple[str, str, str, str, str]:
         known = [step.time_s for step in members if step.time_s is not None]
         until = f"until {', '.join(place.track)} are steady" if place.judged else "counted, not judged"
         what = f"the same for rounds 2 to {place.most}, {until}"
-        return numbers, f"{place.of}.02 ...", what, duration(sum(known)), _volume(members)
+        time = "left out" if all(step.left_out for step in members) else duration(sum(known))
+        return numbers, f"{place.of}.02 ...", what, time, _volume(members)
     if first.kind != "point":
         return str(first.number), first.step, first.label, _time(first), _volume(members)
     curve, _, low = first.step.partition(MARK)
     high = last.step.partition(MARK)[2]
     what = f"{len(members)} points of that curve, at shares of its maximum"
     time_s = sum(step.time_s or 0 for step in members)
+    time = "left out" if first.left_out else duration(time_s)
     numbers = f"{first.number}-{last.number}"
-    return numbers, f"{curve}{MARK}{low} ... {high}", what, duration(time_s), _volume(members)
+    return numbers, f"{curve}{MARK}{low} ... {high}", what, time, _volume(members)
 
 
 def _time(step: PlannedStep) -> str:
+    if step.left_out:
+        return "left out"
     return "-" if step.time_s is None else duration(step.time_s)
 
 

@@ -12,7 +12,7 @@ from fathom.load.initiator import ThisMachine
 from fathom.load.resolve import ensure_simulable, targets_of_run
 from fathom.method.method import Method, parse_method
 from fathom.plan.files import with_files
-from fathom.plan.fit import check_fits, inapplicable
+from fathom.plan.fit import check_fits, check_measures
 from fathom.power.meter import PowerMeter, open_meter
 from fathom.runs.document import RunDocument
 from fathom.runs.home import new_run_id, runs_home
@@ -179,7 +179,7 @@ def _claimed(method: Method, targets: Sequence[Target], options: Options) -> Ite
             )
             for target in targets
         ]
-        _check_measures(method, ready)
+        check_measures(method, ready)
         yield ready
 
 
@@ -201,16 +201,3 @@ def _check_power_state_asked(options: Options) -> None:
     """Raises UsageError for a power state that hosts would have to set."""
     if options.power_state is not None and not isinstance(options.initiator, ThisMachine):
         raise UsageError("--power-state: works only on this machine's own drives", "run it on one host")
-
-
-def _check_measures(method: Method, targets: Sequence[Target]) -> None:
-    """Raises UsageError when every measured step would be left out, on every target."""
-    steps = [(target, step) for target in targets for _, step in method.steps_on(target)]
-    measuring = [(target, step) for target, step in steps if step.kind in ("measure", "point")]
-    reasons = [(step.name, inapplicable(step, target)) for target, step in measuring or steps]
-    known = [f"step {name} left out: {why}" for name, why in dict.fromkeys(reasons) if why]
-    if reasons and all(why for _, why in reasons):
-        more = f", and {len(known) - 1} more reasons" if len(known) > 1 else ""
-        raise UsageError(
-            f"{targets[0].name}: nothing to measure: {known[0]}{more}", "take another target or method"
-        )

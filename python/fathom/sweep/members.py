@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pyarrow.parquet as pq
 
 from fathom.catalog import load_device
-from fathom.catalog.ensemble import load_ensemble
+from fathom.catalog.ensemble import check_may_have_one, load_ensemble
 from fathom.catalog.settings import MEMBER, joined, split
 from fathom.columns.schema import ENSEMBLE
 from fathom.errors import FathomError, UsageError
@@ -37,8 +37,10 @@ def check_ensemble(targets: Sequence[Target] | Sequence[TargetRecord], members: 
         raise UsageError(f"--ensemble {members}: too few for a range", f"ask for {LEAST_MEMBERS} or more")
     for target in twins:
         name = split(_single_drive(target))[0]
+        device = load_device(name)
+        check_may_have_one(name, device.twin)
         ensemble = load_ensemble(name)
-        if ensemble.digest != digest_of(load_device(name)):
+        if ensemble.digest != digest_of(device):
             raise UsageError(
                 f"--ensemble: the ensemble of {name} was made around other parameters than its twin has",
                 f"`fathom calibrate {name} --ensemble --write` makes it anew",
