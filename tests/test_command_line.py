@@ -124,6 +124,15 @@ def test_a_run_prints_one_json_document_on_stdout(disk: Path) -> None:
         assert point["errors"] == 0
 
 
+def test_a_size_of_nothing_is_refused_and_not_taken_for_no_size(disk: Path) -> None:
+    file = disk / "x.bin"
+    assert fathom("run", SHORT, f"file:{file}", "--size", "64MiB").returncode == 0
+    for command in ("run", "plan"):
+        code, text = refused(command, SHORT, f"file:{file}", "--size", "0")
+        assert code == 2
+        assert text.startswith("fathom: --size 0: no file is that small;")
+
+
 def test_a_misspelt_key_is_named_with_line_and_nearest_key(tmp_path: Path) -> None:
     method = tmp_path / "mine.toml"
     method.write_text(SHORT.read_text().replace('pattern = "sequential"', 'patern = "sequential"'))

@@ -88,6 +88,9 @@ def size_bytes(size: str | None) -> int | None:
     from fathom.errors import UsageError
 
     try:
-        return _core.parse_size_bytes(size)
+        wanted_bytes = _core.parse_size_bytes(size)
     except _core.ParseError as error:
         raise UsageError(f"--size: {error}") from error
+    if not wanted_bytes:
+        raise UsageError(f"--size {size}: no file is that small", "give a size such as 4GiB, or leave it out")
+    return wanted_bytes
