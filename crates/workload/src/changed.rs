@@ -197,8 +197,8 @@ impl Job {
         (ordered || random) && self.files.is_none()
     }
 
-    /// The same job from the positions at which it was after it had moved `moved_bytes`: of each stream by its name, of
-    /// a job without streams by an empty one.
+    /// The same job from the positions at which it was after it had moved `moved_bytes`. They are given by the names of
+    /// its streams; those of a job without streams by an empty name.
     #[must_use]
     pub fn continued(&self, moved_bytes: &BTreeMap<String, u64>) -> Self {
         let on = |job: &mut Self, name: &str| {

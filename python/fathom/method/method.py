@@ -109,7 +109,8 @@ class Step:
     method says. `percentile` is the highest, 0..1, that it holds the I/Os for, of every operation. With
     `until_steady` a window of any target ends once its seconds hold still. A fill that is `afresh` begins a new twin of
     an SSD, and fills the whole of it. A step that is `on_copy` runs on a copy of a twin where there can be one. Points
-    of a curve are. One that `continues` keeps the positions at which the step before it ended. A precondition `without_reads` settles by what its workload does beside its reads.
+    of a curve are. One that `continues` keeps the positions at which the step before it ended. A precondition
+    `without_reads` settles by what its workload does beside its reads.
     """
 
     name: str

@@ -129,9 +129,9 @@ class Schedule:
         return {(self.target.name, workload): outcome.reason for workload, outcome in ended if outcome}
 
     def aimed(self, key: StepKey, step: Step, loads: int) -> Step | None:
-        """Returns the step with its rate or its positions, where they follow from earlier steps; otherwise as it is. None
-        where the search that it belongs to has ended. Rate and positions are the total: each of the `loads` that run at
-        once has its share.
+        """Returns the step with its rate or positions, where these follow from earlier steps; otherwise as it is. None
+        where the search that it belongs to has ended. Each of the `loads` that run at once is offered its share of the
+        rate, and has moved its share of the bytes.
         """
         if step.continues:
             return replace(step, job=step.job.continued(self._moved_before(key, loads)))

@@ -29,8 +29,8 @@ ORDER = 36
 NONE = Item("–", tone="quiet")
 RESTART = (
     " A measured step begins its logs at the start of their regions, wherever settling left them. The interval of one "
-    "run leaves that out: the WAF of a flash cache with one handle differed by up to 9 % between three seeds of a twin. "
-    "`continues = true` goes on where settling ended."
+    "run leaves that out: the WAF of a flash cache with one handle differed by up to 9 % between three seeds of a "
+    "twin. `continues = true` goes on where settling ended."
 )
 """SN861 and PM9A3, three seeds each: `docs/explanation/ssd-twin.md`."""
 LEVEL_SHARE = 0.98
