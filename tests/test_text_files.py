@@ -63,3 +63,16 @@ def test_json_nested_without_end_is_one_line(tmp_path: Path) -> None:
     sheet.write_text("[" * 100_000)
     with pytest.raises(FathomError, match=r"deep.json: nested too deeply for a data sheet"):
         read_sheet(sheet)
+
+
+def test_a_byte_order_mark_in_front_of_a_text_is_no_part_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "given.txt"
+    path.write_bytes(b"\xef\xbb\xbfa\r\nb")
+    assert read_text(path) == "a\nb"
+
+
+def test_a_message_that_quotes_a_line_of_any_length_stays_short_and_keeps_both_ends() -> None:
+    error = FathomError(f"load.fio:3: {'q' * 1_000_000} is no option", "leave it out")
+    assert len(str(error)) < 2000
+    assert str(error).startswith("load.fio:3: qqq")
+    assert str(error).endswith("qqq is no option; leave it out")

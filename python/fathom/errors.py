@@ -16,6 +16,10 @@ NEW_RUN = "start a new run"
 """The hint of errors after which no `fathom resume` can go on: what the run had written is gone, or another's."""
 
 
+MOST_SHOWN = 2000
+"""Characters of a message: a line of a file that is quoted may have millions."""
+
+
 class ExitCode(IntEnum):
     """What the process reports to its caller; the numbers are part of the command line's contract."""
 
@@ -33,7 +37,8 @@ class FathomError(Exception):
     """Something went wrong in a way that the user can understand and mend.
 
     `message` says what happened and where (file, line, device, step), `hint` what to do next. Neither ends in
-    a full stop; line breaks in either are folded, so that the error stays one line.
+    a full stop; line breaks in either are folded, so that the error stays one line. The middle of a message that
+    quotes more than `MOST_SHOWN` characters is left out.
     """
 
     exit_code = ExitCode.FAILED
@@ -42,7 +47,7 @@ class FathomError(Exception):
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         """Fold both texts to one line each."""
-        self.message = " ".join(message.split())
+        self.message = _shortened(" ".join(message.split()))
         self.hint = " ".join(hint.split()) if hint else None
         super().__init__(self.message)
 
@@ -109,6 +114,12 @@ def install_command(extra: str) -> str:
     else:
         installer = f"{python} -m pip install"
     return f"run: {installer} {shlex.join(packages)}"
+
+
+def _shortened(message: str) -> str:
+    if len(message) <= MOST_SHOWN:
+        return message
+    return f"{message[: MOST_SHOWN // 2]} ... {message[-MOST_SHOWN // 4 :]}"
 
 
 @contextmanager

@@ -13,9 +13,12 @@ WRITER_WAIT_MS = 1000
 
 
 def read_text(path: Path, hint: str | None = None) -> str:
-    """Returns the whole file, its line ends as `\\n`. Raises UsageError as `read_bytes` does, and for no UTF-8."""
+    """Returns the whole file without a byte order mark, its line ends as `\\n`.
+
+    Raises UsageError as `read_bytes` does, and for no UTF-8.
+    """
     try:
-        return io.TextIOWrapper(io.BytesIO(read_bytes(path, hint)), encoding="utf-8").read()
+        return io.TextIOWrapper(io.BytesIO(read_bytes(path, hint)), encoding="utf-8-sig").read()
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: not UTF-8 text", hint) from error
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fathom.errors import FathomError, UsageError
 from fathom.imports import import_method
-from fathom.method.method import parse_method
+from fathom.method.method import MOST_IN_NAME, parse_method
 
 
 def test_what_has_no_counterpart_is_told_with_its_line(tmp_path: Path) -> None:
@@ -17,6 +17,15 @@ def test_what_has_no_counterpart_is_told_with_its_line(tmp_path: Path) -> None:
     _, [place, reports] = imported(tmp_path, text)
     assert place.startswith("5: cpus_allowed=0-3: sets the processors")
     assert reports.endswith("which a run directory replaces: group_reporting (6), stats (8)")
+
+
+def test_jobs_with_names_of_any_length_are_steps_whose_names_folders_can_have(tmp_path: Path) -> None:
+    name = "q" * 1000
+    job = "rw=read\nfilename=/dev/nvme0n1\nsize=1g\nstonewall\n"
+    steps, _ = imported(tmp_path, f"[{name}]\n{job}[{name}b]\n{job}")
+    names = [step["name"] for step in steps]
+    assert len(set(names)) == len(names) == 3
+    assert max(map(len, names)) <= MOST_IN_NAME
 
 
 @pytest.mark.parametrize(

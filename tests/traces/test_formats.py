@@ -181,6 +181,13 @@ def test_a_compressed_trace_is_read_as_it_is(tmp_path: Path):
         read(open_trace(path))
 
 
+def test_a_csv_of_a_spreadsheet_with_a_byte_order_mark_is_recognised(tmp_path: Path):
+    trace = of_text(tmp_path, "\ufefftime_us,op,offset,size\n1,R,0,512\n2,R,512,512\n")
+    assert trace.format == "csv"
+    assert read(trace).offset_bytes.tolist() == [0, 512]
+    assert trace.findings.wrong == 0
+
+
 def test_a_line_without_end_needs_no_memory_and_is_one_wrong_line(tmp_path: Path):
     trace = of_text(tmp_path, SAMPLES["msr"].text + b"9" * (5 << 20) + b"\n" + SAMPLES["msr"].text)
     assert len(read(trace)) == 2 * len(EXPECTED)

@@ -297,6 +297,18 @@ def test_a_wrong_choice_is_one_line(arguments: list[str], message: str, trace: P
 
 
 @pytest.mark.parametrize(
+    "lines", ["issue_ns,op,offset,size\n1,R,0,none\n", "issue_ns,op,offset,size,device\n1,R,0,none,d\n"]
+)
+def test_a_trace_of_wrong_lines_alone_is_refused_with_the_first_of_them(lines: str, tmp_path: Path):
+    (tmp_path / "app.csv").write_text(lines)
+    for words in (["plan", "replay", "--trace", "app.csv", TWIN], ["characterise", "app.csv"]):
+        done = fathom(*words, cwd=tmp_path)
+        assert done.returncode == 2
+        [line] = done.stderr.decode().splitlines()
+        assert "app.csv: no I/O in it, line 2: size: not a number" in line
+
+
+@pytest.mark.parametrize(
     ("target", "speed", "verb", "kept"),
     [
         (TWIN, 1, "answered", "kept up with"),

@@ -5,7 +5,10 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from fathom.method.method import MOST_IN_NAME
 from fathom.method.toml_text import Value, table_lines
+
+MOST_KEPT = MOST_IN_NAME - 20
 
 
 @dataclass
@@ -34,13 +37,16 @@ class Draft:
     notes: list[str] = field(default_factory=list)
     targets: list[str] = field(default_factory=list)
     _aside: dict[str, list[str]] = field(default_factory=dict)
+    _names: set[str] = field(default_factory=set)
 
     def add(self, step: DraftStep) -> None:
         """Appends a step under a unique name."""
-        name, count = step.name, 2
-        while any(other.name == step.name for other in self.steps):
+        name = shortened(step.name)
+        step.name, count = name, 2
+        while step.name in self._names:
             step.name = f"{name}-{count}"
             count += 1
+        self._names.add(step.name)
         self.steps.append(step)
 
     def note(self, text: str) -> None:
@@ -118,4 +124,9 @@ def _together(notes: list[str]) -> list[str]:
 
 def name_of(text: str, otherwise: str = "job") -> str:
     """Returns a text as the name of a method or step; `otherwise` if no valid character is left."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or otherwise
+    return shortened(re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")) or otherwise
+
+
+def shortened(name: str) -> str:
+    """Returns a name that leaves a method room for a number behind it."""
+    return name[:MOST_KEPT].rstrip("-")

@@ -189,6 +189,10 @@ class Method:
         return any(step.job.destructive for _, step in self.steps_on(target))
 
 
+MOST_IN_NAME = 120
+"""Characters of a method's or step's name, from which files and folders of runs are named."""
+
+
 def parse_method(text: str, file: str, *, quick: bool = False) -> Method:
     """Parses a method file; with `quick`, shortened as the method itself states.
 
@@ -200,6 +204,11 @@ def parse_method(text: str, file: str, *, quick: bool = False) -> Method:
         raise UsageError(str(error)) from error
     parsed = cast("_MethodJson", normal)
     factors = parsed["quick"]
+    for name in (parsed["name"], *(step["name"] for step in parsed["steps"])):
+        if len(name) > MOST_IN_NAME:
+            raise UsageError(
+                f"{file}: the name {name} has {len(name)} characters", f"write at most {MOST_IN_NAME}"
+            )
     for bench in dict.fromkeys(step["bench"] for step in parsed["steps"]):
         _check_bench(bench, file)
     return Method(

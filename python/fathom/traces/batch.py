@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from fathom.errors import UsageError
 from fathom.traces.clock import Clock
 
 NO_LATENCY = np.iinfo(np.uint64).max
@@ -96,6 +97,19 @@ class Trace(Protocol):
     def share_read(self) -> float | None:
         """Returns how much of the files has been read, 0 to 1; None where that is not known."""
         ...
+
+
+def no_io(trace: Trace, hint: str = "check --format and --columns") -> UsageError:
+    """Returns the error of a trace, read to its end, that holds no I/O."""
+    return UsageError(f"{trace.name}: no I/O in it{first_wrong(trace)}", hint)
+
+
+def first_wrong(trace: Trace) -> str:
+    """Returns the first wrong line of a trace, to go behind its name; empty without one."""
+    if not trace.findings.first_wrong:
+        return ""
+    number, text = trace.findings.first_wrong[0]
+    return f", line {number}: {text}"
 
 
 @dataclass

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fathom.errors import UsageError
 from fathom.output.output_file import new_output
-from fathom.traces.batch import Findings, Trace
+from fathom.traces.batch import Findings, Trace, first_wrong, no_io
 from fathom.traces.writers import SUFFIXES, WRITERS
 
 Progress = Callable[[float | None, int], None]
@@ -69,7 +69,7 @@ def convert(
             if strict:
                 refuse_wrong(trace)
             if not ios:
-                raise UsageError(f"{trace.name}: no I/O in it{_first(trace)}", empty_hint)
+                raise no_io(trace, empty_hint)
             trace.findings.lost += lost
             writer.finish(trace.name, trace.format, trace.findings)
         size_bytes = temporary.stat().st_size
@@ -101,11 +101,4 @@ def faults(found: Findings, ios: int) -> list[str]:
 def refuse_wrong(trace: Trace) -> None:
     """Raises UsageError where a trace has a wrong line so far."""
     if trace.findings.wrong:
-        raise UsageError(f"{trace.name}{_first(trace)}", "mend the file, or leave out --strict")
-
-
-def _first(trace: Trace) -> str:
-    if not trace.findings.first_wrong:
-        return ""
-    number, text = trace.findings.first_wrong[0]
-    return f", line {number}: {text}"
+        raise UsageError(f"{trace.name}{first_wrong(trace)}", "mend the file, or leave out --strict")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from fathom._core import TRACE_OPERATIONS
 from fathom.errors import UsageError
 from fathom.traces.answers import SUFFIX, Counting
-from fathom.traces.batch import OPS, Batch, Trace
+from fathom.traces.batch import OPS, Batch, Trace, no_io
 from fathom.traces.waits import Recorded
 
 MAGIC = b"FTHRPL1\n"
@@ -94,7 +94,10 @@ def prepare_devices(
                 writers.append(_Writer(trace, speed, align_bytes, waits=waits))
             for number, writer in enumerate(writers):
                 writer.add(batch, batch.device == number if trace.devices else np.ones(len(batch), bool))
-        found = zip(trace.devices or [trace.name], writers, strict=True)
+        if not writers:
+            raise no_io(trace)
+        # A device that only wrong lines name has no writer.
+        found = zip(trace.devices or [trace.name], writers, strict=False)
         used = {name: one for name, one in found if one.done.ios and one.done.extent_bytes}
         if not used:
             _check(trace, Prepared(trace.name), None)
@@ -257,6 +260,8 @@ def _check(trace: Trace, done: Prepared, device: str | None) -> None:
         raise UsageError(
             f"{trace.name} has no device {device!r}", f"it has {', '.join(map(repr, trace.devices[:5]))}"
         )
+    if not done.ios and not done.left_out:
+        raise no_io(trace)
     if not done.ios or not done.extent_bytes:
         raise UsageError(f"{trace.name}: nothing to replay", "a replay needs reads or writes")
 

@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 from pydantic import BaseModel, ConfigDict, Field
 
 from fathom._core import TraceProfile
-from fathom.errors import UsageError
-from fathom.traces.batch import Trace
+from fathom.traces.batch import Trace, no_io
 
 UNIT_BYTES = 4096
 """Bytes of a unit of space, in which reuse and working set are counted."""
@@ -158,7 +157,7 @@ def characterise(trace: Trace, progress: Callable[[float | None, int], None] | N
         if progress is not None:
             progress(trace.share_read(), ios)
     if not ios:
-        raise UsageError(f"{trace.name}: no I/O in it", "check --format and --columns")
+        raise no_io(trace)
     found = Profile.model_validate_json(profile.json())
     return found.model_copy(
         update={

@@ -11,6 +11,8 @@ from fathom.errors import UsageError
 from fathom.traces.batch import BLOCK_LAYER, Batch, Findings
 
 PORTION_BYTES = 1 << 20
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+"""How spreadsheets begin a text in UTF-8. No binary trace begins so."""
 
 
 class Portions:
@@ -24,9 +26,11 @@ class Portions:
         self._stream = stream
         self._raw = raw
         self._kept = b""
+        self._begun = False
 
     def head(self, size_bytes: int) -> bytes:
         """Returns the first bytes, which stay to be read. Raises UsageError as `read`."""
+        self._begin()
         while len(self._kept) < size_bytes:
             more = self._read(size_bytes - len(self._kept))
             if not more:
@@ -40,6 +44,7 @@ class Portions:
 
     def read(self) -> bytes:
         """Returns the next portion, empty at the end. Raises UsageError where the file cannot be read or unpacked."""
+        self._begin()
         if self._kept:
             portion, self._kept = self._kept, b""
             return portion
@@ -48,6 +53,17 @@ class Portions:
     def position(self) -> int:
         """Returns how many bytes of the file itself have been read."""
         return self._raw.tell() if self._raw is not None else 0
+
+    def _begin(self) -> None:
+        """Leaves out a byte order mark, once."""
+        if self._begun:
+            return
+        self._begun = True
+        while len(self._kept) < len(BYTE_ORDER_MARK) and (
+            more := self._read(len(BYTE_ORDER_MARK) - len(self._kept))
+        ):
+            self._kept += more
+        self._kept = self._kept.removeprefix(BYTE_ORDER_MARK)
 
     def _read(self, size_bytes: int) -> bytes:
         try:
