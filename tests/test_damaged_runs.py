@@ -16,7 +16,9 @@ from fathom.columns.schema import TABLES
 from fathom.errors import DamageWarning, FathomError
 from fathom.report.data import RunData, load
 from fathom.runs.check import check, in_words
+from fathom.runs.checksums import FileSum
 from fathom.runs.document import RunDocument
+from fathom.runs.files import text_of
 from fathom.runs.query import query
 from fathom.runs.reader import Run
 from old_runs import without_checksums
@@ -45,6 +47,19 @@ def copy(whole: Run, runs_home: Path) -> Path:
 
 FOUND_BY_THE_THOUSAND = (10_122, 10_446)
 """Seeds of damages: another run's run.json in the place of a run's own; a folder in the place of the journal."""
+
+
+@pytest.mark.parametrize("file", ["run.json", "manifest.json", "journal.jsonl"])
+def test_a_device_in_the_place_of_a_file_of_a_run_is_damage_and_is_not_read(copy: Path, file: str) -> None:
+    (copy / file).unlink()
+    # Reads of /dev/null end at once and give nothing, unlike those of a device that has no end.
+    (copy / file).symlink_to("/dev/null")
+    with pytest.raises(OSError, match="a device, not a file"):
+        text_of(copy / file)
+    with pytest.raises(OSError, match="a device, not a file"):
+        FileSum.of(copy / file)
+    [damaged] = check(copy).damage
+    assert damaged.file == file
 
 
 def killed(run: Path) -> Path:

@@ -8,7 +8,7 @@ from fathom.errors import FathomError, UsageError
 from fathom.runs.compact import OF_STEPS, compact
 from fathom.runs.damage import Damage, Fault, Substitute, first_of_each_file
 from fathom.runs.document import FROM_A_COPY, RunDocument, Status
-from fathom.runs.files import write_errors_named
+from fathom.runs.files import text_of, write_errors_named
 from fathom.runs.layout import MANIFEST, RUN, STEPS
 from fathom.runs.manifest import Manifest
 from fathom.runs.tables import Tables
@@ -99,7 +99,7 @@ def repair(run: Path) -> list[str]:
         if not tables.records():
             raise FathomError(f"run {run.name} cannot be repaired: it has no folders of steps", FROM_A_COPY)
         compact(run, tables, names)
-        text = (run / RUN).read_text(encoding="utf-8")
+        text = text_of(run / RUN)
         manifest, before = Manifest.of_run(run, document.id, text), Manifest.load(run)
         if isinstance(before, Manifest):
             # What is damaged beside the tables stays known as such.

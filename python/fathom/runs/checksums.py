@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from fathom.runs.damage import Fault
+from fathom.runs.files import no_device
 
 OWN = "sha256"
 """The key under which an object keeps the checksum of its other keys."""
@@ -24,7 +25,7 @@ class FileSum(BaseModel):
     @classmethod
     def of(cls, path: Path) -> "FileSum":
         """Reads the whole file. Raises OSError."""
-        with path.open("rb") as file:
+        with open(path, "rb", opener=no_device) as file:
             digest = hashlib.file_digest(file, "sha256")
             return cls(bytes=file.tell(), sha256=digest.hexdigest())
 

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -44,9 +45,17 @@ def no_link(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
 
 
+def no_device(path: str, flags: int) -> int:
+    """Opens as `no_wait`, but no device, which may have no end: an opener for `open`. Raises OSError."""
+    mode = Path(path).stat().st_mode
+    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+        raise OSError(errno.EINVAL, "a device, not a file", path)
+    return no_wait(path, flags)
+
+
 def text_of(path: Path, errors: str = "strict") -> str:
     """Returns the text of a run's file; nothing of a pipe without a writer. Raises OSError or UnicodeDecodeError."""
-    with open(path, encoding="utf-8", errors=errors, opener=no_wait) as file:
+    with open(path, encoding="utf-8", errors=errors, opener=no_device) as file:
         return file.read()
 
 
