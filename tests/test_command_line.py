@@ -6,13 +6,14 @@ import re
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from as_user import SHORT, TWIN, fathom, refused
-from fathom import run
+from fathom import cli, run
 from fathom.cli import COMMANDS
 from fathom.errors import UsageError
 from fathom.store.query import VIEWS
@@ -34,6 +35,37 @@ def small_file_system(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["mount", "-o", "loop", image, mount], check=True)
     yield mount
     subprocess.run(["umount", mount], check=True)
+
+
+def start_a_thread_without_room(**_: object) -> None:
+    usual = threading.stack_size(1 << 46)
+    try:
+        threading.Thread(target=print).start()
+    finally:
+        threading.stack_size(usual)
+
+
+def have_no_memory(**_: object) -> None:
+    bytearray(1 << 62)
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [(start_a_thread_without_room, "no room for another thread"), (have_no_memory, "not enough memory")],
+)
+def test_a_limit_of_memory_or_of_threads_is_one_line(
+    command: Callable[..., None],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(cli, "app", command)
+    monkeypatch.setattr(sys, "argv", ["fathom", "methods"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"fathom: {message}; raise the limit")
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,9 @@ COMMANDS = {
 NAMES = {import_file: "import", export_file: "export"}
 """Commands whose names are not those of their functions."""
 
+NO_THREAD = "can't start new thread"
+"""How Python says that a limit of processes or of memory allows no other thread."""
+
 for heading, commands in COMMANDS.items():
     for one in commands:
         if isinstance(one, typer.Typer):
@@ -134,6 +137,15 @@ def _status() -> int | str | None:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         print(f"fathom: {where}{error.strerror or error}", file=sys.stderr)
+        return ExitCode.FAILED
+    except MemoryError:
+        print("fathom: not enough memory; raise the limit of this shell or container", file=sys.stderr)
+        return ExitCode.FAILED
+    except RuntimeError as error:
+        if str(error) != NO_THREAD:
+            raise
+        hint = "raise the limit of processes (`ulimit -u`), or that of memory (`ulimit -v`)"
+        print(f"fathom: no room for another thread; {hint}", file=sys.stderr)
         return ExitCode.FAILED
 
 
