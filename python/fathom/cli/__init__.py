@@ -144,7 +144,7 @@ def _status() -> int | str | None:
     except RuntimeError as error:
         if str(error) != NO_THREAD:
             raise
-        hint = "raise the limit of processes (`ulimit -u`), or that of memory (`ulimit -v`)"
+        hint = "raise the limit of processes (`ulimit -u`, `--pids-limit` of a container) or memory (`ulimit -v`)"
         print(f"fathom: no room for another thread; {hint}", file=sys.stderr)
         return ExitCode.FAILED
 
