@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fathom.errors import UsageError
-from fathom.targets.mounts import SYS, dev_of_path, mount_of
+from fathom.targets.mounts import dev_of_path, mount_of
 from fathom.targets.sysfs import SECTOR_BYTES, BlockDevice, by_dev, number
 
 
@@ -27,11 +27,11 @@ class Disk:
     parts: list[Part] = field(default_factory=list)
 
 
-def chosen_disks(paths: Sequence[Path], sys: Path = SYS) -> list[Disk]:
+def chosen_disks(paths: Sequence[Path]) -> list[Disk]:
     """Returns the disks to trace. Raises UsageError for what is no block device, or named twice."""
     found: dict[str, Disk] = {}
     for path in paths:
-        device = _device(path, sys)
+        device = _device(path)
         disk = found.setdefault(device.disk.dev, Disk(device.disk.dev, device.disk.node))
         part = _part(device)
         if any(part.name == other.name for other in disk.parts):
@@ -44,17 +44,17 @@ def chosen_disks(paths: Sequence[Path], sys: Path = SYS) -> list[Disk]:
     return list(found.values())
 
 
-def writes_to(folder: Path, disks: Sequence[Disk], sys: Path = SYS) -> Disk | None:
+def writes_to(folder: Path, disks: Sequence[Disk]) -> Disk | None:
     """Returns the disk on which a folder lies, where that is one of these."""
     mount = mount_of(folder)
-    device = by_dev(mount.dev, sys) if mount is not None else None
+    device = by_dev(mount.dev) if mount is not None else None
     below = {one.dev for one in device.below()} if device is not None else set()
     return next((disk for disk in disks if disk.dev in below), None)
 
 
-def _device(path: Path, sys: Path) -> BlockDevice:
+def _device(path: Path) -> BlockDevice:
     dev = dev_of_path(path)
-    device = by_dev(dev, sys) if dev is not None else None
+    device = by_dev(dev) if dev is not None else None
     if device is None:
         raise UsageError(
             f"{path}: {'no block device' if path.exists() else 'no such device'}",

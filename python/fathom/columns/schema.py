@@ -31,9 +31,9 @@ def _key(meaning: str, *, operations: Rule = SAME, rounds: Rule = SAME) -> Colum
     return Column("", meaning, SAME, operations, rounds, is_fact=True)
 
 
-def _bound(unit: str, meaning: str, operations: Rule = COMPUTED, rounds: Rule = COMPUTED) -> Column:
+def _bound(unit: str, meaning: str, operations: Rule = COMPUTED) -> Column:
     """Returns an end of a 95 % interval: nothing follows from the ends of several rows."""
-    return Column(unit, meaning, COMPUTED, operations, rounds)
+    return Column(unit, meaning, COMPUTED, operations, COMPUTED)
 
 
 def _percentile(meaning: str) -> Column:

@@ -78,7 +78,7 @@ class Ran:
         return (columns["issue_ns"] - columns["arrived_ns"] + columns["latency_ns"]).astype(np.uint64)
 
 
-def twin_holding(name: str, extent_bytes: int, bench: str | None = None) -> str:
+def twin_holding(name: str, extent_bytes: int) -> str:
     """Returns the parameters of a twin whose slice holds that many bytes. Raises UsageError where none does."""
     device = load_device(name)
     if extent_bytes > device.addressed_bytes:
@@ -86,7 +86,7 @@ def twin_holding(name: str, extent_bytes: int, bench: str | None = None) -> str:
             f"the trace reaches {size(extent_bytes)}, and {name} has {size(device.addressed_bytes)}",
             "name a larger twin with --on",
         )
-    parameters = json.loads(twin_params_json(device, bench))
+    parameters = json.loads(twin_params_json(device))
     if "slice_denominator" not in parameters:
         return json.dumps(parameters)
     if extent_bytes > MOST_SLICE_BYTES:

@@ -12,6 +12,7 @@ from fathom.targets.parse import device_target
 from fathom.targets.safety import ExclusiveHold, check_device, lift_unknown, refuse
 
 _POLL_S = 0.1
+_PATIENCE_S = 10
 
 
 @contextmanager
@@ -49,9 +50,9 @@ def held(drive: Drive, namespaces: Iterable[int], *, unknown_data: bool) -> Iter
         yield
 
 
-def wait_for_nodes(drive: Drive, namespaces: Iterable[int], timeout_s: float = 10) -> None:
-    """Waits until the kernel has made the block device of each namespace, at most so long."""
+def wait_for_nodes(drive: Drive, namespaces: Iterable[int]) -> None:
+    """Waits until the kernel has made the block device of each namespace, ten seconds at most."""
     wanted = set(namespaces)
-    until = time.monotonic() + timeout_s
+    until = time.monotonic() + _PATIENCE_S
     while not wanted <= drive.disks().keys() and time.monotonic() < until:
         time.sleep(_POLL_S)

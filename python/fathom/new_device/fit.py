@@ -79,7 +79,7 @@ def fit(
                 _start(device, draft.sets[rating.key]),
                 workers,
                 seed,
-                watch=watch,
+                watch,
                 covered=PRECISION,
             )
             device = _with(device, rating, case, found.parameters[0])

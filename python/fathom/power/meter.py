@@ -30,11 +30,10 @@ FORMS = "write csv:PATH, csv:PATH?column=NAME or prometheus:URL?query=QUERY"
 class PowerMeter:
     """Samples between enter and exit. `text` is what the user typed, `accuracy` what he says of the meter."""
 
-    def __init__(self, text: str, source: Source, accuracy: float | None, period_s: float = PERIOD_S) -> None:
+    def __init__(self, text: str, source: Source, accuracy: float | None) -> None:
         self.text = text
         self.accuracy = accuracy
         self._source = source
-        self._period_s = period_s
         self._times_s, self._watts = array("d"), array("d")
         self._trouble: str | None = None
         self._lock = threading.Lock()
@@ -102,7 +101,7 @@ class PowerMeter:
                 self._watts.append(watts)
 
     def _run(self) -> None:
-        while not self._stop.wait(self._period_s):
+        while not self._stop.wait(PERIOD_S):
             self.look()
 
 

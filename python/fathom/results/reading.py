@@ -78,10 +78,13 @@ def size_bytes(text: object) -> int | None:
     return int(match[1]) << (10 * power)
 
 
-def name_of(text: str, fallback: str = "load") -> str:
-    """Returns text as the name of a step: lower case, digits and hyphens, at most `LONGEST_NAME` characters."""
+def name_of(text: str) -> str:
+    """Returns text as the name of a step: lower case, digits and hyphens, at most `LONGEST_NAME` characters.
+
+    Text without letters and digits gives `load`.
+    """
     slug = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:LONGEST_NAME].strip("-")
-    return slug or fallback
+    return slug or "load"
 
 
 class Names:
@@ -91,9 +94,9 @@ class Names:
         self._given: set[str] = set()
         self._asked: Counter[str] = Counter()
 
-    def unique(self, text: str, fallback: str = "load") -> str:
+    def unique(self, text: str) -> str:
         """Returns the name, with a number appended if it is taken."""
-        name = first = name_of(text, fallback)
+        name = first = name_of(text)
         self._asked[first] += 1
         for number in itertools.count(max(2, self._asked[first])):
             if name not in self._given:

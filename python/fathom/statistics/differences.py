@@ -108,9 +108,9 @@ def difference(new: Estimate, base: Estimate, confidence: float = 0.95) -> Diffe
     return Difference(exp(middle), exp(middle - half), exp(middle + half), confidence)
 
 
-def confidence_of_each(comparisons: int, together: float = 0.95) -> float:
-    """Returns the confidence of each of some comparisons with which all hold at once (Bonferroni)."""
-    return 1 - (1 - together) / max(comparisons, 1)
+def confidence_of_each(comparisons: int) -> float:
+    """Returns the confidence of each of some comparisons with which all hold at once with 95 % (Bonferroni)."""
+    return 1 - 0.05 / max(comparisons, 1)
 
 
 def verdict(found: Difference, level_pct: float, *, higher_is_better: bool) -> Verdict:

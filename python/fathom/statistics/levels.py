@@ -5,6 +5,10 @@ from numpy.typing import ArrayLike
 
 from fathom.statistics.series import Floats, as_series, block_means
 
+_LEAST = 5
+"""Samples of the shortest level."""
+_STRICTNESS = 3.0
+
 
 def mser5(series: ArrayLike) -> int:
     """Returns samples to drop from the front so that what is left has the least standard error of the mean.
@@ -25,21 +29,21 @@ def mser5(series: ArrayLike) -> int:
     return 5 * int(np.argmin(score[: batches // 2 + 1]))
 
 
-def change_points(series: ArrayLike, least: int = 5, strictness: float = 3.0) -> list[int]:
+def change_points(series: ArrayLike) -> list[int]:
     """Indices at which the level of the series changes: each is the first sample of a new level.
 
     PELT (Killick, Fearnhead & Eckley, JASA 107 (2012) 1590) with the least-squares cost. The penalty is
-    `strictness` x ln n x the long-run variance, so that seconds that resemble their neighbours are not taken for
-    levels. `least` is the shortest level. Series longer than 4,096 are judged on their block means.
+    `_STRICTNESS` x ln n x the long-run variance, so that seconds that resemble their neighbours are not taken for
+    levels. Series longer than 4,096 are judged on their block means.
     """
     y = as_series(series)
     block = -(-len(y) // 4096)
     y = block_means(y, block) if block > 1 else y
     n = len(y)
-    if n < 2 * least:
+    if n < 2 * _LEAST:
         return []
-    penalty = strictness * np.log(n) * _long_run_variance(y)
-    return [block * at for at in _pelt(y - y.mean(), penalty, least)]
+    penalty = _STRICTNESS * np.log(n) * _long_run_variance(y)
+    return [block * at for at in _pelt(y - y.mean(), penalty, _LEAST)]
 
 
 def _pelt(y: Floats, penalty: float, least: int) -> list[int]:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
 
+_MOST_PHASES = 16
+
 
 @dataclass(frozen=True)
 class Segment:
@@ -48,12 +50,12 @@ def segments(counts: Sequence[float], most: int, penalty: float = 8.0) -> list[S
     return [one for one in at if one is not None]
 
 
-def phases_of(counts: Sequence[float], most: int = 16) -> list[Segment]:
+def phases_of(counts: Sequence[float]) -> list[Segment]:
     """Returns the phases of a load from its I/Os in equally long slots.
 
     The penalty keeps stretches apart only where they differ by more than the noise of a phase itself.
     """
-    return segments(counts, most, penalty=max(8.0, 0.002 * sum(counts)))
+    return segments(counts, _MOST_PHASES, penalty=max(8.0, 0.002 * sum(counts)))
 
 
 def log_ratio(count: float, width: float) -> float:

@@ -118,11 +118,10 @@ def fit_to(
     cases: Sequence[Case],
     start: Mapping[str, float],
     workers: Workers,
-    seed: int = 1,
-    limits: Limits = LIMITS,
-    watch: Watch | None = None,
+    seed: int,
+    watch: Watch | None,
     *,
-    covered: float | None = None,
+    covered: float,
 ) -> Calibration:
     """Fits the parameters of `start`, from there, to the cases alone.
 
@@ -131,7 +130,7 @@ def fit_to(
     Raises:
         FathomError: the twin refuses the parameters it has.
     """
-    return _Calibrator(device, cases, start, workers, seed, limits, watch, covered).run()
+    return _Calibrator(device, cases, start, workers, seed, LIMITS, watch, covered).run()
 
 
 class _Calibrator:

@@ -53,10 +53,9 @@ def _section(key: str, title: str, short: str, sentence: str, blocks: Sequence[B
     return Section(key, title, [*([] if has_caption else [Points([sentence])]), *blocks], short, [sentence])
 
 
-def _operations(profile: Profile, *, moving: bool = False) -> list[int]:
+def _operations(profile: Profile) -> list[int]:
     """Returns the operations that occur."""
-    most = 2 if moving else len(TRACE_OPERATIONS)
-    return [op for op in range(most) if profile.mix.ios[op]]
+    return [op for op in range(len(TRACE_OPERATIONS)) if profile.mix.ios[op]]
 
 
 def _rates(profile: Profile) -> Sequence[Block]:
