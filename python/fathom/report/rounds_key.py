@@ -342,16 +342,7 @@ def _demand_plot(members: Sequence[TargetRounds], out: Gate) -> KeyFigure:
         f"Latency over IOPS of {label}; the table below has the figures.",
         400,
     )
-    groups = [
-        Group(
-            one.column.label,
-            [
-                Row(Item(str(at.outstanding)), [Item(grouped(at.iops)), Item(grouped(at.mean_us))])
-                for at in of[one.column.index]
-            ],
-        )
-        for one in members
-    ]
+    groups = [Group(one.column.label, _demand_rows(of[one.column.index])) for one in members]
     data = Table("In flight", [Item("Rate", "IOPS"), Item("Mean", "us")], groups)
     ring = f" Ring: the least that gives {100 * ENOUGH:.0f} % of the greatest rate."
     caption = (
@@ -360,19 +351,27 @@ def _demand_plot(members: Sequence[TargetRounds], out: Gate) -> KeyFigure:
     )
     figure = Figure([chart], caption, data, legend_of([one.column for one in members]), columns=1)
     best = max(members, key=lambda one: max(at.iops for at in of[one.column.index]))
-    known = of[best.column.index]
+    sentence, *reasons = _demand_answer(best.column.short, of[best.column.index])
+    return KeyFigure(sentence, figure, [*reasons, *_unsettled(members, out)])
+
+
+def _demand_rows(known: Sequence[_Demand]) -> list[Row]:
+    return [
+        Row(Item(str(at.outstanding)), [Item(grouped(at.iops)), Item(grouped(at.mean_us))]) for at in known
+    ]
+
+
+def _demand_answer(name: str, known: Sequence[_Demand]) -> list[str]:
+    """Returns how many I/Os in flight suffice a target, and what more of them cost."""
     most, last, enough = max(at.iops for at in known), known[-1], _enough(known)
     if enough is None:
-        at = ios_in_flight(last.outstanding)
-        sentence = f"{best.column.short} still gains at {at}: {compact(most)} IOPS."
-        return KeyFigure(sentence, figure, _unsettled(members, out))
-    sentence = (
-        f"{best.column.short} gives nearly all of its {compact(most)} IOPS from {ios_in_flight(enough.outstanding)} "
-        "on: more only add latency."
-    )
+        return [f"{name} still gains at {ios_in_flight(last.outstanding)}: {compact(most)} IOPS."]
     longer = last.mean_us / enough.mean_us if enough.mean_us else 1.0
-    reasons = [f"At {last.outstanding} in flight, an I/O takes {longer:.1f} times as long as at the ring."]
-    return KeyFigure(sentence, figure, [*reasons, *_unsettled(members, out)])
+    return [
+        f"{name} gives nearly all of its {compact(most)} IOPS from {ios_in_flight(enough.outstanding)} on: more "
+        "only add latency.",
+        f"At {last.outstanding} in flight, an I/O takes {longer:.1f} times as long as at the ring.",
+    ]
 
 
 def _idle(found: Found) -> KeyFigure | None:

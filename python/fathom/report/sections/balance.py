@@ -1,6 +1,6 @@
 """How evenly hosts, ports or servers, and drives of a system, or namespaces of a drive, share a load, and who lags."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 
 from fathom.analysis.balance import FAIR_FROM, chi_square, jain
@@ -16,6 +16,9 @@ SLOW = 1.25
 """A member is named when its mean latency is more than this many times the median of its kind."""
 MOST_NAMED = 4
 NONE = Item("–", tone="quiet")
+
+Shares = Mapping[str, Sequence[Share]]
+"""The members of each kind in one step."""
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -34,6 +37,13 @@ def _blocks(column: Column) -> list[Block]:
     for shares in steps.values():
         for kind, members in shares.items():
             kinds[kind] = max(len(members), kinds.get(kind, 0))
+    said = [*_uneven(run, steps), *(text for kind in kinds for text in _slow(run, kind, steps))]
+    points: list[Block] = [Points(said)] if said else []
+    return [*points, _table(column, kinds, steps)]
+
+
+def _table(column: Column, kinds: Mapping[str, int], steps: Mapping[str, Shares]) -> Table:
+    """Returns a row per step. `kinds` maps each kind of member to how many there are."""
     writing = {
         kind
         for shares in steps.values()
@@ -42,7 +52,7 @@ def _blocks(column: Column) -> list[Block]:
     }
     rows = [
         Row(
-            Item(plain(run.called(step))),
+            Item(plain(column.run.called(step))),
             [
                 cell
                 for kind, count in kinds.items()
@@ -71,19 +81,16 @@ def _blocks(column: Column) -> list[Block]:
             "what cleaning moved of its data. Data that stay are moved for members that overwrite theirs.",
             NOTE,
         ]
-    uneven = [
+    return Table(column.label, head, [Group("", rows)], notes)
+
+
+def _uneven(run: RunData, steps: Mapping[str, Shares]) -> list[str]:
+    return [
         f"{plain(run.called(step))}: uneven over {kind}s (Jain's index {index:.3f})"
         for step, shares in steps.items()
         for kind, members in shares.items()
         if (index := jain([share.iops for share in members])) is not None and index < FAIR_FROM
     ]
-    slow = [
-        text
-        for kind in kinds
-        for text in _slow(run, kind, {step: shares.get(kind, []) for step, shares in steps.items()})
-    ]
-    said: list[Block] = [Points([*uneven, *slow])] if uneven or slow else []
-    return [*said, Table(column.label, head, [Group("", rows)], notes)]
 
 
 def _cells(members: Sequence[Share], count: int, writing: bool) -> list[Item]:
@@ -115,10 +122,11 @@ def _spread(members: Sequence[Share], count: int) -> list[Item]:
     return [even, Item(grouped(median(means.values())), f"#{worst}: {grouped(means[worst])}")]
 
 
-def _slow(run: RunData, kind: str, steps: dict[str, Sequence[Share]]) -> list[str]:
-    """Returns members that lag in some step, each with the step where it does so most."""
+def _slow(run: RunData, kind: str, steps: Mapping[str, Shares]) -> list[str]:
+    """Returns members of a kind that lag in some step, each with the step where it does so most."""
     lags: dict[int, tuple[float, str]] = {}
-    for step, members in steps.items():
+    for step, shares in steps.items():
+        members = shares.get(kind, [])
         means = {share.member: share.mean_us for share in members if share.mean_us is not None}
         usual = median(means.values()) if means else 0.0
         for member, mean_us in means.items():

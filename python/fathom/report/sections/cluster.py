@@ -57,6 +57,7 @@ KINDS: tuple[tuple[str, dict[str, tuple[str, str]], Metric], ...] = (
 )
 KEY = "4k-rand-read"
 """The workload of the key figure."""
+KEY_LABEL = SMALL[KEY][0]
 KEY_BYTES = 4 << 10
 HEADLINES = ("4k-rand-read", "4k-rand-write", "1m-seq-read", "1m-seq-write")
 TB = 1e12
@@ -97,19 +98,27 @@ def _key_figure(columns: Sequence[Column], out: Gate) -> KeyFigure | None:
     if not columns:
         return None
     bars = _bars(columns, series, {column.index: 1.0 for column in columns}, out)
-    raw = {column.index: _capacities(column)[0] for column in columns}
-    sizes = {index: tb for index, tb in raw.items() if tb}
+    sizes = {column.index: tb for column in columns if (tb := _capacities(column)[0])}
     per_tb = _by_depth(*_bars(columns, series, sizes, out)) if len(sizes) == len(columns) else None
-    label = SMALL[KEY][0]
     rates = Chart(
         "key-cluster",
-        label,
+        KEY_LABEL,
         "IOPS by depth per job; hollow: published",
         _by_depth(*bars),
-        f"IOPS of {label} by depth; the table below has the figures.",
+        f"IOPS of {KEY_LABEL} by depth; the table below has the figures.",
         60 + 5 * (12 + 15 * len(columns)),
         views={"per-tb": per_tb} if per_tb else {},
     )
+    views = (("all", "In all"), ("per-tb", "Per raw TB")) if per_tb else ()
+    caption = "All clients together. A hollow bar is the published maximum over depths."
+    caption += WHISKERS * any(one.whiskers for one in bars[0])
+    data = _depth_table(columns, series, out)
+    figure = Figure([rates, _latency_chart(columns, series)], caption, data, legend_of(columns), views=views)
+    sentence, *others = _compared(columns, series, sizes if per_tb else {})
+    return KeyFigure(sentence, figure, [*others, _conclusion(columns)])
+
+
+def _latency_chart(columns: Sequence[Column], series: Mapping[int, Sequence[_DepthFigures]]) -> Chart:
     lines = [
         Line(
             column.short,
@@ -121,33 +130,36 @@ def _key_figure(columns: Sequence[Column], out: Gate) -> KeyFigure | None:
     ]
     ticks = [log2(depth) for depth in DEPTHS]
     across = Axis("depth per job", "depth", low=ticks[0], high=ticks[-1], ticks=ticks)
-    latency = Chart(
+    return Chart(
         "key-cluster-latency",
-        label,
+        KEY_LABEL,
         "mean latency, ms",
         line_chart(across, Axis("", "count", low=0), lines),
-        f"Mean latency of {label} over depth; the table below has the figures.",
+        f"Mean latency of {KEY_LABEL} over depth; the table below has the figures.",
         280,
     )
-    views = (("all", "In all"), ("per-tb", "Per raw TB")) if per_tb else ()
-    caption = "All clients together. A hollow bar is the published maximum over depths."
-    caption += WHISKERS * any(one.whiskers for one in bars[0])
-    data = _depth_table(columns, series, out)
-    figure = Figure([rates, latency], caption, data, legend_of(columns), views=views)
+
+
+def _compared(
+    columns: Sequence[Column], series: Mapping[int, Sequence[_DepthFigures]], sizes_tb: Mapping[int, float]
+) -> list[str]:
+    """Returns who gives the most, what the others give, and who gives the most per TB where all sizes are known."""
     tops = [(best.iops, column, best) for column in columns if (best := _best(series[column.index]))]
     most, column, best = max(tops, key=lambda top: top[0])
     first = "the most, " if len(tops) > 1 else ""
-    sentence = f"{column.short} gives {first}{compact(most)} IOPS of {label}, {_reached_at(best)}."
-    reasons = [
-        f"{other.short} gives {compact(iops)} IOPS, {_reached_at(at)}."
-        for iops, other, at in tops
-        if other is not column
+    sentences = [
+        f"{column.short} gives {first}{compact(most)} IOPS of {KEY_LABEL}, {_reached_at(best)}.",
+        *(
+            f"{other.short} gives {compact(iops)} IOPS, {_reached_at(at)}."
+            for iops, other, at in tops
+            if other is not column
+        ),
     ]
-    if per_tb and len(tops) > 1:
-        dense = max(tops, key=lambda top: top[0] / sizes[top[1].index])
-        rate = compact(dense[0] / sizes[dense[1].index])
-        reasons.append(f"Per raw TB {dense[1].short} gives the most: {rate} IOPS.")
-    return KeyFigure(sentence, figure, [*reasons, _conclusion(columns)])
+    if sizes_tb and len(tops) > 1:
+        per_tb = [(iops / sizes_tb[column.index], column) for iops, column, _ in tops]
+        rate, densest = max(per_tb, key=lambda one: one[0])
+        sentences.append(f"Per raw TB {densest.short} gives the most: {compact(rate)} IOPS.")
+    return sentences
 
 
 def _reached_at(best: _DepthFigures) -> str:

@@ -144,6 +144,14 @@ def _key_figure(
         )
         for placed, handles in sorted(kinds)
     ]
+    figure = _figure(labels, bars)
+    told = [text for one in claimed if (text := _pair(_named(*one), one[1]))]
+    if not told:
+        return KeyFigure(f"{no_target(why).capitalize()}, so no write amplification is claimed.", figure)
+    return KeyFigure(told[0], figure, told[1:])
+
+
+def _figure(labels: Sequence[str], bars: Sequence[Bars]) -> Figure:
     option = bar_chart(Axis("", "count", low=0), labels, bars, width_px=16)
     chart = Chart(
         "key-waf",
@@ -151,7 +159,7 @@ def _key_figure(
         "bytes written to the media per byte of the host",
         option,
         "WAF of each load with one handle and with one per stream; the table below has the figures.",
-        50 + len(known) * 62,
+        50 + len(labels) * 62,
     )
     data = Table(
         "Load",
@@ -168,11 +176,7 @@ def _key_figure(
     )
     legend = [Item(one.name, slot=one.slot) for one in bars]
     caption = "Shorter is better: at one, the media write what the host writes and no more."
-    figure = Figure([chart], caption, data, legend, columns=1)
-    told = [text for one in claimed if (text := _pair(_named(*one), one[1]))]
-    if not told:
-        return KeyFigure(f"{no_target(why).capitalize()}, so no write amplification is claimed.", figure)
-    return KeyFigure(told[0], figure, told[1:])
+    return Figure([chart], caption, data, legend, columns=1)
 
 
 def _pair(label: str, load: Sequence[Variant]) -> str:
