@@ -1,11 +1,12 @@
 //! Opened targets: poll queues, and what an operation becomes on this kind of target. Whether a target may be overwritten
 //! is not decided here.
 
+mod checks;
+mod command_size;
+
 use std::{
     fs::File,
-    io::{self, Seek, SeekFrom},
-    iter,
-    num::NonZeroU64,
+    io,
     os::{
         fd::{AsRawFd, RawFd},
         unix::fs::MetadataExt,
@@ -14,8 +15,9 @@ use std::{
     sync::Arc,
 };
 
-use workload::{Geometry, Job, Op, Pattern, name_ops};
+use workload::{Geometry, Job, Op, Pattern};
 
+use self::command_size::{KernelLimits, check_command_size};
 use crate::{
     EngineError,
     file_set::Directory,
@@ -149,25 +151,6 @@ impl Target {
         Ok(self)
     }
 
-    /// A job with a set of files runs on one, and no other job does. Where nothing is behind the target, none is needed.
-    fn check_set(&self, job: &Job) -> Result<(), EngineError> {
-        let (found, expected) = match (self.spec.kind, job.files.is_some()) {
-            (TargetKind::FileSet, false) => (
-                "a directory of files",
-                "one file or device: give the job `files`",
-            ),
-            (TargetKind::File | TargetKind::BlockDevice | TargetKind::NvmeGeneric, true) => {
-                ("one file or device", "a directory with the job's files")
-            }
-            _ => return Ok(()),
-        };
-        Err(EngineError::WrongKind {
-            path: self.spec.path.clone(),
-            found,
-            expected,
-        })
-    }
-
     fn open_generic(mut self, job: &Job) -> Result<Self, EngineError> {
         let spec = &self.spec;
         let writes = writes(job);
@@ -233,117 +216,9 @@ impl Target {
         })
     }
 
-    fn check_placement(&self, job: &Job) -> Result<(), EngineError> {
-        let handles = match (&self.namespace, self.write_streams) {
-            (Some(_), _) => self.placement_ids.len(),
-            (None, 0) => return Ok(()),
-            (None, streams) => usize::from(streams).min(usize::from(u8::MAX)),
-        };
-        match job.placement.iter().find(|&&h| usize::from(h) >= handles) {
-            Some(handle) => Err(EngineError::Placement {
-                path: self.spec.path.clone(),
-                handle: *handle,
-                handles,
-            }),
-            None => Ok(()),
-        }
-    }
-
-    /// What reads bring is looked at in host memory by verify, and zones have a layer of their own over the ring.
-    fn check_gpu(&self, job: &Job) -> Result<(), EngineError> {
-        let streams = job.streams.iter().map(|stream| &stream.job);
-        let verifies = |job: &Job| job.content.verify.is_some();
-        let reason = match iter::once(job).chain(streams).any(verifies) {
-            _ if !job.gpu => return Ok(()),
-            true => "verify looks at data in host memory: leave gpu or content.verify out",
-            false if self.zoned.is_some() => {
-                "reads of zoned devices end in host memory: leave gpu out"
-            }
-            false => return Ok(()),
-        };
-        Err(EngineError::Unsupported {
-            path: self.spec.path.clone(),
-            op: "a read to a GPU",
-            reason,
-        })
-    }
-
-    /// Room is reserved in files.
-    fn check_allocates(&self, job: &Job) -> Result<(), EngineError> {
-        let kind = self.spec.kind;
-        let nothing = matches!(kind, TargetKind::Null | TargetKind::Nop);
-        let file = matches!(kind, TargetKind::File | TargetKind::FileSet);
-        if file || nothing || job.ops().all(|op| op != Op::Allocate) {
-            return Ok(());
-        }
-        Err(EngineError::Unsupported {
-            path: self.spec.path.clone(),
-            op: Op::Allocate.name(),
-            reason: "room is reserved in files, which this target is not: use file:PATH",
-        })
-    }
-
-    /// Appends need a zoned namespace by passthrough, the pattern `zones` needs zones, and zones need direct I/O.
-    fn check_zones(&self, job: &Job) -> Result<(), EngineError> {
-        let refuse = |reason: &str| {
-            Err(EngineError::Zones {
-                path: self.spec.path.clone(),
-                reason: reason.into(),
-            })
-        };
-        let appends = job.mix.ops.iter().any(|block| block.op == Op::Append);
-        let in_zones = matches!(job.pattern, Pattern::Zones { .. });
-        if appends && (self.namespace.is_none() || self.zoned.is_none()) {
-            return Err(EngineError::Unsupported {
-                path: self.spec.path.clone(),
-                op: Op::Append.name(),
-                reason: "zone append needs the NVMe generic device (/dev/ngXnY) of a zoned namespace; write with the pattern zones instead",
-            });
-        }
-        if appends && !in_zones {
-            return refuse("append goes to zones: use the pattern { zones = N }");
-        }
-        if in_zones && self.zoned.is_none() {
-            return refuse(
-                "it is not host-managed, so the pattern zones has no meaning: use sequential",
-            );
-        }
-        if self.zoned.is_some() && !self.direct && writes(job) {
-            return refuse("the page cache does not keep the order of writes: use direct = true");
-        }
-        Ok(())
-    }
-
     /// Returns the descriptor; `None` where there is nothing behind the target.
     pub(crate) fn fd(&self) -> Option<RawFd> {
         self.file.as_ref().map(AsRawFd::as_raw_fd)
-    }
-
-    /// Checks size: the bytes of the job's region must exist, or reads would be short and writes fail.
-    fn check_size(&self, job: &Job) -> Result<(), EngineError> {
-        let region = job
-            .region
-            .resolve(self.geometry)
-            .map_err(|source| EngineError::Stream {
-                path: self.spec.path.clone(),
-                source,
-            })?;
-        let expected_bytes = region.start_bytes + region.size_bytes;
-        let found_bytes = match (&self.namespace, &self.file) {
-            (Some(namespace), _) => namespace.size_bytes,
-            (None, Some(file)) => (&mut &*file)
-                .seek(SeekFrom::End(0))
-                .map_err(|e| open_error(&self.spec, false, e))?,
-            (None, None) => u64::MAX,
-        };
-        if found_bytes < expected_bytes {
-            return Err(EngineError::TooSmall {
-                path: self.spec.path.clone(),
-                found_bytes,
-                expected_bytes,
-            });
-        }
-        Ok(())
     }
 }
 
@@ -356,52 +231,4 @@ fn geometry(spec: &TargetSpec, block_bytes: u32) -> Geometry {
 
 fn writes(job: &Job) -> bool {
     job.mix.ops.iter().any(|block| block.op.is_destructive())
-}
-
-/// By passthrough a block is one command, and nothing splits it: of one `op`, at most `most_bytes(op)`.
-fn check_command_size(
-    spec: &TargetSpec,
-    job: &Job,
-    most_bytes: impl Fn(Op) -> u64,
-) -> Result<(), EngineError> {
-    for block in &job.mix.ops {
-        let sizes = block.sizes.iter().map(|size| size.size_bytes);
-        let (largest, most) = (sizes.max().unwrap_or(0), most_bytes(block.op));
-        if u64::from(largest) > most {
-            return Err(EngineError::Passthrough {
-                path: spec.path.clone(),
-                reason: format!(
-                    "{} of {largest} bytes, one command carries at most {most}",
-                    block.op.name()
-                ),
-                hint: "use smaller blocks, or the block device, where the kernel splits them",
-            });
-        }
-    }
-    Ok(())
-}
-
-/// What the kernel lets pass to the device in one command, where it has a block device of the namespace too.
-#[derive(Default)]
-struct KernelLimits {
-    transfer_bytes: Option<NonZeroU64>,
-    append_bytes: Option<NonZeroU64>,
-}
-
-impl KernelLimits {
-    fn of(queue: &QueueAttributes) -> Self {
-        Self {
-            transfer_bytes: NonZeroU64::new(queue.number("max_hw_sectors_kb") << 10),
-            append_bytes: NonZeroU64::new(queue.number("zone_append_max_bytes")),
-        }
-    }
-
-    fn most_bytes(&self, op: Op) -> u64 {
-        let known = match op {
-            Op::Read | Op::Write => self.transfer_bytes,
-            Op::Append => self.append_bytes.or(self.transfer_bytes),
-            Op::Trim | Op::Flush | Op::WriteZeroes | Op::Allocate | name_ops!() => None,
-        };
-        known.map_or(u64::MAX, NonZeroU64::get)
-    }
 }

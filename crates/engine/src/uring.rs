@@ -189,11 +189,7 @@ fn set_up<P: Protocol>(
     let iodepth = job.load.iodepth();
     let options = RingOptions {
         poll,
-        spin: matches!(job.load, Load::Open { .. })
-            || job.pace.think_ns > 0
-            || job.pattern.waits()
-            || spec.stream.shares_trace()
-            || spec.gpu,
+        spin: acts_without_completions(spec),
         sqpoll: spec.sqpoll,
     };
     let mut ring = Ring::new(iodepth, options).map_err(no_ring)?;
@@ -235,6 +231,17 @@ fn set_up<P: Protocol>(
         encoder,
     };
     Ok((prepared, setup))
+}
+
+/// Whether the thread may have to act before a completion comes: on an arrival, a pause's end, another thread's I/O or
+/// a copy to a GPU.
+fn acts_without_completions(spec: &ThreadSpec) -> bool {
+    let job = &*spec.job;
+    matches!(job.load, Load::Open { .. })
+        || job.pace.think_ns > 0
+        || job.pattern.waits()
+        || spec.stream.shares_trace()
+        || spec.gpu
 }
 
 /// Operations that bring no data.

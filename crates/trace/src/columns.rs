@@ -177,7 +177,8 @@ impl Columns {
         self.device.clear();
         let mut has_offset = true;
         let mut rest = Some(line);
-        for (place, &column) in self.columns.iter().enumerate() {
+        for place in 0..self.columns.len() {
+            let column = self.columns[place];
             let Some(text) = rest else {
                 let expected = self.columns.len();
                 return Err(Fault::Fields {
@@ -188,43 +189,8 @@ impl Columns {
             let end = memchr::memchr(delimiter, text);
             rest = end.map(|end| &text[end + 1..]);
             let field = trimmed(&text[..end.unwrap_or(text.len())]);
-            match column {
-                Column::Time(unit) => {
-                    io.issue_ns = number::time_ns(field, unit).map_err(in_field("time"))?
-                }
-                Column::Filetime => io.issue_ns = filetime_ns(field).map_err(in_field("time"))?,
-                Column::Latency(_) if field.is_empty() => {}
-                Column::Latency(unit) => {
-                    io.latency_ns =
-                        Some(number::time_ns(field, unit).map_err(in_field("latency"))?);
-                }
-                Column::Offset(_) if field.is_empty() => has_offset = false,
-                Column::Size(_) if field.is_empty() => {}
-                Column::Offset(unit) => {
-                    io.offset_bytes = number::scaled(field, unit).map_err(in_field("offset"))?;
-                }
-                Column::Size(unit) => {
-                    io.size_bytes = number::scaled(field, unit).map_err(in_field("size"))?;
-                }
-                Column::Op => (io.op, io.flags) = operation(field)?,
-                Column::Flags => {
-                    let flags =
-                        Flags::from_letters(field).ok_or_else(|| Fault::word("flags", field))?;
-                    io.flags.0 |= flags.0;
-                }
-                Column::Device if self.devices == 1 => io.device = names.devices.number(field)?,
-                Column::Device => {
-                    if !self.device.is_empty() {
-                        self.device.push(b'.');
-                    }
-                    self.device.extend_from_slice(field);
-                }
-                Column::Process if field.is_empty() => {}
-                Column::Process => io.process = Some(names.processes.number(field)?),
-                Column::Pid => io.pid = small(field).map_err(in_field("pid"))?,
-                Column::Cpu => io.cpu = small(field).map_err(in_field("cpu"))?,
-                Column::Ignored => {}
-            }
+            has_offset &= !(field.is_empty() && matches!(column, Column::Offset(_)));
+            self.fill(&mut io, column, field, names)?;
         }
         if io.op != Operation::Flush {
             if !has_offset {
@@ -240,6 +206,52 @@ impl Columns {
             _ => io.device = names.devices.number(&self.device)?,
         }
         Ok(io)
+    }
+
+    /// Writes one field into the I/O, or a part of its device's name into `self.device`.
+    #[inline(always)]
+    fn fill(
+        &mut self,
+        io: &mut Io,
+        column: Column,
+        field: &[u8],
+        names: &mut Dictionary,
+    ) -> Result<(), Fault> {
+        match column {
+            Column::Time(unit) => {
+                io.issue_ns = number::time_ns(field, unit).map_err(in_field("time"))?
+            }
+            Column::Filetime => io.issue_ns = filetime_ns(field).map_err(in_field("time"))?,
+            Column::Latency(_) | Column::Offset(_) | Column::Size(_) | Column::Process
+                if field.is_empty() => {}
+            Column::Latency(unit) => {
+                io.latency_ns = Some(number::time_ns(field, unit).map_err(in_field("latency"))?);
+            }
+            Column::Offset(unit) => {
+                io.offset_bytes = number::scaled(field, unit).map_err(in_field("offset"))?;
+            }
+            Column::Size(unit) => {
+                io.size_bytes = number::scaled(field, unit).map_err(in_field("size"))?;
+            }
+            Column::Op => (io.op, io.flags) = operation(field)?,
+            Column::Flags => {
+                let flags =
+                    Flags::from_letters(field).ok_or_else(|| Fault::word("flags", field))?;
+                io.flags.0 |= flags.0;
+            }
+            Column::Device if self.devices == 1 => io.device = names.devices.number(field)?,
+            Column::Device => {
+                if !self.device.is_empty() {
+                    self.device.push(b'.');
+                }
+                self.device.extend_from_slice(field);
+            }
+            Column::Process => io.process = Some(names.processes.number(field)?),
+            Column::Pid => io.pid = small(field).map_err(in_field("pid"))?,
+            Column::Cpu => io.cpu = small(field).map_err(in_field("cpu"))?,
+            Column::Ignored => {}
+        }
+        Ok(())
     }
 }
 
