@@ -124,26 +124,32 @@ pub fn run_until_precise<D: Device>(
     Ok(driver.recording)
 }
 
+fn refuse_what_no_twin_does(job: &Job) -> Result<(), TwinError> {
+    let (threads, iodepth) = (job.load.threads(), job.load.iodepth());
+    let max = IN_FLIGHT_MAX;
+    if u64::from(threads) * u64::from(iodepth) > u64::from(max) {
+        return Err(TwinError::TooDeep {
+            threads,
+            iodepth,
+            max,
+        });
+    }
+    if !job.sync.is_none() && job.ops().any(workload::Op::writes) {
+        return Err(TwinError::Sync);
+    }
+    if job.ops().any(|op| op == workload::Op::Allocate) {
+        return Err(TwinError::Allocate);
+    }
+    if job.has_priority() {
+        return Err(TwinError::Priority);
+    }
+    Ok(())
+}
+
 impl<'a, D: Device> Driver<'a, D> {
     fn new(job: &Job, device: &'a mut D, seed: u64) -> Result<Self, TwinError> {
-        let (threads, iodepth) = (job.load.threads(), job.load.iodepth());
-        let max = IN_FLIGHT_MAX;
-        if u64::from(threads) * u64::from(iodepth) > u64::from(max) {
-            return Err(TwinError::TooDeep {
-                threads,
-                iodepth,
-                max,
-            });
-        }
-        if !job.sync.is_none() && job.ops().any(workload::Op::writes) {
-            return Err(TwinError::Sync);
-        }
-        if job.ops().any(|op| op == workload::Op::Allocate) {
-            return Err(TwinError::Allocate);
-        }
-        if job.has_priority() {
-            return Err(TwinError::Priority);
-        }
+        refuse_what_no_twin_does(job)?;
+        let threads = job.load.threads();
         let geometry = Geometry {
             capacity_bytes: device.capacity_bytes(),
             block_bytes: device.block_bytes(),
@@ -157,22 +163,22 @@ impl<'a, D: Device> Driver<'a, D> {
         let zoning = Zoning::new(job, device, region)?.map(Box::new);
         let host = device.host().clone();
         let requests = RequestStream::of_threads(job, geometry, seed)?.into_iter();
-        let streams: Vec<_> = (0..threads)
-            .zip(requests.zip(job.parts()).zip(limits))
-            .map(|(thread, ((stream, part), limits))| {
+        let made = (0..threads).zip(requests.zip(job.parts()).zip(limits)).map(
+            |(thread, ((stream, part), limits))| {
                 let mut made = Thread::new(stream, thread % host.cores, &part, limits);
                 if zoning.as_ref().is_some_and(|zoning| zoning.is_over(thread)) {
                     made.left.count = 0;
                 }
                 made.exitall = job.exits_all(part.stream);
                 made
-            })
-            .collect();
+            },
+        );
+        let threads: Vec<_> = made.collect();
         let time_ns = job.until.time_ns.unwrap_or(u64::MAX);
         let start_ns = device.now_ns();
         let open = matches!(job.load, Load::Open { .. });
         let adapter = Adapter::new(&host, start_ns);
-        let cores = host.cores.min(threads);
+        let cores = host.cores.min(job.load.threads());
         // One core issues one request after the other; an adapter lets reads pass data of writes.
         device.expect_in_order(cores == 1 && adapter.is_none() && zoning.is_none());
         Ok(Self {
@@ -190,12 +196,12 @@ impl<'a, D: Device> Driver<'a, D> {
             zoning,
             log: None,
             recording: Recording::default(),
-            unfinished: streams
+            unfinished: threads
                 .iter()
                 .filter(|thread| !thread.left.is_spent())
                 .count(),
-            keeps_step: streams.iter().any(|thread| thread.in_step),
-            threads: streams,
+            keeps_step: threads.iter().any(|thread| thread.in_step),
+            threads,
             slots: Slab::default(),
             core_free_ns: vec![start_ns; cores as usize],
             submit_ns: us_to_ns(host.submit_us),

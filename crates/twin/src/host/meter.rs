@@ -52,21 +52,47 @@ impl Meter {
         device.account(&mut self.now);
         let now_ns = device.now_ns();
         let length_ns = (now_ns - self.at_ns).max(1) as f64;
-        let (now, before) = (&self.now, &self.before);
-        let mut cpu_ns = 0;
-        let mut core_shares = Vec::with_capacity(core_free_ns.len());
+        let cores_ns = self.cores_ns(core_free_ns, now_ns);
+        interval.counters = Counters {
+            joules: device
+                .knows_energy()
+                .then_some(self.now.joules - self.before.joules),
+            cpu_user_ns: Some(cores_ns.iter().sum()),
+            ..self.counters()
+        };
+        let shares = cores_ns.iter().map(|&busy_ns| busy_ns as f64 / length_ns);
+        let waited_ns = self
+            .core_waited_ns
+            .saturating_sub(self.core_waited_before_ns);
+        self.core_waited_before_ns = self.core_waited_ns;
+        let host = group(HOST_CPU, shares.collect(), waited_ns as f64 / length_ns);
+        interval.utilisation.push(host);
+        interval.utilisation.append(&mut self.used(length_ns));
+        let completed = interval.ops.values().map(|op| op.service.count()).sum();
+        self.add_residence(completed, interval);
+        self.add_shares(interval);
+        std::mem::swap(&mut self.now, &mut self.before);
+        self.at_ns = now_ns;
+    }
+
+    /// Returns how long each core was busy since the last reading.
+    fn cores_ns(&mut self, core_free_ns: &[u64], now_ns: u64) -> Vec<u64> {
+        let mut cores_ns = Vec::with_capacity(core_free_ns.len());
         for (core, &free_ns) in core_free_ns.iter().enumerate() {
             let done_ns = self.core_busy_ns[core].saturating_sub(free_ns.saturating_sub(now_ns));
-            let busy_ns = done_ns.saturating_sub(self.core_before_ns[core]);
+            cores_ns.push(done_ns.saturating_sub(self.core_before_ns[core]));
             self.core_before_ns[core] = done_ns;
-            cpu_ns += busy_ns;
-            core_shares.push(busy_ns as f64 / length_ns);
         }
-        interval.counters = Counters {
+        cores_ns
+    }
+
+    /// Returns what the device counts by itself.
+    fn counters(&self) -> Counters {
+        let (now, before) = (&self.now, &self.before);
+        Counters {
             media_read_bytes: Some(now.media_read_bytes - before.media_read_bytes),
             media_write_bytes: Some(now.media_write_bytes - before.media_write_bytes),
             media_erase_bytes: Some(now.media_erase_bytes - before.media_erase_bytes),
-            joules: device.knows_energy().then_some(now.joules - before.joules),
             throttled_ns: now
                 .throttled_ns
                 .zip(before.throttled_ns)
@@ -74,36 +100,40 @@ impl Meter {
             temperature_c: now.temperature_c,
             wear_pct: now.wear_pct,
             unmapped_reads: Some(now.unmapped_reads - before.unmapped_reads),
-            cpu_user_ns: Some(cpu_ns),
-            cpu_sys_ns: None,
-        };
-        let waiting = |now: u64, before: u64| now.saturating_sub(before) as f64 / length_ns;
-        let for_core = waiting(self.core_waited_ns, self.core_waited_before_ns);
-        self.core_waited_before_ns = self.core_waited_ns;
+            ..Counters::default()
+        }
+    }
+
+    /// Returns the device's resources. I/Os that waited for a place in the device waited for its busiest one.
+    fn used(&self, length_ns: f64) -> Vec<Utilisation> {
+        let mean = |now: u64, before: u64| now.saturating_sub(before) as f64 / length_ns;
+        let (now, before) = (&self.now, &self.before);
         let mut used = Vec::with_capacity(now.resources.len());
         for (now, before) in now.resources.iter().zip(&before.resources) {
             let shares = now.busy_ns.iter().zip(&before.busy_ns);
-            let shares = shares.map(|(now, before)| now.saturating_sub(*before) as f64 / length_ns);
-            let waiting = waiting(now.waited_ns, before.waited_ns);
+            let shares = shares.map(|(&now, &before)| mean(now, before));
+            let waiting = mean(now.waited_ns, before.waited_ns);
             used.push(group(now.resource, shares.collect(), waiting));
         }
         if let Some(busiest) = used.iter_mut().max_by(|a, b| a.max.total_cmp(&b.max)) {
-            busiest.waiting += waiting(now.place_waited_ns, before.place_waited_ns);
+            busiest.waiting += mean(now.place_waited_ns, before.place_waited_ns);
         }
-        interval
-            .utilisation
-            .push(group(HOST_CPU, core_shares, for_core));
-        interval.utilisation.append(&mut used);
-        let completed: u64 = interval.ops.values().map(|op| op.service.count()).sum();
-        for (now, before) in now.residence.iter().zip(&before.residence) {
+        used
+    }
+
+    fn add_residence(&self, completed: u64, interval: &mut Interval) {
+        for (now, before) in self.now.residence.iter().zip(&self.before.residence) {
             interval.residence.push(Residence {
                 part: now.name.to_owned(),
                 total_ns: now.total_ns - before.total_ns,
                 n: completed,
             });
         }
+    }
+
+    fn add_shares(&self, interval: &mut Interval) {
         // Who did nothing was not asked to: a load need not reach every drive.
-        let shares = now.shares.iter().zip(&before.shares);
+        let shares = self.now.shares.iter().zip(&self.before.shares);
         for (now, before) in shares.filter(|(now, before)| now != before) {
             interval.shares.push(Share {
                 group: now.group.to_owned(),
@@ -114,8 +144,6 @@ impl Meter {
                 media_write_bytes: now.media_write_bytes - before.media_write_bytes,
             });
         }
-        std::mem::swap(&mut self.now, &mut self.before);
-        self.at_ns = now_ns;
     }
 }
 

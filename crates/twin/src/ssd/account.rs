@@ -72,9 +72,14 @@ impl Ssd {
         if let Some(namespaces) = &self.namespaces {
             into.shares.extend(&namespaces.shares);
         }
-        into.resources.clear();
-        let joules = into.joules;
         into.place_waited_ns = self.queue.place_waits.total_ns(now_ns);
+        self.tell_resources(into);
+    }
+
+    /// Who was busy for how long, in the order of a read's way but for the limits that come last.
+    fn tell_resources(&self, into: &mut Account) {
+        let (now_ns, joules) = (self.now_ns, into.joules);
+        into.resources.clear();
         let mut add = |resource, busy: &mut dyn Iterator<Item = u64>, waited_ns| {
             into.resources.push(ResourceTime {
                 resource,

@@ -54,15 +54,11 @@ impl Replay {
         };
         let bytes = std::fs::read(file).map_err(|error| refuse(error.to_string()))?;
         let damaged = || refuse("it is no prepared trace, or a damaged one: run it anew".into());
-        let header = bytes.get(..HEADER_BYTES).ok_or_else(damaged)?;
-        let (count, extent_bytes, lap_ns) = (long(header, 8), long(header, 16), long(header, 24));
-        let rows = &bytes[HEADER_BYTES..];
-        let whole =
-            rows.len().is_multiple_of(ROW_BYTES) && rows.len() / ROW_BYTES == count as usize;
-        let magic = if waits { WAITING_MAGIC } else { MAGIC };
-        if &header[..8] != magic || !whole || count == 0 || extent_bytes == 0 {
-            return Err(damaged());
-        }
+        let Header {
+            extent_bytes,
+            lap_ns,
+            rows,
+        } = Header::of(&bytes, waits).ok_or_else(damaged)?;
         if offsets == Offsets::AsIs && extent_bytes > region.size_bytes {
             return Err(refuse(format!(
                 "it reaches {extent_bytes} bytes, and the target has {}: use offsets = \"wrap\" or \"scale\"",
@@ -202,6 +198,30 @@ impl Replay {
             self.laps_ns = (self.laps_ns + self.lap_ns).min(NEVER_NS);
         }
         arrival_ns.min(NEVER_NS)
+    }
+}
+
+/// What a prepared trace says of itself, and the bytes of its I/Os.
+struct Header<'a> {
+    extent_bytes: u64,
+    lap_ns: u64,
+    rows: &'a [u8],
+}
+
+impl<'a> Header<'a> {
+    /// Returns the header of a whole trace of the wanted kind; `None`: the bytes are none.
+    fn of(bytes: &'a [u8], waits: bool) -> Option<Self> {
+        let (header, rows) = bytes.split_at_checked(HEADER_BYTES)?;
+        let (count, extent_bytes, lap_ns) = (long(header, 8), long(header, 16), long(header, 24));
+        let magic = if waits { WAITING_MAGIC } else { MAGIC };
+        let whole =
+            rows.len().is_multiple_of(ROW_BYTES) && rows.len() / ROW_BYTES == count as usize;
+        let is_trace = &header[..8] == magic && whole && count > 0 && extent_bytes > 0;
+        is_trace.then_some(Self {
+            extent_bytes,
+            lap_ns,
+            rows,
+        })
     }
 }
 

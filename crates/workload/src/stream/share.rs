@@ -118,27 +118,13 @@ pub(super) fn shares(rows: &[Row], threads: usize) -> Vec<(Arc<[Row]>, Share)> {
             None => number % threads,
         };
         last = thread;
-        let place = parts[thread].rows.len();
         for &other in &found {
             let (of, at) = places[other as usize];
-            let mark = &mut parts[of as usize].marks[at as usize];
-            if *mark == NONE {
-                *mark = awaited;
-                awaited += 1;
-            }
-            let mark = *mark;
+            let mark = parts[of as usize].mark(at as usize, &mut awaited);
             parts[thread].waits_for.push(mark);
         }
-        let own = &mut parts[thread];
-        if !found.is_empty() {
-            own.holds.push(Hold {
-                row: place,
-                end: own.waits_for.len(),
-            });
-        }
-        own.rows.push(*row);
-        own.marks.push(NONE);
-        places.push((thread as u32, place as u32));
+        places.push((thread as u32, parts[thread].rows.len() as u32));
+        parts[thread].add(*row, !found.is_empty());
     }
     let returned_ns: Arc<[AtomicU64]> = (0..awaited).map(|_| AtomicU64::new(OUT)).collect();
     let share = |part: Parts| {
@@ -161,6 +147,30 @@ struct Parts {
     holds: Vec<Hold>,
     waits_for: Vec<u32>,
     marks: Vec<u32>,
+}
+
+impl Parts {
+    /// Returns the mark of one of its I/Os, the next free one if none waited for it before.
+    fn mark(&mut self, at: usize, awaited: &mut u32) -> u32 {
+        let mark = &mut self.marks[at];
+        if *mark == NONE {
+            *mark = *awaited;
+            *awaited += 1;
+        }
+        *mark
+    }
+
+    /// Takes an I/O; `is_held`: it waits for all that was added to `waits_for` since the last that did.
+    fn add(&mut self, row: Row, is_held: bool) {
+        if is_held {
+            self.holds.push(Hold {
+                row: self.rows.len(),
+                end: self.waits_for.len(),
+            });
+        }
+        self.rows.push(row);
+        self.marks.push(NONE);
+    }
 }
 
 #[cfg(test)]

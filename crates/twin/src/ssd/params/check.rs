@@ -299,6 +299,11 @@ impl SsdParams {
                 format!("{} does not divide {} dies", self.zone_dies, self.dies()),
             );
         }
+        self.check_unmapped()
+    }
+
+    /// A zoned drive has nothing that belongs to a page map.
+    fn check_unmapped(&self) -> Result<(), ParamError> {
         let mapped = [
             ("block_bytes", self.block_bytes != UNIT_BYTES),
             ("placement_handles", self.placement_handles > 1),

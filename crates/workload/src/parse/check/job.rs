@@ -1,34 +1,17 @@
 //! Whether a job makes sense, of one workload or of several streams.
 
+use super::content::content;
 use super::files::{files, one_layout};
 use super::flow;
 use super::load::{load, pace};
 use super::pattern::{pattern, places, position, replay};
+use super::priority::priorities;
 use super::rules::{ALIGN_BYTES_MAX, Checked, ensure, name, percent, weight};
-use crate::{
-    Block, Extent, Job, Op, Pattern, Priority, PriorityClass, PriorityShare, Stream, Until, Verify,
-};
+use crate::{Block, Extent, Job, Op, Pattern, Stream, Until};
 
 const BLOCK_BYTES_MAX: u32 = 1 << 30;
 const SIZES_MAX: usize = 64;
 const WORKLOADS_MAX: usize = 64;
-const VERIFY_UNIT_BYTES: u32 = 512;
-/// Alignments, of the job or of each operation.
-fn aligns(job: &Job) -> Checked {
-    let of_ops = || job.mix.ops.iter().filter_map(|block| block.align_bytes);
-    for align_bytes in of_ops().chain(job.align_bytes) {
-        ensure(
-            (1..=ALIGN_BYTES_MAX).contains(&align_bytes),
-            "align",
-            || format!("align is {align_bytes}, expected up to 1TiB"),
-        )?;
-    }
-    let drawn = job.pattern == Pattern::Uniform && job.files.is_none();
-    ensure(drawn || of_ops().next().is_none(), "align", || {
-        "operations have alignments of their own in pattern \"uniform\": give one for all"
-            .to_owned()
-    })
-}
 
 /// A device's slowest I/O takes longer; in less, a rate is a matter of where the window begins.
 const WINDOW_NS_MIN: u64 = 1_000_000;
@@ -50,27 +33,8 @@ pub fn job(job: &Job) -> Checked {
     region(job)?;
     files(job)?;
     aligns(job)?;
-    let compressible = job.content.compressible;
-    ensure(
-        (0.0..=1.0).contains(&compressible),
-        "content.compressible",
-        || format!("compressible is {compressible}, expected 0% to 100%"),
-    )?;
-    let dedup = job.content.dedup;
-    ensure((0.0..=1.0).contains(&dedup), "content.dedup", || {
-        format!("dedup is {dedup}, expected 0% to 100%")
-    })?;
-    ensure(
-        dedup == 0.0 || job.content.verify.is_none(),
-        "content.dedup",
-        || "verify makes every sector differ from every other: leave out dedup".to_owned(),
-    )?;
-    repeats(job)?;
-    verify(job)?;
-    if let Some(asked) = job.priority {
-        priority(asked, "priority.level")?;
-    }
-    priority_shares(job)?;
+    content(job)?;
+    priorities(job)?;
     journal(job)?;
     load(&job.load)?;
     pace(job)?;
@@ -80,90 +44,21 @@ pub fn job(job: &Job) -> Checked {
     until(job)
 }
 
-/// A pattern is all that a block holds.
-fn repeats(job: &Job) -> Checked {
-    let content = &job.content;
-    let alone = content.compressible == 0.0 && content.dedup == 0.0 && content.verify.is_none();
-    ensure(
-        content.pattern.is_none() || alone,
-        "content.pattern",
-        || {
-            "a pattern is all that a block holds: leave out compressible, dedup and verify"
-                .to_owned()
-        },
-    )
-}
-
-fn priority(Priority { class, level }: Priority, key: &'static str) -> Checked {
-    ensure(level <= Priority::LEVEL_MAX, key, || {
-        format!(
-            "level is {level}, expected 0, which goes first, to {}",
-            Priority::LEVEL_MAX
-        )
-    })?;
-    ensure(level == 0 || class != PriorityClass::Idle, key, || {
-        "the class idle has no levels: leave it out".to_owned()
-    })
-}
-
-/// Shares are of I/O that the job issues by entries of the ring, and those of one operation and size are one whole.
-fn priority_shares(job: &Job) -> Checked {
-    const KEY: &str = "priority_shares";
-    if job.priority_shares.is_empty() {
-        return Ok(());
-    }
-    let beside = [
-        ("files", job.files.is_some()),
-        ("gpu", job.gpu),
-        ("content.verify", job.content.verify.is_some()),
-    ];
-    if let Some((other, _)) = beside.into_iter().find(|(_, given)| *given) {
-        return ensure(false, KEY, || {
-            format!(
-                "shares of priorities go with one file or device without {other}: leave one out"
-            )
-        });
-    }
-    for one in &job.priority_shares {
-        priority(one.priority, KEY)?;
-        ensure(one.share > 0.0 && one.share <= 1.0, KEY, || {
-            "a share of nothing: expected one above 0% and up to 100%".to_owned()
-        })?;
+/// Alignments, of the job or of each operation.
+fn aligns(job: &Job) -> Checked {
+    let of_ops = || job.mix.ops.iter().filter_map(|block| block.align_bytes);
+    for align_bytes in of_ops().chain(job.align_bytes) {
         ensure(
-            one.duration_limit <= PriorityShare::DURATION_LIMIT_MAX,
-            KEY,
-            || {
-                format!(
-                    "duration_limit is {}, expected 0, which is none, to {}",
-                    one.duration_limit,
-                    PriorityShare::DURATION_LIMIT_MAX
-                )
-            },
+            (1..=ALIGN_BYTES_MAX).contains(&align_bytes),
+            "align",
+            || format!("align is {align_bytes}, expected up to 1TiB"),
         )?;
     }
-    let issued = job.mix.ops.iter().flat_map(|block| {
-        let sizes = block.sizes.iter();
-        sizes.map(move |size| (block.op, size.size_bytes))
-    });
-    let issued: Vec<(Op, u32)> = issued.collect();
-    let mut own = job.priority_shares.iter();
-    ensure(
-        own.all(|one| issued.iter().any(|&(op, bytes)| one.is_of(op, bytes))),
-        KEY,
-        || "a share is of an operation or block that the job does not issue".to_owned(),
-    )?;
-    let whole = |&(op, bytes): &(Op, u32)| -> f64 {
-        let shares = job.priority_shares.iter();
-        shares
-            .filter(|one| one.is_of(op, bytes))
-            .map(|one| one.share)
-            .sum()
-    };
-    ensure(
-        issued.iter().all(|one| whole(one) <= 1.0 + 1e-9),
-        KEY,
-        || "the shares of one operation and block come to more than 100%".to_owned(),
-    )
+    let drawn = job.pattern == Pattern::Uniform && job.files.is_none();
+    ensure(drawn || of_ops().next().is_none(), "align", || {
+        "operations have alignments of their own in pattern \"uniform\": give one for all"
+            .to_owned()
+    })
 }
 
 /// A flush is for the writes before it, and has one rule.
@@ -200,39 +95,14 @@ fn journal(job: &Job) -> Checked {
     )
 }
 
-/// Streams end by a time that is for all, or each by its own volume: a volume of all is no one's.
 fn streams(whole: &Job) -> Checked {
     let count = whole.streams.len();
     ensure(count <= WORKLOADS_MAX, "streams", || {
         format!("streams has {count} entries, expected 1 to {WORKLOADS_MAX}")
     })?;
     for (index, stream) in whole.streams.iter().enumerate() {
-        let at = format!("streams.{index}");
-        name(&stream.name, "name").map_err(|fault| fault.below(&at))?;
-        let earlier = whole.streams[..index].iter();
-        let twice = earlier.clone().any(|other| other.name == stream.name);
-        ensure(!twice, &format!("{at}.name"), || {
-            format!(
-                "stream name {:?} is used twice: names must be unique",
-                stream.name
-            )
-        })?;
-        ensure(stream.job.streams.is_empty(), &at, || {
-            "a stream is one workload and has no streams of its own".to_owned()
-        })?;
-        let zoned = matches!(stream.job.pattern, Pattern::Zones { .. });
-        ensure(!zoned, &format!("{at}.pattern"), || {
-            "streams cannot share zones: use pattern zones in a job of its own".to_owned()
-        })?;
-        targets(stream).map_err(|fault| fault.below(&at))?;
-        let timed = Job {
-            until: Until {
-                time_ns: stream.job.until.time_ns.or(Some(WINDOW_NS_MIN)),
-                ..stream.job.until
-            },
-            ..stream.job.clone()
-        };
-        job(&timed).map_err(|fault| fault.below(&at))?;
+        let earlier = &whole.streams[..index];
+        one_stream(stream, earlier).map_err(|fault| fault.below(&format!("streams.{index}")))?;
     }
     one_layout(whole)?;
     flow::flows(whole)?;
@@ -253,6 +123,40 @@ fn streams(whole: &Job) -> Checked {
             )
         },
     )?;
+    streams_end(whole)?;
+    window(&whole.until)
+}
+
+/// A stream by itself, beside the names of those before it.
+fn one_stream(stream: &Stream, earlier: &[Stream]) -> Checked {
+    name(&stream.name, "name")?;
+    let twice = earlier.iter().any(|other| other.name == stream.name);
+    ensure(!twice, "name", || {
+        format!(
+            "stream name {:?} is used twice: names must be unique",
+            stream.name
+        )
+    })?;
+    ensure(stream.job.streams.is_empty(), "streams", || {
+        "a stream is one workload and has no streams of its own".to_owned()
+    })?;
+    let zoned = matches!(stream.job.pattern, Pattern::Zones { .. });
+    ensure(!zoned, "pattern", || {
+        "streams cannot share zones: use pattern zones in a job of its own".to_owned()
+    })?;
+    targets(stream)?;
+    let timed = Job {
+        until: Until {
+            time_ns: stream.job.until.time_ns.or(Some(WINDOW_NS_MIN)),
+            ..stream.job.until
+        },
+        ..stream.job.clone()
+    };
+    job(&timed)
+}
+
+/// Streams end by a time that is for all, or each by its own volume: a volume of all is no one's.
+fn streams_end(whole: &Job) -> Checked {
     let Until {
         time_ns,
         bytes,
@@ -277,8 +181,7 @@ fn streams(whole: &Job) -> Checked {
         format!(
             "nothing ends the stream {name:?}: set until = {{ time = \"60s\" }}, or its own until"
         )
-    })?;
-    window(&whole.until)
+    })
 }
 
 /// A window has room for I/O.
@@ -297,26 +200,6 @@ fn targets(stream: &Stream) -> Checked {
     })?;
     let twice = (1..targets.len()).any(|place| targets[..place].contains(&targets[place]));
     ensure(!twice, "targets", || "a target is there twice".to_owned())
-}
-
-/// What describes itself sector by sector is whole sectors, and knows its place before it is written.
-fn verify(job: &Job) -> Checked {
-    let Some(Verify { generation, .. }) = job.content.verify else {
-        return Ok(());
-    };
-    let path = "content.verify";
-    ensure(generation > 0, path, || {
-        "generation is 0, expected 1 or more".to_owned()
-    })?;
-    let blocks = || job.mix.ops.iter();
-    let mut sizes = blocks().flat_map(|block| &block.sizes);
-    let whole = sizes.all(|size| size.size_bytes % VERIFY_UNIT_BYTES == 0);
-    ensure(whole, path, || {
-        format!("verify needs blocks that are multiples of {VERIFY_UNIT_BYTES} bytes")
-    })?;
-    ensure(blocks().all(|block| block.op != Op::Append), path, || {
-        "verify needs to know where a block goes, which append does not say: use write".to_owned()
-    })
 }
 
 pub(super) fn only(job: &Job, op: Op) -> bool {

@@ -1,7 +1,7 @@
 //! Whether an address pattern makes sense, by itself and with the blocks of its job.
 
 use super::rules::{ALIGN_BYTES_MAX, Checked, ensure, weight};
-use crate::{Arrival, Job, Load, Op, Pattern};
+use crate::{Arrival, HotBand, Job, Load, Op, Pattern};
 
 const BANDS_MAX: usize = 64;
 const ZONES_MAX: u32 = 65_536;
@@ -75,24 +75,24 @@ pub(super) fn pattern(pattern: &Pattern) -> Checked {
                 "pareto is {share}, expected a share above 0 and below 0.5, such as 0.2: a fifth of the blocks with four fifths of the accesses"
             )
         }),
-        Pattern::HotSpots { bands } => {
-            let path = "pattern.hot-spots";
-            ensure((1..=BANDS_MAX).contains(&bands.len()), path, || {
-                format!(
-                    "hot-spots has {} bands, expected 1 to {BANDS_MAX}",
-                    bands.len()
-                )
-            })?;
-            for band in bands {
-                weight(band.area, path, "area")?;
-                ensure(band.access >= 0.0 && band.access.is_finite(), path, || {
-                    format!("access is {}, expected 0 or more", band.access)
-                })?;
-            }
-            let accesses: f64 = bands.iter().map(|band| band.access).sum();
-            weight(accesses, path, "the sum of accesses")
-        }
+        Pattern::HotSpots { bands } => hot_spots(bands),
     }
+}
+
+fn hot_spots(bands: &[HotBand]) -> Checked {
+    let path = "pattern.hot-spots";
+    let count = bands.len();
+    ensure((1..=BANDS_MAX).contains(&count), path, || {
+        format!("hot-spots has {count} bands, expected 1 to {BANDS_MAX}")
+    })?;
+    for band in bands {
+        weight(band.area, path, "area")?;
+        ensure(band.access >= 0.0 && band.access.is_finite(), path, || {
+            format!("access is {}, expected 0 or more", band.access)
+        })?;
+    }
+    let accesses: f64 = bands.iter().map(|band| band.access).sum();
+    weight(accesses, path, "the sum of accesses")
 }
 
 /// Patterns that only make sense with blocks of certain sizes.
@@ -126,35 +126,15 @@ pub(super) fn places(job: &Job) -> Checked {
             strip_bytes,
             gap_bytes,
         } => {
-            ensure(
-                strip_bytes >= u64::from(largest) && strip_bytes <= ALIGN_BYTES_MAX,
-                "pattern.strips",
-                || {
-                    format!(
-                        "size is {strip_bytes} bytes, expected a block ({largest} bytes) to 1TiB"
-                    )
-                },
-            )?;
+            from_a_block_on(strip_bytes, largest, "pattern.strips", "size")?;
             ensure(gap_bytes <= ALIGN_BYTES_MAX, "pattern.strips", || {
                 format!("gap is {gap_bytes} bytes, expected up to 1TiB")
             })?;
-            ensure(job.align_bytes.is_none(), "align", || {
-                "the strips set where requests start: leave out align".to_owned()
-            })
+            sets_the_starts(job, "the strips set")
         }
         &Pattern::Strided { stride_bytes } => {
-            ensure(
-                stride_bytes >= u64::from(largest) && stride_bytes <= ALIGN_BYTES_MAX,
-                "pattern.stride",
-                || {
-                    format!(
-                        "stride is {stride_bytes} bytes, expected a block ({largest} bytes) to 1TiB"
-                    )
-                },
-            )?;
-            ensure(job.align_bytes.is_none(), "align", || {
-                "the stride sets where requests start: leave out align".to_owned()
-            })
+            from_a_block_on(stride_bytes, largest, "pattern.stride", "stride")?;
+            sets_the_starts(job, "the stride sets")
         }
         Pattern::Zones { ends: true, .. } => ends(job, sizes().count() == 1),
         Pattern::Zones { once, reset, .. } if *once || reset.is_some() => {
@@ -170,6 +150,21 @@ pub(super) fn places(job: &Job) -> Checked {
         }
         _ => Ok(()),
     }
+}
+
+/// A step holds a block, or the next request would overlap the last.
+fn from_a_block_on(step_bytes: u64, largest: u32, path: &str, key: &str) -> Checked {
+    ensure(
+        step_bytes >= u64::from(largest) && step_bytes <= ALIGN_BYTES_MAX,
+        path,
+        || format!("{key} is {step_bytes} bytes, expected a block ({largest} bytes) to 1TiB"),
+    )
+}
+
+fn sets_the_starts(job: &Job, what_sets: &str) -> Checked {
+    ensure(job.align_bytes.is_none(), "align", || {
+        format!("{what_sets} where requests start: leave out align")
+    })
 }
 
 /// A job that no safety check takes for one that writes leaves the device's data alone.

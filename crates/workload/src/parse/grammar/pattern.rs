@@ -6,6 +6,12 @@ use crate::parse::tree::{Entry, Node, Value};
 use crate::units::{parse_percent, parse_size_bytes};
 use crate::{HotBand, Offsets, Pattern, ZoneReset};
 
+const WORDS: [(&str, Pattern); 4] = [
+    ("sequential", Pattern::Sequential),
+    ("backwards", Pattern::Backwards),
+    ("uniform", Pattern::Uniform),
+    ("random-once", Pattern::RandomOnce),
+];
 const FOREIGN_PATTERNS: [(&str, &str); 12] = [
     ("norandommap", "uniform"),
     ("randommap", "random-once"),
@@ -21,74 +27,78 @@ const FOREIGN_PATTERNS: [(&str, &str); 12] = [
     ("write", "sequential"),
 ];
 
+/// The patterns that have parameters, each with an example.
+const TABLES: [(&str, &str); 11] = [
+    ("zipf", "{ zipf = 0.99 }"),
+    ("hot-spots", "{ hot-spots = [{ area = 10, access = 90 }] }"),
+    ("random", "{ random = \"80%\" }"),
+    ("sequential", "{ sequential = 4 }"),
+    ("stride", "{ stride = \"1MiB\" }"),
+    (
+        "strips",
+        "{ strips = { size = \"256MiB\", gap = \"2GiB\" } }",
+    ),
+    ("blocks", "{ blocks = { order = [2, 0, 1] } }"),
+    ("zones", "{ zones = 4 }"),
+    ("one-pass", "{ one-pass = { spare = \"15%\" } }"),
+    ("pareto", "{ pareto = 0.2 }"),
+    ("replay", "{ replay = { file = \"FILE\" } }"),
+];
+const FOREIGN_TABLES: [(&str, &str); 2] = [("mixed", "random"), ("strided", "stride")];
+
 pub(super) fn pattern(node: &Node) -> Result<Pattern> {
-    const TABLES: [(&str, &str); 11] = [
-        ("zipf", "{ zipf = 0.99 }"),
-        ("hot-spots", "{ hot-spots = [{ area = 10, access = 90 }] }"),
-        ("random", "{ random = \"80%\" }"),
-        ("sequential", "{ sequential = 4 }"),
-        ("stride", "{ stride = \"1MiB\" }"),
-        (
-            "strips",
-            "{ strips = { size = \"256MiB\", gap = \"2GiB\" } }",
-        ),
-        ("blocks", "{ blocks = { order = [2, 0, 1] } }"),
-        ("zones", "{ zones = 4 }"),
-        ("one-pass", "{ one-pass = { spare = \"15%\" } }"),
-        ("pareto", "{ pareto = 0.2 }"),
-        ("replay", "{ replay = { file = \"FILE\" } }"),
-    ];
-    const FOREIGN_TABLES: [(&str, &str); 2] = [("mixed", "random"), ("strided", "stride")];
-    if let Value::Table(entries) = &node.value {
-        let keys = TABLES.map(|(key, _)| key);
-        Fields::new(node, "pattern", &keys)?;
-        let [
-            Entry {
-                key, node: value, ..
-            },
-        ] = &entries[..]
-        else {
-            return Err(node.fault(format!("pattern needs one of {}", keys.join(", "))));
-        };
-        return match key.as_str() {
-            "zipf" => Ok(Pattern::Zipf {
-                theta: value.number(key)?,
-            }),
-            "pareto" => Ok(Pattern::Pareto {
-                share: value.number(key)?,
-            }),
-            "hot-spots" => hot_spots(value),
-            "replay" => replay(value),
-            "random" => mixed(value),
-            "sequential" => Ok(Pattern::SequentialStreams {
-                streams: value.integer(key)?,
-            }),
-            "stride" => Ok(Pattern::Strided {
-                stride_bytes: value.parsed(key, parse_size_bytes)?,
-            }),
-            "strips" => strips(value),
-            "blocks" => blocks(value),
-            "one-pass" => one_pass(value),
-            _ => zones(value),
-        };
+    match &node.value {
+        Value::Table(entries) => with_parameters(node, entries),
+        Value::Text(text) => without_parameters(node, text),
+        _ => node.word("pattern", &WORDS, &FOREIGN_PATTERNS),
     }
-    let words = [
-        ("sequential", Pattern::Sequential),
-        ("backwards", Pattern::Backwards),
-        ("uniform", Pattern::Uniform),
-        ("random-once", Pattern::RandomOnce),
-    ];
-    if let Value::Text(text) = &node.value {
-        let here = FOREIGN_TABLES.iter().find(|(word, _)| word == text);
-        let key = here.map_or(text.as_str(), |(_, key)| key);
-        // "sequential" is a pattern by itself, and "random" alone is fio's word for what is "uniform" here.
-        let alone = ["sequential", "random"].contains(&text.as_str());
-        let table = TABLES.iter().find(|(table, _)| *table == key && !alone);
-        if let Some((_, example)) = table {
-            return Err(node.refuse("pattern", example));
-        }
+}
+
+fn with_parameters(node: &Node, entries: &[Entry]) -> Result<Pattern> {
+    let keys = TABLES.map(|(key, _)| key);
+    Fields::new(node, "pattern", &keys)?;
+    let [
+        Entry {
+            key, node: value, ..
+        },
+    ] = entries
+    else {
+        return Err(node.fault(format!("pattern needs one of {}", keys.join(", "))));
+    };
+    match key.as_str() {
+        "zipf" => Ok(Pattern::Zipf {
+            theta: value.number(key)?,
+        }),
+        "pareto" => Ok(Pattern::Pareto {
+            share: value.number(key)?,
+        }),
+        "hot-spots" => hot_spots(value),
+        "replay" => replay(value),
+        "random" => mixed(value),
+        "sequential" => Ok(Pattern::SequentialStreams {
+            streams: value.integer(key)?,
+        }),
+        "stride" => Ok(Pattern::Strided {
+            stride_bytes: value.parsed(key, parse_size_bytes)?,
+        }),
+        "strips" => strips(value),
+        "blocks" => blocks(value),
+        "one-pass" => one_pass(value),
+        _ => zones(value),
     }
-    node.word("pattern", &words, &FOREIGN_PATTERNS)
+}
+
+/// A word alone. One that needs parameters is refused with its example.
+fn without_parameters(node: &Node, text: &str) -> Result<Pattern> {
+    let here = FOREIGN_TABLES.iter().find(|(word, _)| *word == text);
+    let key = here.map_or(text, |(_, key)| key);
+    // "sequential" is a pattern by itself, and "random" alone is fio's word for what is "uniform" here.
+    let alone = ["sequential", "random"].contains(&text);
+    let table = TABLES.iter().find(|(table, _)| *table == key && !alone);
+    match table {
+        Some((_, example)) => Err(node.refuse("pattern", example)),
+        None => node.word("pattern", &WORDS, &FOREIGN_PATTERNS),
+    }
 }
 
 /// Strips and the gap behind each.
