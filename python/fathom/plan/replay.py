@@ -70,28 +70,12 @@ def replay_method(replay: Replay) -> tuple[Method, list[str]]:
 
     Raises UsageError for a trace or a choice that cannot be replayed.
     """
-    fastest = replay.timing == "as-fast-as-possible"
-    if not 1 / MOST_SPEED <= replay.speed <= MOST_SPEED:
-        raise UsageError(
-            f"--speed is {replay.speed:g}",
-            f"give a factor from 1/{MOST_SPEED:,} to {MOST_SPEED:,}, such as 2",
-        )
-    if fastest and replay.speed != 1:
-        raise UsageError("--speed changes recorded times, which are not kept", "leave out --timing")
-    if not 1 <= replay.threads <= MOST_THREADS:
-        raise UsageError(f"--threads is {replay.threads}", f"give 1 to {MOST_THREADS}")
-    if replay.threads > 1 and replay.timing == "dependent":
-        raise UsageError("one thread keeps the dependencies of a trace", "leave out --threads or --timing")
+    _refuse_choices(replay)
     trace = open_trace(replay.trace)
     devices = _prepared(trace, replay)
     found = list(devices.values())
     refuse_without_times(trace, replay)
-    fills = [_fill(one, replay) for one in found]
-    if len(found) > 1 and any(fills):
-        fills = [fill or _fill_of(first_chunk(one), replay) for fill, one in zip(fills, found, strict=True)]
-    each = [[fill for fill in fills if fill], [measure_step(one, replay) for one in found]]
-    longest = max(range(len(found)), key=lambda place: found[place].lap_ns)
-    steps = [together(steps, list(devices), longest) for steps in each if steps]
+    steps = _steps(devices, replay)
     length = duration(max(one.last_ns for one in found) / _NS_PER_S)
     omitted, ios = (sum(getattr(one, key) for one in found) for key in ("left_out", "ios"))
     left_out = f"{omitted:,} discards, or I/Os without data or beyond 64 MiB, left out"
@@ -113,6 +97,32 @@ def replay_method(replay: Replay) -> tuple[Method, list[str]]:
         shown = ", ".join(f"{name} ({one.ios:,} I/Os)" for name, one in list(devices.items())[:8])
         notes.append(f"{trace.name}: {len(found)} devices: {shown}")
     return method, notes
+
+
+def _refuse_choices(replay: Replay) -> None:
+    """Raises UsageError for options that contradict each other, whatever the trace."""
+    if not 1 / MOST_SPEED <= replay.speed <= MOST_SPEED:
+        raise UsageError(
+            f"--speed is {replay.speed:g}",
+            f"give a factor from 1/{MOST_SPEED:,} to {MOST_SPEED:,}, such as 2",
+        )
+    if replay.timing == "as-fast-as-possible" and replay.speed != 1:
+        raise UsageError("--speed changes recorded times, which are not kept", "leave out --timing")
+    if not 1 <= replay.threads <= MOST_THREADS:
+        raise UsageError(f"--threads is {replay.threads}", f"give 1 to {MOST_THREADS}")
+    if replay.threads > 1 and replay.timing == "dependent":
+        raise UsageError("one thread keeps the dependencies of a trace", "leave out --threads or --timing")
+
+
+def _steps(devices: Mapping[str, Prepared], replay: Replay) -> list[dict[str, object]]:
+    """Returns the fills of all devices at once, where any needs one, and their replays at once."""
+    found = list(devices.values())
+    fills = [_fill(one, replay) for one in found]
+    if len(found) > 1 and any(fills):
+        fills = [fill or _fill_of(first_chunk(one), replay) for fill, one in zip(fills, found, strict=True)]
+    each = [[fill for fill in fills if fill], [measure_step(one, replay) for one in found]]
+    longest = max(range(len(found)), key=lambda place: found[place].lap_ns)
+    return [together(steps, list(devices), longest) for steps in each if steps]
 
 
 def refuse_without_times(trace: Trace, replay: Replay) -> None:
