@@ -50,7 +50,7 @@ def answer(result: Result) -> list[str]:
 
 
 def headline(result: Result) -> str:
-    """Returns the outcome in a sentence: a limit that is not kept, or how many figures differ, and which the most."""
+    """Returns the outcome in a sentence: what came of the limits, or how many figures differ, and which the most."""
     if gates := _gates(result):
         return gates[0]
     differing = [row for row in result.rows if row.verdict in (Verdict.WORSE, Verdict.BETTER)]
@@ -75,6 +75,8 @@ def _gates(result: Result) -> list[str]:
         why = f"{change(row.difference)} may be chance" if row.difference and not row.why else row.why
         texts.append(f"Not decided, {gate.text}: {workload_of(row)}, {why}{_needs(row)}.")
     texts += [f"Not checked, {gate.text}: no workload has it on both sides." for gate in result.unchecked]
+    if not texts and result.gates and not any(pair.missing for pair in result.pairs):
+        texts = [f"No change is beyond a limit: {joined([gate.text for gate in result.gates])}."]
     return texts
 
 
