@@ -346,6 +346,7 @@ def test_changes_without_intervals_are_printed_as_the_page_has_them(tmp_path: Pa
 def test_a_target_without_published_figures_says_why_nothing_was_compared(made: Made):
     done = fathom(made("a"), "--against", "published")
     assert "the catalogue has no published figure of these targets" in " ".join(done.stdout.split())
+    assert "beside what is published" not in done.stdout
 
 
 def test_a_simulated_target_beside_a_measured_one_is_called_that(made: Made, tmp_path: Path):

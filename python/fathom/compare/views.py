@@ -29,6 +29,8 @@ def print_result(console: Console, result: Result, context: Sequence[str]) -> No
     for text in context:
         console.print(Text(plain(text), style="yellow"))
     for pair in result.pairs:
+        if not (pair.rows or pair.missing or pair.unsettled or pair.phases):
+            continue
         console.print()
         console.print(Text(plain(f"{pair.label}, beside {pair.base_label}"), style="bold"))
         _print_rows(console, pair.rows)
