@@ -182,7 +182,7 @@ def _paragraphs(text: str) -> Iterator[tuple[int, str]]:
     first, in_code = 1, False
     for number, line in enumerate([*text.splitlines(), ""], 1):
         fence = line.lstrip().startswith("```")
-        aside = in_code or fence or line.startswith(("|", "    ", "#", "!["))
+        aside = in_code or fence or line.startswith(("    ", "#", "![")) or line.lstrip().startswith("|")
         item = re.match(r"\s*(?:[-*]|\d+\.)\s+", line)
         if open_lines and (aside or item or not line.strip()):
             yield first, "\n".join(open_lines)

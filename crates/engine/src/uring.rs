@@ -233,8 +233,8 @@ fn set_up<P: Protocol>(
     Ok((prepared, setup))
 }
 
-/// Whether the thread may have to act before a completion comes: on an arrival, a pause's end, another thread's I/O or
-/// a copy to a GPU.
+/// Whether the thread may have to act before a completion comes. An arrival, the end of a pause, another thread's I/O
+/// and a copy to a GPU ask for it.
 fn acts_without_completions(spec: &ThreadSpec) -> bool {
     let job = &*spec.job;
     matches!(job.load, Load::Open { .. })
