@@ -67,9 +67,9 @@ def run_address(name: str, page: str = "") -> str:
     return f"/runs/{quote(name, safe='')}{page}"
 
 
-def entry_address(kind: str, name: str) -> str:
-    """Returns the address of an entry of the catalogue."""
-    return f"/catalog/{kind}/{quote(name, safe='')}"
+def entry_address(kind: str, name: str, page: str = "") -> str:
+    """Returns the address of a page of an entry of the catalogue. Templates name the page."""
+    return f"/catalog/{kind}/{quote(name, safe='')}{page}"
 
 
 @cache
