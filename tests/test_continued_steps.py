@@ -57,6 +57,17 @@ def test_each_thread_of_a_continuing_step_goes_on_where_it_was(continues: bool, 
     assert written(target) == both_threads(range(each))
 
 
+def test_a_step_that_continues_keeps_the_rate_that_it_is_offered(tmp_path: Path) -> None:
+    text = method(continues=True).replace(
+        "continues = true",
+        'continues = true\noffered = { of = "first", share = "50%", arrival = "deterministic" }',
+    )
+    run = fathom.run(text, "twin:samsung-pm9a3-7.68tb", out=tmp_path)
+    found = {row["step"]: row for row in run.table("points").to_pylist() if row["op"] == "write"}
+    # Two dozen arrivals: one more or less is 4 %.
+    assert found["second"]["offered_iops"] == pytest.approx(0.5 * found["first"]["iops"], rel=0.1)
+
+
 def test_a_resumed_run_continues_where_the_interrupted_one_was(tmp_path: Path) -> None:
     class Hurried(SilentObserver):
         def step_ended(self, target: Target, step: Step, outcome: StepOutcome) -> None:

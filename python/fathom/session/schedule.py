@@ -134,7 +134,7 @@ class Schedule:
         rate, and has moved its share of the bytes.
         """
         if step.continues:
-            return replace(step, job=step.job.continued(self._moved_before(key, loads)))
+            step = replace(step, job=step.job.continued(self._moved_before(key, loads)))
         if offered := step.offered:
             rate_iops = offered.share * self._iops(offered.of)
             return replace(step, job=offered_job(step.job, offered, rate_iops / loads))
