@@ -13,6 +13,8 @@ from typing import Any, TypeVar, cast
 import pytest
 
 from fathom._core import Job
+from fathom.analysis.run_view import RunView
+from fathom.analysis.settled import Unsettled, unsettled
 from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.fleet import clocks, load, wire
 from fathom.fleet import fleet as fleet_module
@@ -21,6 +23,9 @@ from fathom.fleet.fleet import Fleet
 from fathom.fleet.hosts import hosts_of_file
 from fathom.fleet.ray_cluster import RayHost, ray_connected
 from fathom.method.method import parse_method
+from fathom.report.comparison import compare
+from fathom.report.data import load as read
+from fathom.report.findings import gate
 from fathom.runs.event_log import read_events
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run, start_run, stepper
@@ -226,7 +231,7 @@ def test_a_host_that_dies_is_named_and_the_others_finish(pool: ThreadPoolExecuto
     assert run.document.status == "partial"
     ended = [event for event in read_events(run.path) if event["event"] == "step-end"]
     assert [(event["step"], event["status"]) for event in ended] == [
-        ("fill", "complete"), ("read", "partial"), ("again", "complete"),
+        ("fill", "complete"), ("read", "partial"), ("again", "partial"),
     ]  # fmt: skip
     [note] = [note for note in run.notes if note.rule == "lost-host"]
     assert note.level == "error"
@@ -239,6 +244,18 @@ def test_a_host_that_dies_is_named_and_the_others_finish(pool: ThreadPoolExecuto
     assert points[total]["window_s"] < 2.5
     last = {row["target"] for row in rows(run, "points", "again")}
     assert last == {total, f"h1:{total}", f"h2:{total}"}
+    [absent] = [note for note in run.notes if note.rule == "absent-host"]
+    assert (absent.target, absent.step) == (total, "again")
+    assert absent.text == "host h3 did not load it: the figures are those of 2 of 3 hosts"
+    assert unsettled(RunView.of(run))[total, "again"] is Unsettled.HOSTS_MISSING
+    assert Unsettled.HOSTS_MISSING in gate(compare([read(run.path)])).values()
+    assert "achieved-depth" not in {note.rule for note in run.notes}
+    remotes[2].agent.close()
+    resumed = resume_run(run.path, Options(initiator=fleet_of(hosts(pool, 3))))
+    assert resumed.document.status == "complete"
+    assert {"lost-host", "absent-host"}.isdisjoint(note.rule for note in resumed.notes)
+    for step in ("read", "again"):
+        assert len(rows(resumed, "points", step)) == 4
 
 
 @pytest.mark.parametrize("call", [1, 2], ids=["before a step", "in mid-step"])
@@ -264,7 +281,7 @@ def test_a_host_that_dies_when_it_is_asked_whether_its_target_is_its_own_is_lost
     assert fleet.hosts[1].lost == "ConnectionError: gone"
     assert run.document.status == "partial"
     ends = [str(event["status"]) for event in read_events(run.path) if event["event"] == "step-end"]
-    assert ends == [["complete", "partial"][call - 1], "complete", "complete"]
+    assert ends == ["partial", "partial", "partial"]
     ours = [row for row in run.points.to_pylist() if row["target"] == f"h1:dir:{shared}"]
     assert [row["step"] for row in ours] == ["fill", "read", "again"]
     assert ours[0]["window_s"] == pytest.approx(2, abs=0.2)
@@ -388,6 +405,15 @@ def test_a_run_of_a_fleet_resumes_with_a_fleet(pool: ThreadPoolExecutor, tmp_pat
     fleet = fleet_of(hosts(pool, 2))
     resumed = resume_run(run.path, Options(initiator=fleet))
     assert resumed.points.equals(run.points)
+
+
+def test_a_run_of_a_fleet_does_not_resume_without_its_hosts(pool: ThreadPoolExecutor, tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    run = run_shared(fleet_of(hosts(pool, 2)), shared, tmp_path / "runs")
+    changed(run.path, status="interrupted")
+    with pytest.raises(UsageError, match="was loaded by hosts: h1, h2"):
+        resume_run(run.path, Options())
 
 
 def test_a_resumed_fleet_takes_no_other_file_of_a_host_and_no_other_host(

@@ -124,6 +124,20 @@ OFF_DEVICE = "not-on-device"
 UNREACHED = (PAGE_CACHE, OFF_DEVICE)
 
 
+def absent_hosts(document: RunDocument, points: pa.Table) -> dict[Key, list[str]]:
+    """Returns the rows of hosts without figures of a measured step: they were lost before it.
+
+    Hosts of an imported run need not have had a part in every step.
+    """
+    measured = set(zip(*(points[name].to_pylist() for name in ("target", "step")), strict=True))
+    hosts = {one.name: [host.name for host in document.hosts_of(one)] for one in document.targets}
+    found = {
+        (total, step): [host for host in hosts.get(total, []) if (host, step) not in measured]
+        for total, step in measured
+    }
+    return {} if document.origin else {key: absent for key, absent in found.items() if absent}
+
+
 @dataclass(frozen=True)
 class Origin:
     """What a target's own run says of it: its steps, the drives behind it, and how often its hosts have these."""
@@ -153,6 +167,8 @@ class RunView:
     """By target, where `document` is not that of its run."""
     unreached: Mapping[Key, str] = field(default_factory=dict)
     """The rule of the note on each (target, step) whose bytes did not all reach the device."""
+    absent: Mapping[Key, Sequence[str]] = field(default_factory=dict)
+    """The rows of hosts without figures of a measured step, by (target, step) of their total."""
 
     @classmethod
     def of(
@@ -176,6 +192,7 @@ class RunView:
                 for one in run.document.notes
                 if one.rule in UNREACHED and one.target is not None and one.step is not None
             },
+            absent=absent_hosts(run.document, run.points),
         )
 
     @property

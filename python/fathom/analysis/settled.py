@@ -40,6 +40,7 @@ class Unsettled(Enum):
     OTHER_UNIT = "the trace's times have another unit than was read"
     PAGE_CACHE = "not all bytes reached the device"
     OFF_DEVICE = "the file system answers these without the device"
+    HOSTS_MISSING = "not all hosts of the run loaded it"
     MACHINE_BUSY = "other programs had the cores that its load threads waited for"
 
     @property
@@ -59,6 +60,7 @@ _WORDS = {
     Unsettled.OTHER_UNIT: ("was loaded at doubtful times", "doubtful times"),
     Unsettled.PAGE_CACHE: ("used the page cache", "page cache"),
     Unsettled.OFF_DEVICE: ("read blocks never written", "blocks never written"),
+    Unsettled.HOSTS_MISSING: ("lacked hosts", "hosts missing"),
     Unsettled.MACHINE_BUSY: ("lacked cores", "machine busy"),
 }
 """The verb and the tag of what is no matter of steady state."""
@@ -113,6 +115,8 @@ def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
             continue
         if key in doubtful:
             found[key] = doubtful[key]
+        elif key in view.absent:
+            found[key] = Unsettled.HOSTS_MISSING
         elif any(row.steady is False for row in figures.rows):
             found[key] = Unsettled.NOT_STEADY
         elif key in short:

@@ -51,7 +51,7 @@ class Fleet:
         self._first_offsets = {host.name: host.offset for host in self.hosts}
         self._compared_s = time.monotonic()
         self._jumps_ns: dict[str, int] = {}
-        self._lost_in_step: list[str] = []
+        self._missing_in_step: list[str] = []
         self._targets: dict[str, dict[str, Target]] = {}
         self.cramped = self._of_shared_machines()
         for host in self.hosts:
@@ -178,18 +178,18 @@ class Fleet:
         """Returns the target as each host sees it, by host."""
         return self._targets[target.name]
 
-    def step_ended(self, skew_ns: int | None, lost: Sequence[Host]) -> None:
-        """Keeps who was lost and how far apart the hosts began; compares the clocks after the step too."""
+    def step_ended(self, skew_ns: int | None, missing: Sequence[Host]) -> None:
+        """Keeps whose load the step lacks and how far apart the hosts began; compares the clocks after the step too."""
         if skew_ns is not None:
             self.skews_ns.append(skew_ns)
-        self._lost_in_step = [host.name for host in lost]
+        self._missing_in_step = [host.name for host in missing]
         self.compare_clocks()
 
     def shortfall(self) -> str | None:
-        """Returns the hosts that the last step lost."""
-        if not self._lost_in_step:
+        """Returns the hosts that the last step lost, or ran without."""
+        if not self._missing_in_step:
             return None
-        return f"lost {', '.join(self._lost_in_step)}"
+        return f"lost {', '.join(self._missing_in_step)}"
 
     def compare_clocks(self) -> None:
         """Measures every host's clock again; a host that does not answer, or not with a clock, is lost."""
@@ -235,7 +235,7 @@ class Fleet:
                 text=f"host {host.name} was lost: {host.lost}. Its figures up to then are kept. The total of that "
                 "step covers the seconds in which every host was active; later totals cover the remaining "
                 "hosts",
-                next_step="mend the host and run again for totals of the whole fleet",
+                next_step="mend the host; then `fathom resume` measures these steps again from all hosts",
             )
             for host in self.hosts
             if host.lost

@@ -169,7 +169,8 @@ class FleetLoad:
         ]
         for member, future in asked:
             self._take_result(member, future)
-        self._on_end(self.skew_ns(), lost := self._lost)
+        lost = self._lost
+        self._on_end(self.skew_ns(), lost if self._divided else self._missing)
         parts = [
             member.recording or sum_ for member, sum_ in zip(self.members, self._totals.sums, strict=True)
         ]
@@ -186,6 +187,11 @@ class FleetLoad:
     def _lost(self) -> list[Host]:
         """The hosts that were lost since the step began."""
         return [member.host for member in self.members if member.host.lost and not member.lost_before]
+
+    @property
+    def _missing(self) -> list[Host]:
+        """The hosts whose own load the step lacks, all or in part."""
+        return [member.host for member in self.members if member.host.lost]
 
     def _ask(self) -> None:
         for member in self.members:

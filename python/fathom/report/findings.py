@@ -16,7 +16,7 @@ from fathom.analysis.findings import findings
 from fathom.analysis.interval_sums import IntervalSums
 from fathom.analysis.physics import physics_of
 from fathom.analysis.reading_sums import ReadingSums
-from fathom.analysis.run_view import UNREACHED, Key, Origin, Remark, RunView
+from fathom.analysis.run_view import UNREACHED, Key, Origin, Remark, RunView, absent_hosts
 from fathom.analysis.settled import Unsettled, unsettled
 from fathom.analysis.surprises import Rated
 from fathom.columns.schema import TABLES
@@ -164,6 +164,7 @@ def one_view(comparison: Comparison, columns: Sequence[Column]) -> RunView:
         remarks=[remark for column in columns for remark in _remarks(column)],
         origins={c.short: _origin(c) for c in columns},
         unreached={key: rule for column in columns for key, rule in _unreached(column)},
+        absent={key: hosts for column in columns for key, hosts in _absent(column)},
     )
 
 
@@ -189,6 +190,14 @@ def _unreached(column: Column) -> Iterator[tuple[Key, str]]:
         for note in repeat.run.document.notes:
             if note.rule in UNREACHED and note.target in names and note.step:
                 yield (column.short, note.step), note.rule
+
+
+def _absent(column: Column) -> Iterator[tuple[Key, Sequence[str]]]:
+    """Yields the steps that not all hosts loaded, in any repeat, with these hosts' rows."""
+    for repeat in column.run.repeats:
+        for (target, step), hosts in absent_hosts(repeat.run.document, repeat.run.points).items():
+            if target == column.target.name:
+                yield (column.short, step), hosts
 
 
 def _table(column: Column) -> pa.Table:

@@ -199,17 +199,18 @@ class RunDocument(_Model):
             return self.parts_of(parts[0])
         return [one for one in parts if one.is_drive_of(total)]
 
+    def hosts_of(self, total: TargetRecord) -> list[TargetRecord]:
+        """Returns the rows of the hosts that load a target together; none where one machine does, and of twins."""
+        if total.kind == "twin":
+            return []
+        return [one for one in self.parts_of(total) if not one.is_drive_of(total)]
+
     def copies_of(self, total: TargetRecord) -> float:
         """Returns how often its hosts have a target's capacity: once where they share its drives.
 
         Hosts can have drives of their own under one name. The target's own capacity is that of the smallest.
         """
-        hosts = (
-            []
-            if total.kind == "twin"
-            else [one for one in self.parts_of(total) if not one.is_drive_of(total)]
-        )
-        drives = [drive for host in hosts for drive in self.parts_of(host) or [host]]
+        drives = [drive for host in self.hosts_of(total) for drive in self.parts_of(host) or [host]]
         own = {drive.shared_id or drive.name: drive for drive in drives}
         return sum(one.device_bytes for one in own.values()) / total.known_bytes if own else 1.0
 

@@ -79,6 +79,7 @@ def resume_run(path: Path, options: Options) -> Run:
     document = RunDocument.load(path)
     if document.status == "complete":
         return Run(path)
+    _require_hosts(document, options)
     method = _method_of(document)
     options.seed = document.own_seed
     options.purge = purge_of(str(document.environment.get("purge", "trim")))
@@ -95,6 +96,21 @@ def resume_run(path: Path, options: Options) -> Run:
         held_in(ready, options.power_state, options.power_before),
     ):
         return _watched_session(RunStore.reopen(path), method, ready, options, meter)
+
+
+def _require_hosts(document: RunDocument, options: Options) -> None:
+    """Raises UsageError where hosts made the load, and this machine would go on alone."""
+    names = [
+        host.name.removesuffix(f":{total.name}")
+        for total in document.targets
+        if total.part_of is None
+        for host in document.hosts_of(total)
+    ]
+    if names and isinstance(options.initiator, ThisMachine):
+        raise UsageError(
+            f"run {document.id} was loaded by hosts: {', '.join(dict.fromkeys(names))}",
+            "name the same ones: --hosts, --local-hosts or --ray",
+        )
 
 
 def _watched_session(

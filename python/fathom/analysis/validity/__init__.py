@@ -41,6 +41,7 @@ RULES: tuple[Rule, ...] = (
     of_figures.mix_by_files,
     of_hosts.generator_cpu,
     of_hosts.client_limits,
+    of_hosts.absent_hosts,
     of_hosts.stragglers,
     of_hosts.cpu_steal,
     of_device.foreign,

@@ -6,7 +6,7 @@ from math import isclose
 
 import numpy as np
 
-from fathom.analysis.run_view import Key, RunView
+from fathom.analysis.run_view import Key, RunView, StepFigures
 from fathom.analysis.validity.note import Note
 from fathom.method.curve import SUSTAINED_LEAST
 from fathom.output.text import duration, in_others, percent
@@ -142,7 +142,7 @@ def level_change(view: RunView) -> Iterable[Note]:
 def depth(view: RunView) -> Iterable[Note]:
     """Yields a note where less was in flight than asked. A job that thinks between its requests asks for no depth."""
     for (target, step), figures in view.steps.items():
-        asked, kept = figures.asked_depth, figures.outstanding
+        asked, kept = _asked_depth(view, figures), figures.outstanding
         thinks = any(job.thinks for job in view.workloads(step))
         if asked and not thinks and kept is not None and kept < DEPTH_LEAST * asked:
             yield Note(
@@ -154,6 +154,14 @@ def depth(view: RunView) -> Iterable[Note]:
                 "the load was lighter than asked",
                 "raise iodepth or threads beyond the need, or look for what blocks submission",
             )
+
+
+def _asked_depth(view: RunView, figures: StepFigures) -> int | None:
+    """Returns the depth that was asked of the hosts that loaded the step."""
+    if figures.asked_depth is None or (figures.target, figures.step) not in view.absent:
+        return figures.asked_depth
+    own = (part for (name, step), part in view.part_steps.items() if step == figures.step)
+    return sum(part.asked_depth or 0 for part in own if view.totals[part.target] == figures.target)
 
 
 def little(view: RunView) -> Iterable[Note]:

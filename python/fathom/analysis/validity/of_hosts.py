@@ -103,6 +103,26 @@ def client_limits(view: RunView) -> Iterable[Note]:
         )
 
 
+def absent_hosts(view: RunView) -> Iterable[Note]:
+    """Yields a note where a step was measured without all hosts of the run: its total is that of the others."""
+    found: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    for key in view.steps:
+        if absent := view.absent.get(key):
+            found.setdefault((key[0], *absent), []).append(key)
+    for (total, *absent), keys in found.items():
+        hosts = sum(part_of == total for part_of in view.totals.values())
+        names = ", ".join(_part(view, one) for one in absent)
+        yield Note(
+            "absent-host",
+            "error",
+            total,
+            keys[0][1],
+            f"{names} did not load it: the figures are those of {hosts - len(absent)} of {hosts} hosts"
+            f"{in_others('the same', len(keys) - 1, 'step')}",
+            "mend the host; then `fathom resume` with all hosts measures these steps again",
+        )
+
+
 def stragglers(view: RunView) -> Iterable[Note]:
     """Yields a note on a host or a drive far behind the others: Jain's index says that there is one, not which.
 
