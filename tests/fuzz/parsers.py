@@ -131,7 +131,8 @@ def _used(data: bytes) -> object:
     """A trace in CSV, as everything takes it that reads a trace to its end: its profile, streams and replay."""
     path = Path(_USED) / "input.csv"
     path.write_bytes(data)
-    found = cumulative(Choice(lambda: open_trace(path, "csv")), path.name)
+    trace = open_trace(path, "csv")
+    found = cumulative(Choice(lambda: trace), trace)
     with patch.dict(os.environ, XDG_CACHE_HOME=_USED):
         prepared = prepare(open_trace(path, "csv"))
     for made in (prepared, prepared.fill):

@@ -1,5 +1,6 @@
 """Methods from Vdbench's parameter files: the same I/O where there is a counterpart, a line where there is none."""
 
+import time
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -212,6 +213,27 @@ def test_several_storage_definitions_and_their_count_are_one_array(tmp_path: Pat
     method, _ = import_method(file)
     assert "# Run it on array:/dev/sd1,/dev/sd2,/dev/sd3\n" in method
     assert tomllib.loads(method)["steps"][0]["job"]["load"] == {"threads": 24, "iodepth": 1, "split": "even"}
+
+
+def test_twenty_thousand_storage_definitions_take_time_in_proportion(tmp_path: Path) -> None:
+    def cpu_s(count: int) -> float:
+        lines = "".join(f"sd=sd{n},lun=/dev/disk{n},openflags=o_direct\n" for n in range(count))
+        begin = time.process_time()
+        imported(tmp_path, f"{lines}wd=w,sd=sd*\nrd=r,wd=w,iorate=max,elapsed=10\n")
+        return time.process_time() - begin
+
+    cpu_s(10)
+    assert cpu_s(20_000) < 40 * cpu_s(2_000)
+
+
+def test_one_device_under_several_names_goes_to_a_stream_for_each(tmp_path: Path) -> None:
+    names = "".join(f"sd=s{n},lun=/dev/{lun}\n" for n, lun in enumerate(("a", "a", "b", "a", "b", "c")))
+    [step], _ = imported(tmp_path, f"{names}wd=w,sd=s*\nrd=r,wd=w,iorate=max,elapsed=10\n")
+    assert [(one["name"], one.get("targets")) for one in step["job"]["streams"]] == [
+        ("w-s0", None),
+        ("w-s1", [1, 2]),
+        ("w-s3", [1]),
+    ]
 
 
 def test_runs_on_different_storage_name_their_targets_and_write_no_other(tmp_path: Path) -> None:

@@ -119,7 +119,9 @@ def test_what_a_job_cannot_have_is_counted(tmp_path: Path):
         (["app.csv", "--on", "null:"], "--on is 'null:'"),
         (["app.csv", "--on", "twin:no-such"], "no-such"),
         (["none.csv"], "no such file"),
-        (["flushes.csv"], "neither reads nor writes"),
+        (["flushes.csv"], "flushes.csv: its 2 I/Os are flushes, discards or larger than 64 MiB"),
+        (["large.csv"], "large.csv: its 1 I/Os are flushes, discards or larger than 64 MiB"),
+        (["jumps.csv"], "jumps.csv: 34,722 days are more than any recording takes"),
         (["far.csv"], "name a larger twin with --on"),
         (["two.csv"], "several devices"),
     ],
@@ -127,6 +129,8 @@ def test_what_a_job_cannot_have_is_counted(tmp_path: Path):
 def test_a_wrong_choice_is_one_line(arguments: list[str], message: str, poisson: Path):
     folder = poisson.parent
     (folder / "flushes.csv").write_text(f"{HEAD}0,F,0,0\n1,F,0,0\n")
+    (folder / "large.csv").write_text(f"{HEAD}0,R,0,{1 << 28}\n")
+    (folder / "jumps.csv").write_text(f"{HEAD}0,R,0,4096\n{3 * 10**15},R,4096,4096\n")
     (folder / "far.csv").write_text(f"{HEAD}0,R,{1 << 44},4096\n1,R,0,4096\n")
     (folder / "two.csv").write_text("time_us,op,offset,size,device\n0,R,0,4096,a\n1,R,0,4096,b\n")
     done = fathom("fit", *arguments, cwd=folder)

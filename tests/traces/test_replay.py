@@ -1,5 +1,6 @@
 """A replay issues what the trace recorded, at its times or as fast as possible, and never beyond its target."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -265,6 +266,35 @@ def test_a_trace_of_more_than_a_million_ios_a_second_is_a_method_too(tmp_path: P
 
 def test_the_same_trace_is_the_same_method(trace: Path):
     assert replay_method(Replay(trace))[0].parsed == replay_method(Replay(trace))[0].parsed
+
+
+@pytest.mark.parametrize("devices", [65, 3000])
+def test_more_devices_than_a_job_has_streams_are_refused_by_the_trace(devices: int, tmp_path: Path):
+    path = tmp_path / "many.csv"
+    path.write_text(
+        "time_us,op,offset,size,device\n" + "".join(f"{n},R,0,4096,d{n}\n" for n in range(devices))
+    )
+    with pytest.raises(UsageError, match=r"^many\.csv has more than 64 devices.*such as --trace-device 'd0'"):
+        replay_method(Replay(path))
+    method, _ = replay_method(Replay(path, device="d64"))
+    assert json.loads(method.text)["steps"][-1]["job"]["until"]["count"] == 1
+
+
+def test_the_devices_that_a_line_leaves_out_are_counted(tmp_path: Path):
+    path = tmp_path / "many.csv"
+    path.write_text("time_us,op,offset,size,device\n" + "".join(f"{n},R,0,4096,d{n}\n" for n in range(9)))
+    done = fathom("run", "replay", "--trace", str(path), TWIN, cwd=tmp_path)
+    assert "several devices: 'd0', 'd1', 'd2', 'd3', 'd4' and 4 more" in done.stderr.decode()
+
+
+@pytest.mark.parametrize("line", ["D,0,4096", "F,0,0", f"R,0,{1 << 28}"])
+def test_a_trace_of_what_no_replay_issues_is_refused_with_the_reason(line: str, tmp_path: Path):
+    path = tmp_path / "app.csv"
+    path.write_text("time_us,op,offset,size\n" + "".join(f"{n},{line}\n" for n in range(3)))
+    with pytest.raises(
+        UsageError, match=r"^app\.csv: its 3 I/Os are flushes, discards or larger than 64 MiB"
+    ):
+        replay_method(Replay(path))
 
 
 def test_discards_are_left_out_and_said(trace: Path, tmp_path: Path):

@@ -36,7 +36,8 @@ def trace(tmp_path: Path) -> Path:
 
 
 def found_in(path: Path):
-    return cumulative(Choice(lambda: open_trace(path), align_bytes=512), path.name)
+    trace = open_trace(path)
+    return cumulative(Choice(lambda: trace, align_bytes=512), trace)
 
 
 def steps_of(

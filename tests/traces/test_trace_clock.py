@@ -8,7 +8,7 @@ import pytest
 from test_convert import fathom
 
 from fathom.errors import UsageError
-from fathom.plan.replay import Replay, replay_method
+from fathom.plan.replay import Replay, Timing, replay_method
 from fathom.traces.clock import Clock
 
 TWIN = "twin:samsung-pm9a3-7.68tb"
@@ -59,6 +59,30 @@ def test_a_trace_without_times_has_no_rate_and_is_not_replayed_as_recorded(tmp_p
         replay_method(Replay(trace))
     method, _ = replay_method(Replay(trace, timing="as-fast-as-possible"))
     assert [step.name for step in method.steps][-1] == "replay"
+
+
+@pytest.mark.parametrize("timing", ["as-recorded", "dependent"])
+def test_a_trace_whose_times_jump_by_centuries_is_refused_by_its_name(timing: Timing, tmp_path: Path):
+    trace = tmp_path / "app.csv"
+    late_us = 200 * 365 * 86400 * 10**6
+    trace.write_text(f"time_us,op,offset,size,latency_us\n0,R,0,4096,9\n9,R,0,4096,9\n{late_us},R,0,4096,9\n")
+    described = fathom("characterise", str(trace), "--out", "page.html", cwd=tmp_path)
+    assert (
+        "app.csv: 73,000 days are more than any recording takes; its times may jump"
+        in described.stderr.decode()
+    )
+    with pytest.raises(UsageError, match=r"^app\.csv: a replay of 73,000 days; its times may jump.*--speed"):
+        replay_method(Replay(trace, timing=timing))
+    replay_method(Replay(trace, timing=timing, speed=1000))
+    replay_method(Replay(trace, timing="as-fast-as-possible"))
+    recommended = fathom("recommend", str(trace), TWIN, cwd=tmp_path)
+    assert (recommended.returncode, recommended.stderr.decode().splitlines()[-1:]) == (
+        2,
+        [
+            "fathom: app.csv: 73,000 days are more than any recording takes; its times may jump, or have another unit "
+            "(--columns); cut the trace before the jump, or name the unit of its times"
+        ],
+    )
 
 
 def test_times_that_no_machine_could_have_point_to_another_unit(tmp_path: Path):

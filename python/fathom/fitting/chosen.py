@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from fathom._core import TRACE_OPERATIONS, TraceProfile
 from fathom.errors import UsageError
+from fathom.output.text import some_of
 from fathom.traces.batch import FLAG_LETTERS, NO_LATENCY, Batch, Trace
-from fathom.traces.prepare import MOST_BYTES, of_device
+from fathom.traces.clock import TimesFault
+from fathom.traces.prepare import MOST_BYTES, nothing_moved, of_device
 from fathom.traces.profile import Profile
 from fathom.traces.spread import spread
 
@@ -41,7 +43,7 @@ class Choice:
         if self.device is not None and self.device not in trace.devices:
             raise UsageError(
                 f"{trace.name} has no device {self.device!r}",
-                f"it has {', '.join(map(repr, trace.devices[:5]))}",
+                f"it has {some_of(trace.devices)}",
             )
 
     def _kept(self, trace: Trace, batch: Batch, counts: "Counts | None") -> Batch:
@@ -173,7 +175,7 @@ class Counted:
 
 
 def count(choice: Choice) -> Counted:
-    """Reads a trace. Raises UsageError where it has nothing to fit."""
+    """Reads a trace. Raises UsageError where it has nothing to fit, or where its times jump."""
     found = _count(choice)
     if not found.step_ns:
         return found
@@ -187,7 +189,12 @@ def _count(choice: Choice) -> Counted:
         counts.add(batch)
         add_to(profile, batch)
     if not any(one.ios for one in counts.ops.values()):
-        raise UsageError("the trace neither reads nor writes", "a fit needs reads or writes")
+        raise nothing_moved(trace, counts.ios + counts.left_out)
+    doubt = trace.findings.clock.doubt
+    if doubt and doubt.fault is TimesFault.LENGTH:
+        raise UsageError(
+            f"{trace.name}: {doubt.text}", "cut the trace before the jump, or name the unit of its times"
+        )
     return Counted(choice, trace, counts, Profile.model_validate_json(profile.json()))
 
 

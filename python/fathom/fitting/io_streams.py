@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from fathom.errors import UsageError
 from fathom.fitting.chosen import FLUSH, OPS, Choice, Counts, io_of
 from fathom.fitting.runs import Followers
 from fathom.method.template import Workload
 from fathom.method.toml_text import size_text
 from fathom.output.text import size
+from fathom.traces.batch import Trace
+from fathom.traces.prepare import nothing_moved
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -100,8 +101,8 @@ def _pct(share: float) -> float:
     return float(f"{100 * share:.4g}")
 
 
-def cumulative(choice: Choice, name: str) -> Cumulative:
-    """Reads a trace and returns its main streams. Raises UsageError where it neither reads nor writes."""
+def cumulative(choice: Choice, trace: Trace) -> Cumulative:
+    """Reads the trace of a choice and returns its main streams. Raises UsageError where nothing of it can be issued."""
     found: Counter[tuple[str, int, bool]] = Counter()
     followers = {op: Followers() for op in OPS}
     counts = Counts()
@@ -120,7 +121,7 @@ def cumulative(choice: Choice, name: str) -> Cumulative:
     for (op, _, _), count in found.items():
         ios[op] += count
     if not ios:
-        raise UsageError(f"{name} neither reads nor writes", "a workload needs reads or writes")
+        raise nothing_moved(trace, counts.flushes + counts.left_out)
     return Cumulative(_main(found, ios), ios, counts.flushes, counts.left_out)
 
 

@@ -11,7 +11,7 @@ from fathom.fitting.chosen import Choice
 from fathom.fitting.io_streams import Cumulative, cumulative
 from fathom.method.method import Method, load_method, method_file, parse_method
 from fathom.method.template import Workload, Workloads, filled_in, is_template, uses_replay
-from fathom.plan.replay import NAME, Replay, measure_step, refuse_without_times, replay_method
+from fathom.plan.replay import NAME, Replay, measure_step, refuse_times, replay_method
 from fathom.traces.convert import complaints
 from fathom.traces.opening import open_trace
 from fathom.traces.prepare import prepare
@@ -57,7 +57,7 @@ def _of_template(text: str, file: str, replay: Replay, *, quick: bool) -> tuple[
             f"leave out {'--fill' if replayed else '--timing, --speed, --offsets, --fill, --iodepth and --threads'}",
         )
     trace = open_trace(replay.trace)
-    found = cumulative(Choice(lambda: trace, replay.device, replay.align_bytes), trace.name)
+    found = cumulative(Choice(lambda: trace, replay.device, replay.align_bytes), trace)
     whole = found.workload
     workloads = Workloads(
         whole,
@@ -95,7 +95,7 @@ def _replayed(name: str, replay: Replay, shortened_by: float) -> Workload:
         align_bytes=replay.align_bytes,
         waits=replay.timing == "dependent",
     )
-    refuse_without_times(trace, replay)
+    refuse_times(trace, replay, prepared.last_ns)
     step = measure_step(prepared, replay, shortened_by=shortened_by)
     return Workload(NAME, name, cast("dict[str, JsonValue]", step["job"]))
 

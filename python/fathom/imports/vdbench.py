@@ -64,7 +64,7 @@ def from_vdbench(text: str, file: str, variables: Variables) -> Draft:
 
 def _read(text: str, file: str, variables: Variables, draft: Draft) -> _Definitions:
     """Returns a file's definitions, each key of them judged. Raises UsageError."""
-    found: dict[Section, list[Definition]] = {section: [] for section in Section}
+    found: dict[Section, dict[str, Definition]] = {section: {} for section in Section}
     general = Definition(Section.GENERAL, "", file)
     workload = Definition(Section.WORKLOAD, "default", file)
 
@@ -77,14 +77,15 @@ def _read(text: str, file: str, variables: Variables, draft: Draft) -> _Definiti
             if definition is None:
                 general.set(given)
         elif definition and definition.name != "default":
-            if any(one.name == definition.name for one in found[definition.section]):
+            if found[definition.section].setdefault(definition.name, definition) is not definition:
                 raise UsageError(
                     f"{definition.place}: {definition.section}={definition.name} is there twice", "rename one"
                 )
-            found[definition.section].append(definition)
         elif definition and definition.section is Section.WORKLOAD:
             workload = definition
-    return _Definitions(found, general, workload)
+    return _Definitions(
+        {section: list(named.values()) for section, named in found.items()}, general, workload
+    )
 
 
 def _add_raw_runs(found: _Definitions, draft: Draft) -> None:

@@ -5,6 +5,7 @@ touches the first block of a device, and cuts a range to whole blocks of the lar
 one that reads the whole of a device of unknown size reads its first block too.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -150,11 +151,15 @@ def _short(percent: float) -> str:
 def by_kind(storage: Sequence[Storage]) -> list[list[Storage]]:
     """Returns storage in groups: alike in size, range, offset and alignment, and each on devices of its own."""
     groups: list[list[Storage]] = []
+    #: The groups of each kind. The next device of a name goes to the first one that it is not in.
+    of_kind: dict[tuple[object, ...], list[list[Storage]]] = {}
+    seen: Counter[tuple[object, ...]] = Counter()
     for one in storage:
-        for group in groups:
-            if group[0].like == one.like and all(other.lun != one.lun for other in group):
-                group.append(one)
-                break
-        else:
-            groups.append([one])
+        own = of_kind.setdefault(one.like, [])
+        times = seen[one.like, one.lun]
+        seen[one.like, one.lun] += 1
+        if times == len(own):
+            own.append([])
+            groups.append(own[-1])
+        own[times].append(one)
     return groups

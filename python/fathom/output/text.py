@@ -1,6 +1,7 @@
 """Numbers as people read them, with their unit: the one place that formats figures for terminals."""
 
 import re
+from collections.abc import Sequence
 
 
 def duration(seconds: float) -> str:
@@ -12,7 +13,13 @@ def duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
         return f"{minutes} min {rest:02d} s"
-    return f"{minutes // 60} h {minutes % 60:02d} min"
+    return f"{minutes // 60:,} h {minutes % 60:02d} min"
+
+
+def some_of(names: Sequence[str]) -> str:
+    """Returns the first five names in quotes, and how many more there are: `'sda', 'sdb' and 3 more`."""
+    shown = ", ".join(map(repr, names[:5]))
+    return f"{shown} and {len(names) - 5:,} more" if len(names) > 5 else shown
 
 
 def size(number_of_bytes: float) -> str:

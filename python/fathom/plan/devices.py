@@ -8,6 +8,7 @@ from fathom.errors import UsageError
 from fathom.load.binding import split_name
 from fathom.load.resolve import at_once, has_parts
 from fathom.method.method import Method
+from fathom.output.text import some_of
 
 _NO_NAME = re.compile(r"[^a-z0-9.-]+")
 
@@ -63,8 +64,7 @@ def placed(method: Method, texts: Sequence[str]) -> Sequence[str]:
     targets = {name: text for name, text in pairs if name is not None}
     if len(named) == len(texts) == len(names) and targets.keys() == set(names):
         return [at_once([targets[name] for name in names])]
-    shown = ", ".join(repr(name) for name in names[:5])
     raise UsageError(
-        f"{method.title}: it has several devices: {shown}",
+        f"{method.title}: it has several devices: {some_of(names)}",
         f"give each its target ({names[0]}=TARGET), or name one by --trace-device",
     )

@@ -12,6 +12,7 @@ from fathom.method.toml_text import rate_text
 from fathom.output.text import duration
 from fathom.plan.devices import together
 from fathom.traces.batch import Trace
+from fathom.traces.clock import MOST_LENGTH_S
 from fathom.traces.convert import complaints, faults
 from fathom.traces.opening import open_trace
 from fathom.traces.prepare import Prepared, first_chunk, most_frequent, prepare, prepare_devices
@@ -74,7 +75,7 @@ def replay_method(replay: Replay) -> tuple[Method, list[str]]:
     trace = open_trace(replay.trace)
     devices = _prepared(trace, replay)
     found = list(devices.values())
-    refuse_without_times(trace, replay)
+    refuse_times(trace, replay, max(one.last_ns for one in found))
     steps = _steps(devices, replay)
     length = duration(max(one.last_ns for one in found) / _NS_PER_S)
     omitted, ios = (sum(getattr(one, key) for one in found) for key in ("left_out", "ios"))
@@ -125,9 +126,20 @@ def _steps(devices: Mapping[str, Prepared], replay: Replay) -> list[dict[str, ob
     return [together(steps, list(devices), longest) for steps in each if steps]
 
 
-def refuse_without_times(trace: Trace, replay: Replay) -> None:
-    """Raises UsageError where a replay keeps times that the trace lacks; the trace has been read."""
-    if replay.timing != "as-fast-as-possible" and not trace.findings.clock.has_times:
+def refuse_times(trace: Trace, replay: Replay, last_ns: int) -> None:
+    """Raises UsageError where a replay keeps times that the trace lacks, or that reach beyond any recording.
+
+    The trace has been read; `last_ns` is when its last I/O is issued, at the replay's speed.
+    """
+    if replay.timing == "as-fast-as-possible":
+        return
+    if last_ns > MOST_LENGTH_S * _NS_PER_S:
+        days = last_ns / _NS_PER_S / 86400
+        raise UsageError(
+            f"{trace.name}: a replay of {days:,.0f} days; its times may jump, or have another unit",
+            "cut the trace before the jump, give --speed, or give --timing as-fast-as-possible",
+        )
+    if not trace.findings.clock.has_times:
         raise UsageError(
             f"{trace.name}: its I/Os have no times to be replayed at",
             "give --timing as-fast-as-possible, or a trace with times",

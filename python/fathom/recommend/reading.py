@@ -33,8 +33,8 @@ def read(
     """Reads a trace for a recommendation; `most` is the number of I/Os that are replayed.
 
     A coarse clock makes bursts of its own. So its I/Os are spread, which takes two more readings, and objectives of
-    latency are refused. Raises UsageError there, for times of another unit, for none, and where a trace that can be
-    read `once` must be spread.
+    latency are refused. Raises UsageError there, for times that jump or have another unit, for none, and where a trace
+    that can be read `once` must be spread.
     """
     trace = opened()
     prepared = prepare(trace, device)
@@ -54,6 +54,10 @@ def read(
 
 def _check(name: str, clock: Clock, objectives: Sequence[Objective]) -> None:
     doubt = clock.doubt
+    if doubt and doubt.fault is TimesFault.LENGTH:
+        raise UsageError(
+            f"{name}: {doubt.text}", "cut the trace before the jump, or name the unit of its times"
+        )
     if doubt and doubt.fault is TimesFault.UNIT:
         raise UsageError(
             f"{name}: {doubt.text}", "name the unit of its times, as in --columns time_ms,op,offset,size"

@@ -15,6 +15,8 @@ COARSE_NS = 1_000_000
 """A clock that steps by less makes no bursts that a job or a report looks at."""
 COARSE_IOS = 2.0
 """I/Os at one time, on average, from which such a clock makes bursts."""
+MOST_LENGTH_S = 366 * 86400
+"""No recording of block I/O goes on as long: a longer trace means that its times jump, or have another unit."""
 MOST_IOPS = 1e8
 """No machine issues as many: a mean rate above it means that times have another unit."""
 
@@ -26,6 +28,8 @@ class TimesFault(StrEnum):
     """They are all the same."""
     UNIT = "unit"
     """They have another unit than was read."""
+    LENGTH = "length"
+    """They reach further than any recording."""
     COARSE = "coarse"
     """Their clock makes bursts of I/Os that came one after the other."""
 
@@ -39,6 +43,7 @@ class Doubt(BaseModel):
     step_ns: int = 0
     ios_at_once: float = 0.0
     iops: float = 0.0
+    length_s: float = 0.0
 
     @property
     def text(self) -> str:
@@ -49,6 +54,11 @@ class Doubt(BaseModel):
             case TimesFault.UNIT:
                 rate = iops_text(self.iops)
                 return f"{rate} on average is more than any machine issues; its times may have another unit (--columns)"
+            case TimesFault.LENGTH:
+                return (
+                    f"{self.length_s / 86400:,.0f} days are more than any recording takes; its times may jump, "
+                    "or have another unit (--columns)"
+                )
             case TimesFault.COARSE:
                 return (
                     f"its times are multiples of {duration(self.step_ns / NS_PER_S)}, "
@@ -95,6 +105,8 @@ class Clock:
             return Doubt(fault=TimesFault.NONE)
         if self.last_ns and self.ios * NS_PER_S > MOST_IOPS * self.last_ns:
             return Doubt(fault=TimesFault.UNIT, iops=self.ios * NS_PER_S / self.last_ns)
+        if self.last_ns > MOST_LENGTH_S * NS_PER_S:
+            return Doubt(fault=TimesFault.LENGTH, length_s=self.last_ns / NS_PER_S)
         if self.coarse:
             return Doubt(fault=TimesFault.COARSE, step_ns=self.step_ns, ios_at_once=self.ios_at_once)
         return None

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from fathom._core import TRACE_OPERATIONS
 from fathom.errors import UsageError
+from fathom.output.text import some_of
 from fathom.traces.answers import SUFFIX, Counting
 from fathom.traces.batch import OPS, Batch, Trace, no_io
 from fathom.traces.waits import Recorded
@@ -29,6 +30,8 @@ HEADER_BYTES = 32
 ROW = np.dtype([("arrival_ns", "<u8"), ("offset", "<u8"), ("size", "<u4"), ("op", "u1"), ("behind", "u1", 3)])
 CHUNK_BYTES = 1 << 20
 """Space is written in pieces of this size before the trace reads it."""
+MOST_DEVICES = 64
+"""The most streams of a job: each device of a replay is one."""
 MOST_BYTES = 64 << 20
 """The largest I/O that is replayed: every I/O in flight has a buffer of the largest size."""
 
@@ -85,22 +88,25 @@ def prepare_devices(
     """Does the same for each device of a trace, and returns their totals by name, in the order of the trace.
 
     Times count from the trace's first I/O on all of them. Devices with nothing to replay are left out. Raises
-    UsageError where that is all of them.
+    UsageError where that is all of them, or more than `MOST_DEVICES` are left.
     """
     writers: list[_Writer] = []
     try:
         for batch in trace.batches():
-            while len(writers) < max(len(trace.devices), 1):
-                writers.append(_Writer(trace, speed, align_bytes, waits=waits))
-            for number, writer in enumerate(writers):
-                writer.add(batch, batch.device == number if trace.devices else np.ones(len(batch), bool))
+            for number in range(max(len(trace.devices), 1)):
+                if number == len(writers):
+                    writers.append(_Writer(trace, speed, align_bytes, waits=waits))
+                chosen = batch.device == number if trace.devices else np.ones(len(batch), bool)
+                writers[number].add(batch, chosen)
+                _refuse_many(trace, writers)
         if not writers:
             raise no_io(trace)
         # A device that only wrong lines name has no writer.
         found = zip(trace.devices or [trace.name], writers, strict=False)
         used = {name: one for name, one in found if one.done.ios and one.done.extent_bytes}
         if not used:
-            _check(trace, Prepared(trace.name), None)
+            left_out = sum(one.done.left_out for one in writers)
+            _check(trace, Prepared(trace.name, sum(one.done.ios for one in writers), left_out=left_out), None)
         return {name: one.finish() for name, one in used.items()}
     finally:
         for writer in writers:
@@ -160,13 +166,23 @@ class _Writer:
             self._path.unlink()
 
 
+def _refuse_many(trace: Trace, writers: Sequence[_Writer]) -> None:
+    """Raises UsageError where more devices are replayed than a job has streams."""
+    if sum(bool(one.done.extent_bytes) for one in writers) > MOST_DEVICES:
+        raise UsageError(
+            f"{trace.name} has more than {MOST_DEVICES} devices, the most that are replayed at once",
+            f"name one, such as --trace-device {trace.devices[0]!r}",
+        )
+
+
 def of_device(trace: Trace, batch: Batch, device: str | None) -> NDArray[np.bool_]:
     """Returns which I/Os of a batch are those of the device; None stands for the only one. Raises UsageError."""
     names = list(trace.devices)
     if device is None:
         if len(names) > 1:
-            shown = ", ".join(repr(name) for name in names[:5])
-            raise UsageError(f"{trace.name} has several devices: {shown}", "name one by --trace-device")
+            raise UsageError(
+                f"{trace.name} has several devices: {some_of(names)}", "name one by --trace-device"
+            )
         return np.ones(len(batch), bool)
     return batch.device == (names.index(device) if device in names else len(names))
 
@@ -257,13 +273,19 @@ def _prepare_fill(done: Prepared, chunks: NDArray[np.uint64], path: Path) -> Pre
 
 def _check(trace: Trace, done: Prepared, device: str | None) -> None:
     if device is not None and device not in trace.devices:
-        raise UsageError(
-            f"{trace.name} has no device {device!r}", f"it has {', '.join(map(repr, trace.devices[:5]))}"
-        )
-    if not done.ios and not done.left_out:
-        raise no_io(trace)
+        raise UsageError(f"{trace.name} has no device {device!r}", f"it has {some_of(trace.devices)}")
     if not done.ios or not done.extent_bytes:
-        raise UsageError(f"{trace.name}: nothing to replay", "a replay needs reads or writes")
+        raise nothing_moved(trace, done.ios + done.left_out)
+
+
+def nothing_moved(trace: Trace, ios: int) -> UsageError:
+    """Returns the error of a trace, read to its end, none of whose I/Os move data that can be issued."""
+    if not ios:
+        return no_io(trace)
+    return UsageError(
+        f"{trace.name}: its {ios:,} I/Os are flushes, discards or larger than {MOST_BYTES >> 20} MiB",
+        "record reads or writes too, of at most that size",
+    )
 
 
 def _write_header(file: BinaryIO, done: Prepared, *, waits: bool = False) -> None:
