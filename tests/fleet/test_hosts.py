@@ -291,7 +291,7 @@ def test_the_listener_test_sees_a_listener() -> None:
 def test_a_fleet_listens_nowhere_and_leaves_nothing_under_tmp() -> None:
     before = {path.name for path in Path("/tmp").iterdir()}
     with local_hosts(3) as hosts:
-        workers = HostWorkers(hosts)
+        workers = HostWorkers(hosts, pytest.fail)
         assert workers.submit(size, 4096).result(60) == "4 KiB"
         processes = tree(os.getpid())
         assert len(processes) >= 4
@@ -317,9 +317,10 @@ def test_hosts_end_when_the_coordinator_is_killed() -> None:
     assert not [pid for pid in left if Path(f"/proc/{pid}").exists()]
 
 
-def test_a_simulation_whose_host_dies_is_made_on_another() -> None:
+def test_a_simulation_whose_host_dies_is_made_on_another_and_one_line_says_so() -> None:
+    said: list[str] = []
     with local_hosts(2) as hosts:
-        workers = HostWorkers(hosts)
+        workers = HostWorkers(hosts, said.append)
         os.kill(hosts[0]._process.pid, signal.SIGKILL)
         answers = [workers.submit(size, 1024 * k) for k in range(1, 9)]
         assert [answer.result(60) for answer in answers] == [f"{k} KiB" for k in range(1, 9)]
@@ -329,11 +330,14 @@ def test_a_simulation_whose_host_dies_is_made_on_another() -> None:
             FathomError, match=r"host host\d: the host or its agent has died.*no host is left"
         ):
             [answer.result(60) for answer in [workers.submit(size, 1) for _ in range(3)]]
+    assert said == [
+        "host host1 was lost: the host or its agent has died; the hosts that are left do its work"
+    ]
 
 
 def test_a_worker_that_raises_says_what() -> None:
     with local_hosts(1) as hosts, pytest.raises(FathomError, match="is not a target"):
-        HostWorkers(hosts).submit(parse_target, "nothing:").result(60)
+        HostWorkers(hosts, pytest.fail).submit(parse_target, "nothing:").result(60)
 
 
 def reaching(folder: Path) -> str:

@@ -57,7 +57,7 @@ def workers_of(
             yield RayWorkers()
     else:
         with _started(hosts, shell, local_hosts, wait) as found:
-            yield HostWorkers(found)
+            yield HostWorkers(found, _show)
 
 
 def _given(hosts: Path | None, ray: str | None, local_hosts: int | None, wait: str | None) -> bool:

@@ -29,9 +29,12 @@ class _Call:
 
 
 class HostWorkers:
-    """Calls functions on hosts, each as many at once as it has cores."""
+    """Calls functions on hosts, each as many at once as it has cores. `say` gets one line for each host that is lost
+    while others are left.
+    """
 
-    def __init__(self, hosts: Sequence[HostProcess]) -> None:
+    def __init__(self, hosts: Sequence[HostProcess], say: Callable[[str], None]) -> None:
+        self._say = say
         self._lock = Lock()
         self._calls: deque[_Call] = deque()
         self._free: deque[HostProcess] = deque()
@@ -77,12 +80,15 @@ class HostWorkers:
     def _lose(self, host: HostProcess, call: _Call, why: FathomError) -> None:
         """Queues the call of a lost host again. If no host is left, all waiting calls fail."""
         with self._lock:
+            is_news = host in self._left
             self._left.discard(host)
             self._free = deque(each for each in self._free if each is not host)
             self._calls.appendleft(call)
             stranded = [*self._calls] if not self._left else []
             if stranded:
                 self._calls.clear()
+        if is_news and not stranded:
+            self._say(f"host {host.name} was lost: {why.message}; the hosts that are left do its work")
         for each in stranded:
             each.future.set_exception(FathomError(f"host {host.name}: {why.message}", "no host is left"))
 
