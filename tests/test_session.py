@@ -19,7 +19,7 @@ from fathom.plan.fit import check_fits
 from fathom.runs.document import RunDocument
 from fathom.runs.reader import Run
 from fathom.runs.store import RunStore, StepOutcome
-from fathom.session import Options, SilentObserver, resume_run, start_run
+from fathom.session import Options, SilentObserver, repeat_run, resume_run, start_run
 from fathom.session.schedule import Schedule
 from fathom.session.target_run import TargetRun
 from fathom.targets import sysfs
@@ -212,6 +212,21 @@ def test_what_a_machine_cannot_sample_is_journalled_once_and_noted(tmp_path: Pat
     [note] = [note for note in run.document.notes if note.rule == "not-measured"]
     subjects = [text.partition(": ")[0].removesuffix(f" of {note.target}") for text in said]
     assert all(subject in note.text for subject in subjects)
+
+
+@pytest.mark.parametrize(("times", "rest"), [(3, "--repeats 2 --seed 6"), (1, None)])
+def test_an_interrupt_of_repeats_names_those_that_did_not_begin(
+    tmp_path: Path, times: int, rest: str | None
+) -> None:
+    class Hurried(SilentObserver):
+        def step_ended(self, target: Target, step: Step, outcome: StepOutcome) -> None:
+            options.interrupt.set()
+
+    options = Options(out=tmp_path, observer=Hurried(), interrupt=Event(), seed=5)
+    targets = parse_targets([f"file:{tmp_path / 'data'}"], size_bytes=1 << 20)
+    with pytest.raises(InterruptedRunError, match="continue with `fathom resume") as stopped:
+        repeat_run(parse_method(TWICE, "twice.toml"), targets, options, times)
+    assert (rest in str(stopped.value)) if rest else ("--repeats" not in str(stopped.value))
 
 
 @pytest.mark.parametrize("rotational", [True, False])
