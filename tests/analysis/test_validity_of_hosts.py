@@ -1,7 +1,9 @@
 """Validity notes on what is loaded together: hosts of a fleet, drives of an array, and the machine that loads them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 from judged_runs import (
     DEVICE,
@@ -18,8 +20,9 @@ from judged_runs import (
     whole_job,
 )
 
-from fathom.analysis.run_view import RunView
+from fathom.analysis.run_view import Remark, RunView, absent_hosts
 from fathom.analysis.validity import notes
+from fathom.runs.remarks import CpuWait
 
 HOSTS = ("h1", "h2", "h3")
 
@@ -49,6 +52,26 @@ def test_a_host_that_ended_no_io_is_a_straggler_of_zero() -> None:
     under_way = sample("outstanding", 1.0, "h3:dir:/s", unit="I/O")
     note = only(fleet({"h1": 10_000.0, "h2": 12_000.0, "h3": 0.0}, [under_way]))
     assert note.text.startswith("host h3 did 0 IOPS, 0 % of the median of the 2 others (11,000)")
+
+
+def test_a_step_that_a_lost_host_did_not_load_names_the_host_and_asks_the_others_for_their_own_depth() -> (
+    None
+):
+    view = fleet({"h1": 10_000.0, "h2": 12_000.0, "h3": 0.0})
+    [whole, *own] = view.points.to_pylist()
+    of_all = whole | {"threads": 3 * whole["threads"], "outstanding": 2 * whole["outstanding"]}
+    points = pa.Table.from_pylist([of_all, *own], schema=view.points.schema)
+    assert "achieved-depth" in {note.rule for note in notes(replace(view, points=points))}
+    note = only(replace(view, points=points, absent=absent_hosts(view.document, view.intervals)))
+    assert (note.rule, note.level, note.target) == ("absent-host", "error", "dir:/s")
+    assert note.text == "host h3 did not load it: the figures are those of 2 of 3 hosts"
+    assert "fathom resume" in note.next_step
+
+
+def test_waits_of_hosts_for_cores_do_not_send_a_reader_to_this_machine() -> None:
+    waits = [Remark("dir:/s", "4k-rand-read", CpuWait(share=0.4))]
+    note = only(replace(fleet(dict.fromkeys(HOSTS, 9e3)), remarks=waits))
+    assert note.next_step == "stop other programs on the hosts, and give each host a machine of its own"
 
 
 def test_a_host_without_processor_time_left_is_named_as_the_limit() -> None:

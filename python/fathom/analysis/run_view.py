@@ -124,16 +124,16 @@ OFF_DEVICE = "not-on-device"
 UNREACHED = (PAGE_CACHE, OFF_DEVICE)
 
 
-def absent_hosts(document: RunDocument, points: pa.Table) -> dict[Key, list[str]]:
-    """Returns the rows of hosts without figures of a measured step: they were lost before it.
+def absent_hosts(document: RunDocument, intervals: IntervalSums) -> dict[Key, list[str]]:
+    """Returns the rows of hosts without a second of a step: they were lost before it.
 
     Hosts of an imported run need not have had a part in every step.
     """
-    measured = set(zip(*(points[name].to_pylist() for name in ("target", "step")), strict=True))
+    loaded = {(target, step) for target, step, _ in intervals.counts}
     hosts = {one.name: [host.name for host in document.hosts_of(one)] for one in document.targets}
     found = {
-        (total, step): [host for host in hosts.get(total, []) if (host, step) not in measured]
-        for total, step in measured
+        (total, step): [host for host in hosts.get(total, []) if (host, step) not in loaded]
+        for total, step in loaded
     }
     return {} if document.origin else {key: absent for key, absent in found.items() if absent}
 
@@ -168,7 +168,7 @@ class RunView:
     unreached: Mapping[Key, str] = field(default_factory=dict)
     """The rule of the note on each (target, step) whose bytes did not all reach the device."""
     absent: Mapping[Key, Sequence[str]] = field(default_factory=dict)
-    """The rows of hosts without figures of a measured step, by (target, step) of their total."""
+    """The rows of hosts that were lost before a step, by (target, step) of their total."""
 
     @classmethod
     def of(
@@ -179,10 +179,11 @@ class RunView:
         not_measured: Mapping[str, Sequence[NotMeasured]] | None = None,
     ) -> "RunView":
         """Returns the view of a run, with remarks of backends, verdicts on preconditions, and gaps in sampling."""
+        intervals = IntervalSums.of(run.parts("intervals", COLUMNS))
         return cls(
             run.document,
             run.points,
-            IntervalSums.of(run.parts("intervals", COLUMNS)),
+            intervals,
             ReadingSums.of(run.parts("telemetry")),
             remarks=remarks,
             verdicts=verdicts or {},
@@ -192,7 +193,7 @@ class RunView:
                 for one in run.document.notes
                 if one.rule in UNREACHED and one.target is not None and one.step is not None
             },
-            absent=absent_hosts(run.document, run.points),
+            absent=absent_hosts(run.document, intervals),
         )
 
     @property

@@ -195,7 +195,7 @@ def _unreached(column: Column) -> Iterator[tuple[Key, str]]:
 def _absent(column: Column) -> Iterator[tuple[Key, Sequence[str]]]:
     """Yields the steps that not all hosts loaded, in any repeat, with these hosts' rows."""
     for repeat in column.run.repeats:
-        for (target, step), hosts in absent_hosts(repeat.run.document, repeat.run.points).items():
+        for (target, step), hosts in absent_hosts(repeat.document, repeat.interval_sums).items():
             if target == column.target.name:
                 yield (column.short, step), hosts
 

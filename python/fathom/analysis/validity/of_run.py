@@ -57,13 +57,18 @@ def backend(view: RunView) -> Iterable[Note]:
     Waits for cores and late arrivals have one per target, on the worst step. Steps that were left out have one per
     target and reason.
     """
+    from_hosts = {one.name for one in view.document.targets if view.document.hosts_of(one)}
     said: dict[tuple[str, Fact], list[str]] = {}
     left_out: dict[tuple[str, str], list[str]] = {}
     short: dict[tuple[str, str], list[tuple[float, str, Fact]]] = {}
     for remark in view.remarks:
         match remark.fact:
             case CpuWait(share=amount):
-                do = "stop other programs on this machine"
+                do = (
+                    "stop other programs on the hosts, and give each host a machine of its own"
+                    if remark.target in from_hosts
+                    else "stop other programs on this machine"
+                )
                 short.setdefault((remark.target, do), []).append((amount, remark.step, remark.fact))
             case LateArrivals(mean_ns=amount):
                 do = "offer less, or load from more threads on more cores"
