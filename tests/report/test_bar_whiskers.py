@@ -40,6 +40,15 @@ def test_a_bar_that_is_too_short_to_see_has_its_figure_beside_it() -> None:
     assert "label" not in seen
 
 
+def test_texts_of_bars_stand_beside_all_of_them() -> None:
+    bars = [Bars("A", 0, [64.0, 0.02], texts=["> 64", "0.02"])]
+    [found] = json.loads(json.dumps(bar_chart(Axis("", "count", log=True), ["x", "y"], bars)))["series"]
+    assert [(one["value"], one["label"]["show"], one["label"]["formatter"]) for one in found["data"]] == [
+        (64.0, True, "> 64"),
+        (0.02, True, "0.02"),
+    ]
+
+
 def test_bars_on_each_other_have_no_figures_beside_them() -> None:
     bars = [Bars("A", 0, [100.0]), Bars("B", 1, [1.0])]
     option = json.loads(json.dumps(bar_chart(Axis("", "count", low=0), ["x"], bars, stacked=True)))

@@ -7,10 +7,11 @@ from typing import Any, TypedDict, cast
 import pytest
 
 import fathom
-from fathom.report.axes import Axis
+from fathom.report.axes import Axis, from_zero
 from fathom.report.blocks import Chart, Figure, Table
 from fathom.report.charts import Cross, Limit, Line, apart, scatter_chart
 from fathom.report.comparison import Comparison, compare
+from fathom.report.curve_key import HEADROOM, linear_top
 from fathom.report.data import load
 from fathom.report.findings import gate
 from fathom.report.predicted import ACROSS
@@ -203,6 +204,24 @@ def test_results_of_other_methods_beside_the_four_corners_are_not_called_so(
 def test_runs_without_curves_have_no_such_section(tmp_path: Path) -> None:
     run = fathom.run(SHORT, targets=["null:"], out=tmp_path)
     assert curves.build(compare([load(run.path)])) is None
+
+
+@pytest.mark.parametrize(
+    ("seen", "ends", "high"),
+    [
+        ([172.0], [196.0], 250.0),
+        ([172.0], [210.0], 250.0),
+        ([172.0], [150.0, 172.0], 200.0),
+        ([172.0], [2000.0], 200.0),
+        ([172.0], [196.0, 240.0, 2000.0], 300.0),
+    ],
+)
+def test_a_name_at_the_end_of_a_curve_is_well_below_the_end_of_the_axis_or_far_above(
+    seen: list[float], ends: list[float], high: float
+) -> None:
+    end_of_axis = from_zero(linear_top(seen, ends), "count").high or 0.0
+    assert end_of_axis == high
+    assert not [end for end in ends if end_of_axis / HEADROOM < end <= end_of_axis * HEADROOM]
 
 
 def test_names_at_the_ends_of_near_curves_stand_apart() -> None:

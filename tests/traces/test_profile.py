@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from test_convert import fathom
 
 from fathom._core import TraceProfile
+from fathom.report.trace import words
 from fathom.report.trace.page import render
 from fathom.report.trace.sections import sections
 from fathom.traces.batch import NO_LATENCY
@@ -152,6 +153,28 @@ def test_a_trace_of_one_io_has_a_page_too():
     assert all(section.answer[0].endswith(".") for section in sections(alone))
     flushes = profile(evenly(3), np.zeros(3), 2, size_bytes=0)
     assert render(flushes)
+
+
+def test_what_an_estimate_or_a_rounding_hides_is_said_in_words():
+    alone = profile(np.array([0]), np.array([4096]), 1)
+    assert words.rates(alone) == "The trace has one I/O, and so no rates."
+    once = profile(evenly(20_000), np.arange(20_000) * 4096)
+    over = once.timeline.model_copy(update={"footprint_units": [21_000]})
+    assert "with an average of one access to each 4 KiB" in words.heat(
+        once.model_copy(update={"timeline": over})
+    )
+    rarely = np.arange(2000) * 4096
+    rarely[-1] = 0
+    assert words.lives(profile(evenly(2000), rarely, 1)).startswith(
+        "Less than 1 % of what is written is overwritten"
+    )
+    large = profile(evenly(9), np.arange(9) << 28, 0, size_bytes=1 << 28)
+    assert words.working_set(large).endswith(
+        "That is too little: only the first 64 MiB of an I/O count, and there are I/Os of 256 MiB."
+    )
+    assert "too little" not in words.working_set(
+        profile(evenly(9), np.arange(9) << 26, 0, size_bytes=64 << 20)
+    )
 
 
 def test_columns_of_different_lengths_are_refused():

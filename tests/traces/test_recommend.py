@@ -264,7 +264,9 @@ def test_the_command_prints_a_table_a_page_and_a_document(tmp_path: Path):
     document = json.loads(done.stdout)
     assert (document["schema"], document["recommended"]) == ("fathom-recommend/1", FAST)
     assert document["candidates"][0]["replay"]["values_us"][0] < 500
-    assert "keeps up with p99 read" in (tmp_path / "page.html").read_text()
+    page = (tmp_path / "page.html").read_text()
+    assert "keeps up with p99 read" in page
+    assert re.search(r'"label":\s*\{"show":\s*true,\s*"formatter":\s*"[^"]*64"', page)
     done = fathom("recommend", str(path), f"twin:{FAST}", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert b"keeps up The load may grow" in b" ".join(done.stdout.split())
@@ -278,11 +280,13 @@ def test_the_command_prints_a_table_a_page_and_a_document(tmp_path: Path):
         (["app.csv", "twin:no-such"], "no-such"),
         (["app.csv", "--slo", "soon"], "--slo 'soon'"),
         (["still.csv"], "has no times"),
+        (["one.csv"], "has one I/O, so nothing is known of its rate; record a longer trace"),
     ],
 )
 def test_a_wrong_choice_is_one_line_here_too(arguments: list[str], message: str, tmp_path: Path):
     trace(tmp_path)
     (tmp_path / "still.csv").write_text("time_us,op,offset,size\n0,R,0,4096\n0,R,4096,4096\n")
+    (tmp_path / "one.csv").write_text("time_us,op,offset,size\n0,R,0,4096\n")
     done = fathom("recommend", *arguments, cwd=tmp_path)
     assert done.returncode == 2
     [line] = done.stderr.decode().splitlines()

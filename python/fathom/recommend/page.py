@@ -59,9 +59,8 @@ def _headrooms(found: Recommendation) -> Figure:
     shown = [one for one in found.candidates if one.judged]
     labels = [plain(one.label) for one in shown]
     values: list[float | None] = [one.headroom for one in shown]
-    option = bar_chart(
-        Axis("factor of the load", "count", log=True), labels, [Bars("headroom", 0, values)], width_px=14
-    )
+    bars = Bars("headroom", 0, values, texts=[headroom_text(one) for one in shown])
+    option = bar_chart(Axis("factor of the load", "count", log=True), labels, [bars], width_px=14)
     chart = Chart(
         "headroom",
         "Headroom",

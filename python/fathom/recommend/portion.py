@@ -41,11 +41,15 @@ class Portion:
 def portion(prepared: Prepared, most: int, step_ns: int = 0) -> Portion:
     """Returns the first I/Os of a prepared trace, which was spread over `step_ns` or not at all.
 
-    Raises UsageError for a trace without times.
+    Raises UsageError for a trace without times, or of one I/O.
     """
     rows = _rows(prepared.path)[:most]
     span_ns = int(rows["arrival_ns"][-1] - rows["arrival_ns"][0])
-    if len(rows) < 2 or not span_ns:
+    if len(rows) < 2:
+        raise UsageError(
+            f"{prepared.name} has one I/O, so nothing is known of its rate", "record a longer trace"
+        )
+    if not span_ns:
         raise UsageError(
             f"{prepared.name} has no times, so nothing is known of its rate", "record a trace with times"
         )

@@ -268,12 +268,16 @@ SHORTEST_SEEN = 1 / 40
 
 
 class Bars(NamedTuple):
-    """A series of bars, one value per category, with the range around each where it is known."""
+    """A series of bars, one value per category, with the range around each where it is known.
+
+    `texts` stand beside the bars, each at its own.
+    """
 
     name: str
     slot: int
     values: Sequence[float | None]
     ranges: Sequence[tuple[float, float] | None] = ()
+    texts: Sequence[str] = ()
 
     @property
     def whiskers(self) -> list[Whisker]:
@@ -307,7 +311,7 @@ def bar_chart(
         name, slot = one.name, one.slot
         look: Option = {"color": f"$c{slot}", "borderRadius": 0 if stacked else [0, 2, 2, 0]}
         marks: Option = {"markLine": _whiskers([], one.whiskers, "$ink")} if one.whiskers else {}
-        solid = _bar(name, one.values, look, width_px) | _figures_beside(one.values, seen, x.format)
+        solid = _bar(name, one.values, look, width_px) | _figures_beside(one, seen, x.format)
         series.append(solid | ({"stack": "all"} if stacked else {}) | marks)
         if any(value is not None for value in beneath.get(name, ())):
             hollow: Option = {"color": "transparent", "borderColor": f"$c{slot}", "borderWidth": 1.25}
@@ -395,16 +399,26 @@ def _bar(name: str, values: Sequence[float | None], look: Option, width_px: int)
     }
 
 
-def _figures_beside(values: Sequence[float | None], seen: float, format: Format) -> Option:
-    """Returns the parts of a series that write the figure of each bar shorter than `seen` beside it; none without."""
+def _figures_beside(bars: Bars, seen: float, format: Format) -> Option:
+    """Returns the parts of a series that write each bar's text beside it.
+
+    Without texts that is the figure of each bar shorter than `seen`; none where all are longer.
+    """
+    values = bars.values
+    beside: Option = {"show": False, "position": "right", "color": "$muted"}
+    if bars.texts:
+        written: list[JsonValue] = [
+            {"value": value, "label": {"show": True, "formatter": text}}
+            for value, text in zip(values, bars.texts, strict=True)
+        ]
+        return {"data": written, "label": beside}
     if not any(value is not None and value < seen for value in values):
         return {}
     shown: Option = {"show": True}
     data: list[JsonValue] = [
         {"value": value, "label": shown} if value is not None and value < seen else value for value in values
     ]
-    label = {"show": False, "position": "right", "color": "$muted", "formatter": f"@pointer-{format}"}
-    return {"data": data, "label": label}
+    return {"data": data, "label": beside | {"formatter": f"@pointer-{format}"}}
 
 
 def apart(

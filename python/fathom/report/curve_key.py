@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from fathom.analysis.settled import Unsettled
 from fathom.method.curve import Latency
 from fathom.output.text import latency_text
-from fathom.report.axes import Axis, Switch
+from fathom.report.axes import Axis, Switch, from_zero
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Option, Row, Table
 from fathom.report.charts import Cross, Limit, Line, apart, scatter_chart
 from fathom.report.legend import legend_of
@@ -19,7 +19,7 @@ from fathom.report.target_curves import Dot, TargetCurve, Workload
 MOST_PANELS = 4
 ALONE_PX, BESIDE_PX = 400, 320
 HEADROOM = 1.15
-"""The linear axis ends at this many times the greatest latency that it shows: room for the word at a knee."""
+"""The linear axis ends at this many times the greatest latency that it shows: room for a knee's word and a name."""
 LABEL_SHARE = 0.12
 """Height of a name of two lines at the end of a curve, as a share of the axis."""
 ALONE_SHARE, BESIDE_SHARE = 0.2, 0.4
@@ -145,13 +145,26 @@ def _option(workload: Workload, latency: Latency, width_share: float) -> Option:
         *(cross.y for cross in crosses),
         *([limit.y] if limit else []),
     ]
-    top = max(seen) * HEADROOM
+    ends = [known[-1] for line in lines if (known := [y for _, y in line.points if y])]
+    top = linear_top(seen, ends)
     around = Switch.around([*every, *([limit.y] if limit else [])])
     switch = Switch(around.log_low, around.log_high, top)
     y = Axis("", "us", low=0)
     most = max([line.furthest for line in lines] + [cross.x for cross in crosses], default=0.0)
     lines = apart(lines, LABEL_SHARE * top, crosses, width_share * most)
     return scatter_chart(rate_axis("IOPS", lines, crosses), y, lines, crosses, limit) | switch.option()
+
+
+def linear_top(seen: Sequence[float], ends: Sequence[float]) -> float:
+    """Returns the latency, us, up to which the linear axis reaches: above what is `seen`, and above names it shows.
+
+    A curve has its name at its end. An end near the axis' end lies within it, so that the name is whole.
+    """
+    top = max(seen) * HEADROOM
+    for end in sorted(ends):
+        if end <= (from_zero(top, "count").high or top) * HEADROOM:
+            top = max(top, end * HEADROOM)
+    return top
 
 
 def _line(one: TargetCurve, latency: Latency) -> Line:

@@ -9,6 +9,8 @@ from fathom.traces.batch import Trace, no_io
 
 UNIT_BYTES = 4096
 """Bytes of a unit of space, in which reuse and working set are counted."""
+COUNTED_BYTES = 64 << 20
+"""How much of one I/O counts for working set and reuse, from its start."""
 FOOTPRINT_ERROR = 0.0325
 """Relative standard error of footprints and working sets: 1.04 / sqrt(1024), of HyperLogLog with 1024 registers."""
 Operations = tuple[int, int, int, int]

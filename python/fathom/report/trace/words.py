@@ -3,7 +3,7 @@
 from fathom._core import TRACE_OPERATIONS
 from fathom.output.text import capacity, duration, many_of, percent, size
 from fathom.report.style import compact
-from fathom.traces.profile import FOOTPRINT_ERROR, UNIT_BYTES, Profile
+from fathom.traces.profile import COUNTED_BYTES, FOOTPRINT_ERROR, UNIT_BYTES, Profile
 
 READ, WRITE, FLUSH, DISCARD = (TRACE_OPERATIONS.index(name) for name in ("read", "write", "flush", "discard"))
 BURSTY = 2.0
@@ -28,6 +28,8 @@ def time(ns: float) -> str:
 def rates(profile: Profile) -> str:
     """Returns the mean rate, and the rate of the busiest window."""
     line = profile.timeline
+    if profile.ios == 1:
+        return "The trace has one I/O, and so no rates."
     if not _has_times(profile):
         return "The trace has no times, and so no rates."
     length_s = max(profile.duration_ns, 1) / NS_PER_S
@@ -99,9 +101,11 @@ def heat(profile: Profile) -> str:
     if share is None:
         return "Too little space is touched to find a hot part of it."
     moved = sum(profile.mix.bytes[op] for op in (READ, WRITE)) / UNIT_BYTES
-    each = moved / max(1.0, profile.timeline.footprint_units[-1])
+    # The touched space is an estimate, and may come out larger than what was moved.
+    each = max(1.0, moved / max(1.0, profile.timeline.footprint_units[-1]))
     if each < _FEW:
-        hint = f"with an average of {each:.2g} accesses to each 4 KiB, chance alone makes some hotter"
+        accesses = "one access" if f"{each:.2g}" == "1" else f"{each:.2g} accesses"
+        hint = f"with an average of {accesses} to each 4 KiB, chance alone makes some hotter"
     elif share < _EVEN:
         hint = "accesses are even"
     else:
@@ -115,10 +119,15 @@ def working_set(profile: Profile) -> str:
     windows = sorted(line.working_set_units)
     middle = windows[len(windows) // 2] * UNIT_BYTES
     whole = line.footprint_units[-1] * UNIT_BYTES
-    return (
+    text = (
         f"The trace touches {capacity(whole)}, and {capacity(middle)} in the median window of {time(line.width_ns)}, "
         f"each with a standard error of {percent(FOOTPRINT_ERROR)}."
     )
+    largest = max((bytes_ for op in (READ, WRITE) for bytes_, _ in profile.mix.sizes[op]), default=0)
+    if largest <= COUNTED_BYTES:
+        return text
+    less = f"only the first {size(COUNTED_BYTES)} of an I/O count, and there are I/Os of {size(largest)}"
+    return f"{text} That is too little: {less}."
 
 
 def cache(profile: Profile) -> str:
@@ -148,7 +157,8 @@ def lives(profile: Profile) -> str:
     if quantiles is None:
         return "Nothing that is written is written over within the trace."
     low, middle, high = quantiles
-    share = f"{percent(profile.reuse.overwritten)} of what is written is overwritten or discarded within the trace."
+    some = percent(profile.reuse.overwritten) if profile.reuse.overwritten >= 0.005 else "Less than 1 %"
+    share = f"{some} of what is written is overwritten or discarded within the trace."
     if not _has_times(profile):
         return share
     return (
