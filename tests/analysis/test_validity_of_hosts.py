@@ -59,7 +59,8 @@ def test_a_step_that_a_lost_host_did_not_load_names_the_host_and_asks_the_others
 ):
     view = fleet({"h1": 10_000.0, "h2": 12_000.0, "h3": 0.0})
     [whole, *own] = view.points.to_pylist()
-    of_all = whole | {"threads": 3 * whole["threads"], "outstanding": 2 * whole["outstanding"]}
+    doubled = {name: 2 * whole[name] for name in ("outstanding", "mean_us")}
+    of_all = whole | doubled | {"threads": 3 * whole["threads"]}
     points = pa.Table.from_pylist([of_all, *own], schema=view.points.schema)
     assert "achieved-depth" in {note.rule for note in notes(replace(view, points=points))}
     note = only(replace(view, points=points, absent=absent_hosts(view.document, view.intervals)))
