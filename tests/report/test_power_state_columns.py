@@ -1,17 +1,22 @@
 """Runs of one drive in several power states: a column for each, and never repeats of one another."""
 
+import io
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
+from rich.console import Console
+
 import synthetic
+from fathom.report import print_table
 from fathom.report.comparison import compare
 from fathom.report.data import load
 
 
-def in_state(path: Path, state: int | None, seed: int) -> Path:
-    """A run of a drive that was held in a power state; None leaves it as it was."""
-    drive = replace(synthetic.TARGETS[0], kind="device", name="/dev/nvme0n1", label="A drive", catalog=None)
+def in_state(path: Path, state: int | None, seed: int, like: synthetic.Fake = synthetic.FILE) -> Path:
+    """A run of a drive that was held in a power state, at the rates of `like`; None leaves it as it was."""
+    drive = replace(like, kind="device", name="/dev/nvme0n1", label="A drive", catalog=None)
     run = synthetic.make_run(path, [drive], seed=seed)
     document = json.loads((run / "run.json").read_text())
     document["id"] = path.name
@@ -39,3 +44,16 @@ def test_runs_in_different_power_states_are_not_pooled(tmp_path: Path) -> None:
 def test_a_drive_left_as_it_was_has_no_state_in_its_name(tmp_path: Path) -> None:
     [column] = compare([load(in_state(tmp_path / "run", None, 1))]).columns
     assert column.label == "A drive"
+
+
+def test_the_change_between_states_stays_beside_its_figure_at_80_columns(tmp_path: Path) -> None:
+    runs = [
+        in_state(tmp_path / f"run-{state}", state, seed, synthetic.TWINS[0])
+        for seed, state in enumerate((0, 1), 1)
+    ]
+    console = Console(width=80, file=io.StringIO())
+    print_table(console, runs, lambda *_: ())
+    assert isinstance(console.file, io.StringIO)
+    rows = [line for line in console.file.getvalue().splitlines() if line.startswith("state 1")]
+    assert len(rows) == len(synthetic.CORNERS)
+    assert [line for line in rows if not re.search(r"[\d,.]+ [+−]?\d+\.\d %", line)] == []

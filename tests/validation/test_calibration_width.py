@@ -1,4 +1,4 @@
-"""What `fathom calibrate` prints of many parameters is whole in a terminal of 80 columns."""
+"""What `fathom calibrate` and `fathom validate` print is whole in a terminal of 80 columns."""
 
 from io import StringIO
 
@@ -8,8 +8,9 @@ from rich.console import Console
 from fathom.catalog import load_device
 from fathom.validation.calibrate import Calibration, FittedParameter
 from fathom.validation.cases import cases_of
+from fathom.validation.comparison import Compared
 from fathom.validation.search import Sensitivity
-from fathom.validation.terminal import print_calibration
+from fathom.validation.terminal import print_calibration, print_validation
 
 DEVICE = "samsung-pm9a3-7.68tb"
 
@@ -29,3 +30,20 @@ def test_the_name_of_each_parameter_that_moves_a_row_is_on_one_line() -> None:
     for name in names:
         assert sum(name in line.split() for line in matrix.splitlines()) == 2, name
     assert "+2.0" in matrix
+
+
+def test_names_of_published_rows_are_divided_at_hyphens_only_and_errors_keep_their_percent() -> None:
+    cases = [case for case in cases_of(load_device(DEVICE)) if case.figures]
+    rows = [
+        Compared(case, metric, value, None, 1.5 * value, 134.9, True, False, "a reason")
+        for case in cases
+        for metric, value in list(case.figures.items())[:1]
+    ]
+    printed = StringIO()
+    print_validation(Console(file=printed, width=80), rows)
+    lines = [line for line in printed.getvalue().splitlines() if line.startswith("   ") and line.strip()]
+    names = [f"-{case.name}" for case in cases]
+    ends = [piece for piece in (line.split()[0] for line in lines) if not piece.endswith("-")]
+    assert len(ends) == len(rows)
+    assert [piece for piece in ends if not any(name.endswith(f"-{piece}") for name in names)] == []
+    assert sum("+134.9 %" in line for line in lines) == len(rows)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fathom.cli.options import AsJson, PriceList
-from fathom.cli.output import one_form, print_json, stdout
+from fathom.cli.output import one_form, print_json, stderr, stdout
 from fathom.cli.store import StoreOption, finding, opened, report_path
 
 if TYPE_CHECKING:
@@ -46,7 +46,15 @@ def report(
 ) -> None:
     """Write one offline HTML report from run directories alone."""
     from fathom.errors import UsageError
-    from fathom.report import Edition, runs_csv, runs_json, write_html
+    from fathom.report import (
+        Edition,
+        build,
+        check_place,
+        print_method_answers,
+        runs_csv,
+        runs_json,
+        write_built,
+    )
     from fathom.sizing.files import read_prices
 
     one_form(as_json, as_csv)
@@ -61,8 +69,12 @@ def report(
         if what_if and chosen is Edition.SHORT:
             raise UsageError("--what-if: the short edition is for print", "leave one of the two out")
         path = out or report_path(paths[0], store)
+        check_place(path, paths)
         further = [_what_if(paths)] if what_if else []
-        print(write_html(paths, path, prices=read_prices(prices), pool=pool, edition=chosen, further=further))
+        built = build(paths, prices=read_prices(prices), pool=pool)
+        write_built(built, path, chosen, further)
+        print_method_answers(stderr(), built.comparison)
+        print(path)
 
 
 def _what_if(paths: list[Path]) -> "Section":

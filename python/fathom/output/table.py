@@ -47,9 +47,11 @@ class Name:
     Within a word only where that is wider still.
     """
 
-    def __init__(self, name: str) -> None:
-        """Nothing of it is markup."""
+    def __init__(self, name: str, style: str = "", indent: int = 0) -> None:
+        """Nothing of it is markup. Each line begins with `indent` blanks."""
         self._parts: list[str] = re.findall(r"[^-_ /]*[-_ /]+|[^-_ /]+", name)
+        self._style = style
+        self._indent = indent
 
     @property
     def narrowest(self) -> int:
@@ -58,11 +60,13 @@ class Name:
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """From the longest part to the whole name."""
-        return Measurement(self.narrowest, sum(len(part) for part in self._parts))
+        whole = sum(len(part) for part in self._parts)
+        return Measurement(self._indent + self.narrowest, self._indent + whole)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """As many parts on a line as there is width for."""
-        yield Text("\n".join(self.folded(options.max_width)))
+        lines = self.folded(max(options.max_width - self._indent, 1))
+        yield Text("\n".join(" " * self._indent + line for line in lines), style=self._style)
 
     def folded(self, width: int) -> list[str]:
         """Returns the name in lines of at most `width` columns."""

@@ -336,6 +336,14 @@ class Comparison:
         return list(self.columns[:1] if beside else self.columns)
 
     @property
+    def key_figure(self) -> str | None:
+        """The section that the runs' methods declare as their key figure; None where they declare none, or not the
+        same.
+        """
+        declared = {run.key_figure for run in self.runs}
+        return declared.pop() if len(declared) == 1 else None
+
+    @property
     def refused(self) -> list[str]:
         """What is compared with nothing, because too much of its I/O failed: a line per figure."""
         several = len(self.columns) > 1

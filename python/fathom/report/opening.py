@@ -46,10 +46,10 @@ def opened(
     no key figure, a caveat says so.
     """
     able = {section.key: section for section in built if section.key_figure}
-    if wanted and wanted not in able:
-        caveats = [*caveats, f"The method's key figure, {wanted}, needs steps that are not in this run."]
+    if lacking := missing_figure(built, wanted):
+        caveats = [*caveats, lacking]
     chosen = next((able[key] for key in (wanted, *PREFERRED, *able) if key in able), None)
-    sections = [_with_key_figure(section) for section in built if section is not chosen]
+    sections = unopened([section for section in built if section is not chosen])
     if chosen is None or chosen.key_figure is None:
         return None, sections
     place = list(built).index(chosen)
@@ -59,6 +59,18 @@ def opened(
     return Opening(
         figure.sentence, figure.block, [*fitting(figure.sentence, figure.reasons, caveats), *caveats]
     ), sections
+
+
+def missing_figure(built: Sequence[Section], wanted: str | None) -> str:
+    """Returns a caveat where the method declares a key figure that no section has; else an empty text."""
+    if not wanted or any(section.key == wanted and section.key_figure for section in built):
+        return ""
+    return f"The method's key figure, {wanted}, needs steps that are not in this run."
+
+
+def unopened(built: Sequence[Section]) -> list[Section]:
+    """Returns the sections of a page that none of them opens."""
+    return [_with_key_figure(section) for section in built]
 
 
 def _with_key_figure(section: Section) -> Section:

@@ -14,14 +14,16 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup, escape
 
+from fathom.analysis.finding import joined
 from fathom.output.output_file import check_output, write_output
 from fathom.report import sections, style
-from fathom.report.blocks import Block, Diagram, Figure, Inside, Section
+from fathom.report.blocks import Block, Diagram, Figure, Group, Inside, Item, Row, Section, Table
 from fathom.report.built import Built, build
 from fathom.report.comparison import Comparison, run_letter
 from fathom.report.data import RunData
 from fathom.report.findings import caveats
-from fathom.report.opening import Opening, opened
+from fathom.report.method_answers import method_answers, short_titles
+from fathom.report.opening import Opening, opened, unopened
 from fathom.report.published import Lookup, catalogue
 from fathom.sizing.files import Prices
 
@@ -69,8 +71,13 @@ def write_html(
 
     Raises FathomError when a run cannot be read, and what `write_output` raises where `out` is not Fathom's to write.
     """
-    check_output(out, of_a_run=_is_of_a_run(out, runs))
+    check_place(out, runs)
     return write_built(build(runs, lookup, prices, pool=pool), out, edition, further)
+
+
+def check_place(out: Path, runs: Sequence[Path]) -> None:
+    """Raises what `write_html` raises where `out` is not Fathom's to write, before anything is read."""
+    check_output(out, of_a_run=_is_of_a_run(out, runs))
 
 
 def write_built(
@@ -104,7 +111,7 @@ def _rendered(
     further: Sequence[Section] = (),
 ) -> str:
     headers = [_header(comparison, places) for places in _together(comparison)]
-    opening, built = opened(all_sections, caveats(comparison), _declared(comparison))
+    opening, built = _opened(comparison, all_sections)
     if edition is Edition.SHORT:
         built = [section for section in built if section.key in SHORT]
     built = [*built, *further]
@@ -177,9 +184,20 @@ def page(
     )
 
 
+def _opened(comparison: Comparison, built: Sequence[Section]) -> tuple[Opening | None, list[Section]]:
+    """Returns the opening and the sections below it. Runs of several methods open with an answer for each."""
+    said = caveats(comparison)
+    if answers := method_answers(comparison):
+        rows = [Row(Item(one.method, one.where), [Item(one.sentence, one.caveat)]) for one in answers]
+        table = Table("Method", [Item("Answer")], [Group("", rows)], numeric=False)
+        sentence = f"Each of the {len(answers)} methods has its own answer."
+        return Opening(sentence, table, said), unopened(built)
+    return opened(built, said, comparison.key_figure)
+
+
 def _title(comparison: Comparison) -> str:
     titles = dict.fromkeys(style.plain(run.document.method.title) for run in comparison.runs)
-    return " and ".join(titles)
+    return next(iter(titles)) if len(titles) == 1 else joined([*short_titles(comparison.runs).values()])
 
 
 def _together(comparison: Comparison) -> list[list[int]]:
@@ -234,14 +252,6 @@ def _took(runs: Sequence[RunData]) -> str:
     if len(lengths_s) < len(runs):
         return ""
     return style.seconds(sum(lengths_s)) + (" together" if len(runs) > 1 else "")
-
-
-def _declared(comparison: Comparison) -> str | None:
-    """Returns the section that the runs' methods declare as their key figure; None where they declare none, or not the
-    same.
-    """
-    declared = {run.key_figure for run in comparison.runs}
-    return declared.pop() if len(declared) == 1 else None
 
 
 def _source(comparison: Comparison) -> str:

@@ -25,6 +25,7 @@ from fathom.report.blocks import Table as PageTable
 from fathom.report.built import Built, build
 from fathom.report.comparison import Cell, Column, Comparison, Corner, margin_of
 from fathom.report.findings import gate
+from fathom.report.method_answers import method_answers
 from fathom.report.published import Lookup, catalogue, fitted_words
 from fathom.report.rounds import Mean, TargetRounds, axes, rounds_of
 from fathom.report.sections import answers
@@ -54,6 +55,7 @@ def print_built(console: Console, built: Built) -> None:
     comparison = built.comparison
     for text in comparison.shortenings:
         console.print(Text(f"Shortened run: {text}", style="yellow"))
+    print_method_answers(console, comparison)
     if comparison.corners:
         if len(comparison.corners) <= MOST_WORKLOADS_ACROSS:
             console.print(_targets_down(comparison))
@@ -83,6 +85,17 @@ def print_built(console: Console, built: Built) -> None:
         console.print(Text(text, style="bold red"))
     _print_answers(console, answers(built.sections))
     _print_notes(console, comparison)
+
+
+def print_method_answers(console: Console, comparison: Comparison) -> None:
+    """Prints one answer for each method of runs of several methods; nothing where one answer is that of all."""
+    answers = method_answers(comparison)
+    for one in answers:
+        console.print(Text.assemble((f"{one.method}, {one.where}: ", "bold"), one.sentence))
+        if one.caveat:
+            console.print(Text(one.caveat, style="dim"))
+    if answers:
+        console.print()
 
 
 def _legend(comparison: Comparison) -> str:
@@ -219,8 +232,10 @@ def _print_states(console: Console, section: Section) -> None:
             continue
         table = _table(lines=False)
         table.add_column(Text(block.corner))
-        for head in block.head:
-            table.add_column(Text(f"{head.text}, {head.sub}" if head.sub else head.text), justify="right")
+        for place, head in enumerate(block.head):
+            # The result has its change behind it: rich would part a figure from its `%`.
+            title = Text(f"{head.text}, {head.sub}" if head.sub else head.text)
+            table.add_column(title, justify="right", no_wrap=place == 0)
         for group in block.groups:
             table.add_row(Text(group.title, style="bold"))
             for row in group.rows:

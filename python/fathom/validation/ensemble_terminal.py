@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.text import Text
 
-from fathom.output.table import flush_table
+from fathom.output.table import Name, flush_table
 from fathom.output.text import signed_pct
 from fathom.report.style import plain
 from fathom.validation.ensemble import Sampled
@@ -23,7 +23,7 @@ def print_ensemble(console: Console, sampled: Sampled) -> None:
         sampled.cases, sampled.errors_pct(before=True), sampled.errors_pct(), strict=True
     ):
         rows.add_row(
-            Text(plain(case.name)),
+            Name(plain(case.name)),
             *(f"{signed_pct(low)} to {signed_pct(high)}" for low, high in (before, after)),
         )
     console.print(rows)
@@ -33,7 +33,7 @@ def print_ensemble(console: Console, sampled: Sampled) -> None:
     for one in sorted(sampled.narrowed, key=lambda one: -one.learnt):
         style = "" if one.learnt >= LEARNT_LEAST else "dim"
         ranges = (f"{low:,.4g} to {high:,.4g}" for low, high in (one.prior, one.posterior))
-        table.add_row(Text(one.name, style=style), *ranges, Text(f"{100 * one.learnt:.0f} %", style=style))
+        table.add_row(Name(one.name, style), *ranges, Text(f"{100 * one.learnt:.0f} %", style=style))
     console.print(table)
     console.print(
         Text(

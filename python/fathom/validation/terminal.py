@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from statistics import median
 from time import monotonic
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -15,7 +15,7 @@ from rich.text import Text
 
 from fathom.catalog import entries, load_published
 from fathom.catalog.models import UNEXPLAINED_PCT, Device
-from fathom.output.table import flush_table
+from fathom.output.table import Name, flush_table
 from fathom.output.text import signed_pct
 from fathom.prediction.interval import COVERAGE, FAR, Coverage, Spread, coverage, refuted, tried_spread
 from fathom.prediction.misses import RATES, DeviceMisses
@@ -202,7 +202,7 @@ def _errors_table(calibration: Calibration) -> Table:
         bound = "kept" if case.row.bound else ""
         table.add_row(
             str(number + 1),
-            Text(plain(case.name)),
+            Name(plain(case.name)),
             Text(case.load),
             *(bound if bound and not error else signed_pct(error) for error in errors),
             ", ".join(calibration.determined_by(number)),
@@ -278,13 +278,13 @@ def _print_device(console: Console, rows: Sequence[Compared]) -> None:
     console.print()
 
 
-def _cells(row: Compared, notes: dict[str, int]) -> tuple[Text, ...]:
+def _cells(row: Compared, notes: dict[str, int]) -> tuple[RenderableType, ...]:
     """Returns the cells of a figure. Figures that do not count are dim; only the first of a row has its name."""
     first = row.metric == next(iter(row.case.figures))
     faint = "" if row.counted else "dim"
     number = notes.setdefault(row.reason, len(notes) + 1) if row.reason else None
     return (
-        Text(f"  {plain(row.case.name)}" if first else "", style=faint),
+        Name(plain(row.case.name) if first else "", faint, indent=2),
         Text(row.case.load if first else "", style=faint),
         Text.assemble((grouped(row.published), faint), (f" {UNITS.get(row.metric, row.metric)}", "dim")),
         Text(grouped(row.simulated or 0.0), style=faint),
@@ -346,5 +346,6 @@ def _median(one: Median | None, limit_pct: float, *, gated: bool) -> Text:
 def _table(*columns: str, right: Sequence[str] = ()) -> Table:
     table = flush_table()
     for column in columns:
-        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+        justify = "right" if column in right else "left"
+        table.add_column(column, justify=justify, overflow="fold", no_wrap=column == "error")
     return table
