@@ -403,19 +403,30 @@ def test_a_change_is_that_of_one_drive_never_the_difference_between_two() -> Non
 
 def test_steps_are_called_by_what_is_not_set_and_sizes_are_in_order() -> None:
     asked = corners("job.block=16k,4k")
-    rows = [row_of(**{"job.block": "16k", "iops": 4e5}), row_of(**{"job.block": "4k", "iops": 1e6})]
+    rows = [sized("16k", 16384, mbps=6000.0), sized("4k", 4096, mbps=4000.0)]
     text = " ".join(printed(asked, table_of(asked, *rows)).split())
-    assert text.startswith("From job.block 4k to 16k, IOPS of random read, 8T/32Q change: x 0.4.")
+    assert text.startswith("From job.block 4k to 16k, MB/s of random read, 8T/32Q change: x 1.5.")
     assert "4k-rand-read" not in text
     assert "4 KiB" not in text
 
 
 def test_a_sweep_over_sizes_is_drawn_with_their_names(tmp_path: Path) -> None:
     asked = corners("job.block=4k,16k")
-    rows = [row_of(**{"job.block": "4k"}), row_of(**{"job.block": "16k", "iops": 4e5})]
+    rows = [sized("4k", 4096), sized("16k", 16384, iops=4e5)]
     page = write_page(asked, tmp_path, table_of(asked, *rows), []).read_text()
     assert '"formatter":"@size"' in page
-    assert "IOPS over job.block" in page
+    assert "MB/s over job.block" in page
+
+
+def sized(block: str, block_bytes: int, **others: object) -> dict[str, object]:
+    return row_of(**{"job.block": block, "block_bytes": block_bytes, **others})
+
+
+def test_blocks_of_different_sizes_are_compared_in_mb_per_second() -> None:
+    asked = corners("job.block=4k,64k")
+    rows = [sized("4k", 4096, iops=1e6, mbps=4096.0), sized("64k", 65536, iops=1e5, mbps=6144.0)]
+    text = " ".join(printed(asked, table_of(asked, *rows)).split())
+    assert text.startswith("From job.block 4k to 64k, MB/s of random read, 8T/32Q change: x 1.5.")
 
 
 def test_a_sweep_over_words_begins_with_an_answer_too(tmp_path: Path) -> None:

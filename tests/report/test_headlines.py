@@ -1,13 +1,15 @@
 """A headline claims no more than the workloads that they share allow."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import fathom
-from fathom.report.blocks import KeyFigure
+from fathom.report.blocks import Cards, KeyFigure
 from fathom.report.comparison import Comparison, compare
 from fathom.report.data import load
 from fathom.report.sections import summary
 from fathom.report.style import compact
+from fathom.report.workloads import workloads
 
 METHOD = """schema = "fathom-method/1"
 name = "{name}"
@@ -110,6 +112,22 @@ def test_the_headline_counts_workloads_as_the_findings_do_where_a_step_has_two_s
     assert section.key_figure
     assert section.key_figure.sentence == "Samsung PM1743 is ahead in all 2 workloads."
     assert section.answer == ["Samsung PM1743 leads all 2 workloads."]
+    assert isinstance(section.key_figure.block, Cards)
+    assert [card.title for card in section.key_figure.block.cards] == ["reads", "both"]
+
+
+def test_operations_that_not_every_target_did_are_not_added_up(tmp_path: Path) -> None:
+    method = tmp_path / "streams.toml"
+    method.write_text(
+        METHOD.format(name="streams", step="reads", op="read", block="4KiB", time="6s") + STREAMS
+    )
+    targets = ["twin:samsung-pm1743-7.68tb", "twin:samsung-pm9a3-7.68tb"]
+    run = load(fathom.run(str(method), targets=targets, out=tmp_path).path)
+    points = [
+        point for point in run.points if (point.target, point.step, point.op) != (targets[1], "both", "write")
+    ]
+    keys = [one.key for one in workloads(compare([replace(run, points=points)]))]
+    assert keys == ["reads/read", "both/read", "both/write"]
 
 
 def test_the_headline_of_one_target_compares_reads_and_writes_of_equal_blocks(tmp_path: Path) -> None:

@@ -495,7 +495,7 @@ def compare(
         for halves in _figures(column.run, points):
             key, label = _corner_of(column.run, halves[0], points)
             whole = len(halves) == len(_same_step(halves[0], points))
-            cells.setdefault(key, []).append(_cell(column, halves, whole, lookup))
+            cells.setdefault(key, []).append(cell_of(column, halves, lookup, whole=whole))
             labels.setdefault(key, label)
     corners = [Corner(key, labels[key], members[0].metric, members) for key, members in cells.items()]
     return Comparison(runs, columns, corners, lookup, prices or read_prices(None))
@@ -559,7 +559,7 @@ def _corner_of(run: RunData, point: Point, points: Sequence[Point]) -> tuple[str
     )
 
 
-def _cell(column: Column, halves: Sequence[Point], whole: bool, lookup: Lookup) -> Cell:
+def cell_of(column: Column, halves: Sequence[Point], lookup: Lookup, *, whole: bool) -> Cell:
     """Returns the cell of a step. Halves of a mix get no published figure: reviews print the total."""
     run = column.run
     point = total(run, halves)

@@ -39,8 +39,6 @@ class FindingTexts:
     What limits each target is in a section of its own.
     """
 
-    contests: Sequence[Finding]
-    """The outcome of every workload that several targets did: a leader, or none."""
     overall: str
     outcomes: Sequence[str]
     agreement: str
@@ -67,7 +65,6 @@ def finding_texts(comparison: Comparison) -> FindingTexts:
         " ".join(caveats(comparison)),
     ]
     return FindingTexts(
-        [one for one in found if one.kind in ("leader", "level", "no-winner")],
         " ".join(texts("overall")),
         [*first, *texts("level", "no-winner"), *texts("unsettled")],
         " ".join(texts("agreement", "order")),

@@ -30,6 +30,7 @@ from fathom.report.published import Lookup, catalogue, fitted_words
 from fathom.report.rounds import Mean, TargetRounds, axes, rounds_of
 from fathom.report.sections import answers
 from fathom.report.style import grouped, plain
+from fathom.report.workloads import workloads
 from fathom.statistics.limits import meanings
 
 LEVEL_STYLE = {"error": "bold red", "warning": "yellow", "info": "dim"}
@@ -124,7 +125,7 @@ def _print_beneath(console: Console, comparison: Comparison) -> None:
     if seconds:
         console.print(Text(f"Below a figure: {', '.join(seconds)}.", style="dim"))
     for column in comparison.columns:
-        cells = (corner.cell(column) for corner in comparison.corners)
+        cells = (workload.cell(column) for workload in workloads(comparison))
         limits = Counter(_limit(cell) for cell in cells if cell and cell.value is not None and _limit(cell))
         if limits:
             (first, times), *others = limits.most_common()

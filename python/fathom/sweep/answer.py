@@ -35,9 +35,11 @@ class Panel:
 
     @property
     def figure(self) -> str:
-        """The figure to look at: MB/s of large blocks, as tables of results have it."""
-        large = all(cast("int", row["block_bytes"] or 0) >= LARGE_BLOCK_BYTES for row in self.rows)
-        return "mbps" if large else "iops"
+        """The figure to look at: MB/s of large blocks, as tables of results have it; MB/s too where blocks differ in
+        size.
+        """
+        sizes = {cast("int", row["block_bytes"] or 0) for row in self.rows}
+        return "mbps" if len(sizes) > 1 or min(sizes) >= LARGE_BLOCK_BYTES else "iops"
 
 
 def panels(sweep: Sweep, table: pa.Table) -> list[Panel]:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from fathom.analysis.finding import Finding, joined
+from fathom.analysis.finding import joined
 from fathom.output.text import size
 from fathom.prediction.words import order_words
 from fathom.report.blocks import Bar, Block, Card, Cards, Item, KeyFigure, NoBar, Points, Prose, Section
@@ -12,6 +12,7 @@ from fathom.report.findings import FindingTexts, Gate, finding_texts, gate, rank
 from fathom.report.published import NEAR_PCT, error_item, fitted_words
 from fathom.report.rounds import rounds_of, verdicts
 from fathom.report.style import compact, grouped, plain
+from fathom.report.workloads import workloads
 
 ORDER = 10
 MANY = {"read": "reads", "write": "writes"}
@@ -22,7 +23,8 @@ SHOWN = 6
 def build(comparison: Comparison) -> Section | None:
     """Returns the findings; the cards are their key figure."""
     out = gate(comparison)
-    ranked = [one for corner in comparison.corners if (one := ranked_of(corner, comparison, out)).ranking]
+    whole = {corner.key: corner for corner in workloads(comparison)}
+    ranked = _ranked([*whole.values()], comparison, out)
     if not any(corner.ranking for corner in comparison.corners):
         failed = [
             f"{cell.column.label}, {corner.label}: {cell.failed}, so there is no result to rank."
@@ -37,9 +39,11 @@ def build(comparison: Comparison) -> Section | None:
         )
         return Section("summary", "Findings", [Prose(said)])
     texts = finding_texts(comparison)
-    whole = {corner.key: corner for corner in comparison.corners}
     cards = Cards([_card(one, _unranked(whole[one.key], out)) for one in ranked], shown=SHOWN)
-    key = KeyFigure(_sentence(ranked, texts.contests), cards, _reasons(texts, ranked)) if ranked else None
+    key = None
+    if ranked:
+        sentence = _contest(ranked) or _alone(_ranked(comparison.corners, comparison, out))
+        key = KeyFigure(sentence, cards, _reasons(texts, ranked))
     return Section(
         "summary",
         "Findings",
@@ -49,39 +53,45 @@ def build(comparison: Comparison) -> Section | None:
     )
 
 
-def _sentence(ranked: Sequence[Corner], contests: Sequence[Finding]) -> str:
-    """Returns the leader and its number of workloads. For a single target it has its rates, for a single workload the
-    lead.
+def _ranked(corners: Sequence[Corner], comparison: Comparison, out: Gate) -> list[Corner]:
+    """Returns what may be ranked of the corners; a corner without any is left out."""
+    return [one for corner in corners if (one := ranked_of(corner, comparison, out)).ranking]
+
+
+def _contest(ranked: Sequence[Corner]) -> str:
+    """Returns the leader and its number of workloads, as the cards show them; for a single workload the lead.
+
+    Empty for a single target, which has nothing to contest.
     """
     contested = [corner for corner in ranked if len(corner.ranking) > 1]
     if not contested and len({corner.ranking[0].column.index for corner in ranked}) > 1:
         return "No target is ahead: no workload has rates of two targets to compare."
     if not contested:
-        return _alone(ranked)
+        return ""
     if len(contested) == 1:
         best = contested[0].ranking[0]
         rate = f"{compact(best.value or 0)} {contested[0].unit}"
         return f"{_verdict(contested[0])} in {contested[0].label}: {rate}."
-    wins = Counter(one.targets[0] for one in contests if one.kind == "leader")
+    wins = Counter(one.ranking[0].column.short for one in contested if not one.level_with_best)
     if not wins:
-        return f"No target is ahead: {_nobody(contests)}."
+        return f"No target is ahead: {_nobody(contested)}."
     most = max(wins.values())
     leaders = [name for name, count in wins.items() if count == most]
     if len(leaders) > 1:
-        return f"{joined(leaders)} are each ahead in {most} of {len(contests)} workloads."
-    where = f"all {most}" if most == len(contests) else f"{most} of {len(contests)}"
+        return f"{joined(leaders)} are each ahead in {most} of {len(contested)} workloads."
+    where = f"all {most}" if most == len(contested) else f"{most} of {len(contested)}"
     return f"{leaders[0]} is ahead in {where} workloads."
 
 
-def _nobody(contests: Sequence[Finding]) -> str:
+def _nobody(contested: Sequence[Corner]) -> str:
     """Returns in how many workloads the best are level, and in how many that is not known."""
-    level = sum(one.kind == "level" for one in contests)
-    where = f"all {len(contests)} workloads"
-    if level == len(contests):
+    level = sum(corner.separable for corner in contested)
+    where = f"all {len(contested)} workloads"
+    if level == len(contested):
         return f"the best are level in {where}"
     if not level:
         return f"{where} have too few seconds to separate the best"
-    return f"the best are level in {level} of {len(contests)} workloads, the others have too few seconds"
+    return f"the best are level in {level} of {len(contested)} workloads, the others have too few seconds"
 
 
 def _alone(ranked: Sequence[Corner]) -> str:
