@@ -1,13 +1,14 @@
 """Steps that continue the step before: ordered I/O goes on where that step ended, also in a resumed run."""
 
+import json
 from pathlib import Path
 from threading import Event
 
 import pytest
 
 import fathom
-from fathom.errors import InterruptedRunError
-from fathom.method.method import Step
+from fathom.errors import InterruptedRunError, UsageError
+from fathom.method.method import Step, parse_method
 from fathom.runs.store import StepOutcome
 from fathom.session.options import SilentObserver
 from fathom.targets.target import Target
@@ -87,3 +88,15 @@ def test_a_resumed_run_continues_where_the_interrupted_one_was(tmp_path: Path) -
     [path] = (tmp_path / "runs").iterdir()
     fathom.resume_run(path)
     assert written(target) == both_threads(range((FIRST + SECOND) // 2))
+
+
+@pytest.mark.parametrize("threads", ["part", "shared"])
+def test_a_method_in_normal_form_cannot_begin_its_positions_further_on(threads: str) -> None:
+    form = json.loads(json.dumps(parse_method(method(continues=False), "log.toml").parsed))
+    position = form["steps"][0]["job"]["position"] = {"threads": threads}
+    assert parse_method(json.dumps(form), "log.json").steps[0].name == "first"
+    position["ahead_bytes"] = BLOCK
+    with pytest.raises(
+        UsageError, match=r"^log\.json: step first: ahead_bytes is of jobs that Fathom itself"
+    ):
+        parse_method(json.dumps(form), "log.json")

@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from fathom.cli.progress import LiveObserver
+from fathom.errors import FathomError
 from fathom.method.method import load_method
 from fathom.output.sparkline import sparkline
 from fathom.session.stepper import Progress
@@ -58,3 +59,14 @@ def test_the_table_shows_the_last_seconds_of_the_rate_at_80_columns_and_of_laten
             time.sleep(0.05)
     assert "▂▃▅█" in written.getvalue()
     assert ("█▅▃▂" in written.getvalue()) == (width == 160)
+
+
+def test_a_start_that_fails_leaves_nothing_above_its_error() -> None:
+    target = parse_target("null:", size_bytes=1 << 30)
+    written = io.StringIO()
+    with (
+        pytest.raises(FathomError),
+        LiveObserver(Console(file=written, force_terminal=True, width=80), [target]),
+    ):
+        raise FathomError("the target is gone")
+    assert written.getvalue() == ""

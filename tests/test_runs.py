@@ -178,6 +178,21 @@ def test_of_several_statements_none_is_left_without_its_answer() -> None:
         query("select 1; select 2")
 
 
+@pytest.mark.parametrize(
+    ("sql", "proposed"),
+    [
+        ("select workloda from points", '"workload"'),
+        ("select * from point", '"points"'),
+    ],
+)
+def test_an_unknown_name_gets_the_nearest_ones_in_one_line(runs_home: Path, sql: str, proposed: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        query(sql)
+    assert "\n" not in str(refused.value)
+    assert f"did you mean {proposed}" in str(refused.value)
+    assert "views: runs, points, " in str(refused.value)
+
+
 def test_queries_without_any_run_give_empty_tables() -> None:
     assert query("select * from points").num_rows == 0
 

@@ -27,7 +27,7 @@ OUTSIDE = (
 )  # fmt: skip
 """These read what users and other programs write: there, `text` is no text of ours."""
 KNOWN = {
-    # DuckDB's errors are text; their first line is shown.
+    # DuckDB's errors are text; their first line is shown, with the names that they propose.
     "report/data.py: str(error).partition('\\n')",
     "runs/query.py: str(error).strip().split('\\n')",
     # Targets and method files as a user wrote them.

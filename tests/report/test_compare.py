@@ -197,6 +197,14 @@ def test_what_else_differs_comes_before_the_figures(made: Made):
     assert "A side is a single run" in done.stdout.replace("\n", " ")
 
 
+def test_where_nothing_is_compared_nothing_is_said_of_intervals_or_repeats(made: Made, tmp_path: Path):
+    out = tmp_path / "changes.html"
+    done = fathom(made("a"), "--against", "published", "--out", out)
+    assert "Nothing could be compared" in done.stdout
+    assert "single run" not in done.stdout
+    assert "single run" not in out.read_text()
+
+
 def test_warnings_of_the_runs_come_before_the_figures_those_of_repeats_and_of_both_sides_once(made: Made):
     words = fathom(made("a", warned=True), made("b", seed=2, repeats=2, warned=True)).stdout
     text = " ".join(words.split())

@@ -11,7 +11,8 @@ from fathom._core import TraceProfile
 from fathom.report.trace import words
 from fathom.report.trace.page import render
 from fathom.report.trace.sections import sections
-from fathom.traces.batch import NO_LATENCY
+from fathom.traces.batch import NO_LATENCY, Findings
+from fathom.traces.convert import faults
 from fathom.traces.profile import Profile
 
 US, MS, S = 1_000, 1_000_000, 1_000_000_000
@@ -182,3 +183,25 @@ def test_columns_of_different_lengths_are_refused():
     small, names = np.zeros(1, np.uint8), np.zeros(1, np.uint32)
     with pytest.raises(Exception, match="equal lengths"):
         TraceProfile().add(two, one, one, one, small, small, names, names)
+
+
+def test_one_of_something_is_written_in_the_singular():
+    alone = profile(np.array([0]), np.zeros(1), 1)
+    assert words.mix(alone) == "The trace has one I/O, a write."
+    one_by_one = profile(evenly(1000), 4096 * evenly(1000, 1), latency_ns=MS)
+    assert words.depth(one_by_one).startswith("1 I/O is in flight on average, 1 at most")
+    assert "an average of one access to each 4 KiB" in words.heat(one_by_one)
+    drawn = np.random.default_rng(1)
+    poisson = np.cumsum(drawn.exponential(100 * US, 500_000)).astype(np.int64)
+    assert "times their mean" in words.arrivals(profile(poisson, np.zeros(len(poisson))))
+
+
+def test_one_fault_of_a_kind_is_written_in_the_singular():
+    one = Findings(late=1, unfinished=1, unknown=1, lost=1)
+    assert faults(one, 10)[:4] == [
+        "1 record of events was lost: the kernel had no room",
+        "1 I/O stands too late in the file to be put in order",
+        "1 I/O has no completion, and no latency",
+        "1 completion belongs to no I/O of the trace",
+    ]
+    assert "2 I/Os have no completion, and no latency" in faults(Findings(unfinished=2), 10)

@@ -101,7 +101,7 @@ def compare(
         print(f"{names[0]} is the last good run itself, so there is nothing to compare")
         return
     results = [compare_sides(base, new, chosen, gates, level) for new in news]
-    contexts = [context_of(base, new) for new in news]
+    contexts = [context_of(base, *both) for both in zip(news, results, strict=True)]
     _print(results, contexts, as_json=as_json, as_markdown=as_markdown)
     if out:
         write_output(out, render(base, news, results, contexts).encode())

@@ -62,9 +62,10 @@ class ProgressConsole(Terminal):
 
 
 class LiveObserver:
-    """A `session.Observer` that draws. Use as a context manager around the run.
+    """A `session.Observer` that draws from the first step on. Use as a context manager around the run.
 
-    A run goes on without its terminal or pipe: only the drawing ends.
+    A start that fails leaves nothing above its error. A run goes on without its terminal or pipe: only the drawing
+    ends.
     """
 
     def __init__(self, console: Console, targets: list[Target]) -> None:
@@ -72,13 +73,11 @@ class LiveObserver:
         self._lock = Lock()
         self._lines = {target.name: _Line(target) for target in targets}
         self._started = monotonic()
+        self._draws = False
         self._live = Live(console=console, get_renderable=self._table, refresh_per_second=4, transient=True)
 
     def __enter__(self) -> "LiveObserver":
-        """Starts drawing, on a terminal only."""
-        if self._console.is_terminal:
-            with suppress(OSError):
-                self._live.start()
+        """Draws nothing yet."""
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -88,9 +87,14 @@ class LiveObserver:
                 self._live.stop()
 
     def step_started(self, target: Target, number: int, total: int, step: Step) -> None:
-        """Shows the step that begins."""
+        """Shows the step that begins, on a terminal only."""
         with self._lock:
             self._lines[target.name].begin(number, total, step)
+            begins = self._console.is_terminal and not self._draws
+            self._draws = self._draws or begins
+        if begins:
+            with suppress(OSError):
+                self._live.start()
 
     def progressed(self, target: Target, progress: Progress) -> None:
         """Updates the table."""

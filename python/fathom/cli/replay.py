@@ -10,35 +10,45 @@ from fathom.errors import UsageError
 
 if TYPE_CHECKING:
     from fathom.method.method import Method
+    from fathom.plan.replay import Replay
 
 Word = TypeVar("Word", bound=str)
 
 
 def method_of(name: str, options: ReplayOptions, *, quick: bool) -> "Method":
-    """Returns the method of that name or file, with what it takes from the trace. Raises UsageError."""
-    from fathom.fitting.of_trace import method_of
-    from fathom.plan.replay import Fill, Offsets, Replay, Timing
+    """Returns the method of that name or file, with what it takes from the trace. Raises UsageError.
 
-    if options.trace is None:
-        return method_of(name, None, quick=quick)[0]
-    method, notes = method_of(
-        name,
-        Replay(
-            options.trace,
-            options.trace_device,
-            word_of("--timing", options.timing, get_args(Timing)),
-            options.speed,
-            word_of("--offsets", options.offsets, get_args(Offsets)),
-            word_of("--fill", options.fill, get_args(Fill)),
-            options.iodepth,
-            size_bytes(options.align) or 1,
-            options.threads,
-        ),
-        quick=quick,
-    )
+    Prints what is to be known of the trace, and names of published results that the catalogue lacks.
+    """
+    from fathom.fitting.of_trace import method_of
+    from fathom.method.method import is_file
+    from fathom.plan.published_names import unknown_published
+
+    method, notes = method_of(name, _replay(options), quick=quick)
+    if is_file(name):
+        notes = [*notes, *unknown_published(method, name)]
     for note in notes:
         print(f"fathom: {note}", file=sys.stderr)
     return method
+
+
+def _replay(options: ReplayOptions) -> "Replay | None":
+    """Returns how the trace is replayed; None without one."""
+    from fathom.plan.replay import Fill, Offsets, Replay, Timing
+
+    if options.trace is None:
+        return None
+    return Replay(
+        options.trace,
+        options.trace_device,
+        word_of("--timing", options.timing, get_args(Timing)),
+        options.speed,
+        word_of("--offsets", options.offsets, get_args(Offsets)),
+        word_of("--fill", options.fill, get_args(Fill)),
+        options.iodepth,
+        size_bytes(options.align) or 1,
+        options.threads,
+    )
 
 
 def word_of(option: str, given: str, known: Sequence[Word]) -> Word:

@@ -6,6 +6,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from fathom.analysis.finding import joined
+from fathom.compare.rows import Result
 from fathom.compare.sides import Match, Side, matches
 from fathom.report.repeats import PASSING
 from fathom.report.style import plain
@@ -21,8 +22,8 @@ _NOT_ENDED = {
 }
 
 
-def context_of(base: Side | None, new: Side) -> list[str]:
-    """Returns all that a reader must know beside the figures of the two sides, a line each."""
+def context_of(base: Side | None, new: Side, result: Result) -> list[str]:
+    """Returns all that a reader must know beside the result of the two sides, a line each."""
     return [
         *(unfinished(base) if base else ()),
         *unfinished(new),
@@ -30,7 +31,7 @@ def context_of(base: Side | None, new: Side) -> list[str]:
         *elsewhere(new),
         *(contrasts(base, new) if base else ()),
         *warned(base, new),
-        *single_runs(base, new),
+        *single_runs(base, new, result),
     ]
 
 
@@ -144,8 +145,10 @@ def _shown(value: JsonValue) -> str:
     return text if len(text) <= _MOST_CHARS else f"{text[: _MOST_CHARS - 1]}…"
 
 
-def single_runs(base: Side | None, new: Side) -> Sequence[str]:
-    """Returns what a reader must know where a side is a single run."""
+def single_runs(base: Side | None, new: Side, result: Result) -> Sequence[str]:
+    """Returns what a reader must know where a side is a single run; nothing where no figure is compared."""
+    if not result.rows:
+        return ()
     sides = [side for side in (base, new) if side is not None]
     single = [side for side in sides if len(side.runs) == 1]
     if not single:

@@ -58,12 +58,12 @@ def render(
     labels = dict.fromkeys(column.label for side in news for column in side.comparison.columns)
     sides = [*([base] if base else []), *news]
     shortened = dict.fromkeys(text for side in sides for text in side.comparison.shortenings)
-    opening, folded = opened(sections, _caveats(base, news))
+    opening, folded = opened(sections, _caveats(base, news, results))
     title = f"What changed: {joined(list(labels))}"
     return page(title, [], folded, list(shortened), opening=opening, site=site)
 
 
-def _caveats(base: Side | None, news: Sequence[Side]) -> list[str]:
+def _caveats(base: Side | None, news: Sequence[Side], results: Sequence[Result]) -> list[str]:
     """Returns what a reader must know before the changes: what is simulated, warned of, and not repeated."""
     sides = [*([base] if base else []), *news]
     columns = [column for side in sides for column in side.comparison.columns]
@@ -79,7 +79,9 @@ def _caveats(base: Side | None, news: Sequence[Side]) -> list[str]:
     return [
         *([f"{who} {SIMULATED}"] if twins else []),
         *([f"{many} these changes; {where} under “What else differs”."] if warnings else []),
-        *dict.fromkeys(text for new in news for text in single_runs(base, new)),
+        *dict.fromkeys(
+            text for new, result in zip(news, results, strict=True) for text in single_runs(base, new, result)
+        ),
     ]
 
 

@@ -31,6 +31,12 @@ def document_of(job: Job) -> dict[str, JsonValue]:
     return json.loads(job.json)
 
 
+def begins_ahead(job: Job) -> bool:
+    """Returns whether positions of a job begin further on, as those of one that goes on where another ended."""
+    positions = [document_of(one).get("position") for one in [*job.streams.values()] or [job]]
+    return any(isinstance(one, dict) and one.get("ahead_bytes") for one in positions)
+
+
 def _received(value: object) -> Job:
     if isinstance(value, Job):
         return value

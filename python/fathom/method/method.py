@@ -13,7 +13,7 @@ from fathom import _core
 from fathom._core import Job
 from fathom.errors import UsageError
 from fathom.method.curve import Curve, CurveJson, Place, parse_curve, point_name, search_name
-from fathom.method.job import NS_PER_S, job_of
+from fathom.method.job import NS_PER_S, begins_ahead, job_of
 from fathom.method.offered import Offered, OfferedJson, parse_offered
 from fathom.method.rounds import Round, RoundJson, parse_round
 from fathom.method.template import is_template
@@ -211,13 +211,20 @@ def parse_method(text: str, file: str, *, quick: bool = False) -> Method:
             )
     for bench in dict.fromkeys(step["bench"] for step in parsed["steps"]):
         _check_bench(bench, file)
+    steps = tuple(part for step in parsed["steps"] for part in _steps(step))
+    for step in steps:
+        if begins_ahead(step.job):
+            raise UsageError(
+                f"{file}: step {step.name}: ahead_bytes is of jobs that Fathom itself continues",
+                "leave it out, or give the step continues = true",
+            )
     return Method(
         name=parsed["name"],
         title=parsed["title"],
         summary=parsed["summary"],
         source=parsed["source"],
         quick=_quick(factors) if quick and factors else None,
-        steps=tuple(part for step in parsed["steps"] for part in _steps(step)),
+        steps=steps,
         text=text,
         parsed=normal,
         file_system=parsed["file_system"],
@@ -249,12 +256,17 @@ def method_file(name: str) -> tuple[str, str]:
     """
     if "\n" in name:
         return name, "method.toml"
-    if "/" in name or name.endswith((".toml", ".json")):
+    if is_file(name):
         hint = "name a method file; `fathom methods show` prints a built-in one to copy"
         return read_text(Path(name), hint), name
     from fathom.catalog import method_text
 
     return method_text(name), f"{name}.toml"
+
+
+def is_file(name: str) -> bool:
+    """Returns whether a method's name is the path of a file, not a name of the catalogue."""
+    return "\n" not in name and ("/" in name or name.endswith((".toml", ".json")))
 
 
 def _check_bench(bench: str | None, file: str) -> None:

@@ -98,6 +98,11 @@ def signed_pct(value: float, digits: int = 1) -> str:
     return text[1:] if float(text[1:-2]) == 0 else text
 
 
+def agreeing(shown: str, one: str, many: str) -> str:
+    """Returns a number as it is shown, with the words that agree with it: `1 I/O is`, `1.2 I/Os are`."""
+    return f"{shown} {one if shown == '1' else many}"
+
+
 def ios_in_flight(count: int) -> str:
     """Returns `1 I/O in flight`, `8 I/Os in flight`."""
     return f"{count:,} I/O{'' if count == 1 else 's'} in flight"

@@ -1,6 +1,7 @@
 """SQL over all runs: DuckDB views on the runs' Parquet files, and on what the index has of them."""
 
-from collections.abc import Callable, Sequence, Set
+import re
+from collections.abc import Callable, Iterable, Sequence, Set
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,19 +16,23 @@ from fathom.runs.layout import STEPS, is_run
 from fathom.runs.listing import Sources, facts_table
 from fathom.runs.sandbox import check_asks, confine, literal
 
+_PROPOSED = re.compile(r"(?:Candidate bindings|Did you mean)\b(.*)")
+_NAME = re.compile(r'"[^"]+"')
+_MOST_PROPOSED = 3
+
 
 def query(sql: str, left_out: Callable[[str], None] = lambda text: None) -> pa.Table:
     """Runs one statement over the views runs, points, streams, phases, intervals, latency and telemetry.
 
     The table views have a column `run` in front. Only the tables that the statement names are read, after a check of
     their checksums. `left_out` is called with every damaged file, which the result leaves out. Raises UsageError with
-    DuckDB's own first line.
+    DuckDB's own first line and the names that it proposes.
     """
     home = runs_home()
     try:
         return _answer(sql, home, left_out)
     except duckdb.Error as error:
-        raise _refused(error, home) from error
+        raise refused(error, ["runs", *TABLES], f"runs in {home}: {len(run_directories(home))}") from error
 
 
 def _answer(sql: str, home: Path, left_out: Callable[[str], None]) -> pa.Table:
@@ -77,10 +82,14 @@ def views_named(sql: str, connection: duckdb.DuckDBPyConnection, views: Set[str]
     return named & views
 
 
-def _refused(error: duckdb.Error, home: Path) -> UsageError:
-    first = str(error).strip().split("\n")[0]
-    views = f"views: runs, {', '.join(TABLES)} (runs in {home}: {len(run_directories(home))})"
-    return UsageError(f"query: {first.removesuffix('!')}", views)
+def refused(error: duckdb.Error, views: Iterable[str], where: str) -> UsageError:
+    """Returns an error in one line: DuckDB's first line, the names that it proposes, and the views."""
+    first, *others = str(error).strip().split("\n")
+    proposed = [
+        name for line in others if (found := _PROPOSED.match(line)) for name in _NAME.findall(found[1])
+    ]
+    hint = f"did you mean {' or '.join(proposed[:_MOST_PROPOSED])}? " if proposed else ""
+    return UsageError(f"query: {first.removesuffix('!')}", f"{hint}views: {', '.join(views)} ({where})")
 
 
 def _by_place(files: Sequence[Path]) -> tuple[list[Path], list[Path]]:

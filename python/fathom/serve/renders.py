@@ -48,5 +48,5 @@ def comparison_of(base: Path, news: Sequence[Path]) -> str:
     """Returns the page of what changed from the base. Raises FathomError for runs that cannot be compared."""
     first, *others = (replace(read_side(str(run)), name=run.name) for run in (base, *news))
     results = [compare_sides(first, other, DEFAULT) for other in others]
-    contexts = [context_of(first, other) for other in others]
+    contexts = [context_of(first, *both) for both in zip(others, results, strict=True)]
     return compare_page(first, others, results, contexts, site=(RUNS,))

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from fathom.errors import UsageError
 from fathom.runs.facts import FACTS
-from fathom.runs.query import views_named
+from fathom.runs.query import refused, views_named
 from fathom.runs.sandbox import check_asks, confine, literal
 from fathom.store.lake import open_s3
 from fathom.store.store import Store
@@ -22,14 +22,12 @@ def query(sql: str, store: Store) -> pa.Table:
     """Runs one statement over the views runs, points, streams, phases, intervals, latency and
     telemetry.
 
-    Raises UsageError with DuckDB's own first line.
+    Raises UsageError as `fathom.runs.query.query`.
     """
     try:
         return _answer(sql, store)
     except duckdb.Error as error:
-        first = str(error).strip().split("\n")[0]
-        views = f"views: {', '.join(VIEWS)} (runs in the store: {store.runs_table().num_rows})"
-        raise UsageError(f"query: {first.removesuffix('!')}", views) from error
+        raise refused(error, VIEWS, f"runs in the store: {store.runs_table().num_rows}") from error
 
 
 def _answer(sql: str, store: Store) -> pa.Table:

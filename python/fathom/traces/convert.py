@@ -6,6 +6,7 @@ from pathlib import Path
 
 from fathom.errors import UsageError
 from fathom.output.output_file import new_output
+from fathom.output.text import agreeing
 from fathom.traces.batch import Findings, Trace, first_wrong, no_io
 from fathom.traces.writers import SUFFIXES, WRITERS
 
@@ -88,13 +89,24 @@ def faults(found: Findings, ios: int) -> list[str]:
     if found.wrong:
         texts.append(f"lines or records left out: {found.wrong:,}; I/Os read: {ios:,}")
     if found.lost:
-        texts.append(f"{found.lost:,} records of events were lost: the kernel had no room for them")
+        texts.append(
+            agreeing(f"{found.lost:,}", "record of events was", "records of events were")
+            + " lost: the kernel had no room"
+        )
     if found.late:
-        texts.append(f"{found.late:,} I/Os stand too late in the file to be put in order")
+        texts.append(
+            agreeing(f"{found.late:,}", "I/O stands", "I/Os stand")
+            + " too late in the file to be put in order"
+        )
     if found.unfinished:
-        texts.append(f"{found.unfinished:,} I/Os have no completion, and no latency")
+        texts.append(
+            agreeing(f"{found.unfinished:,}", "I/O has", "I/Os have") + " no completion, and no latency"
+        )
     if found.unknown:
-        texts.append(f"{found.unknown:,} completions belong to no I/O of the trace")
+        texts.append(
+            agreeing(f"{found.unknown:,}", "completion belongs", "completions belong")
+            + " to no I/O of the trace"
+        )
     return [*texts, *found.clock.doubts()]
 
 

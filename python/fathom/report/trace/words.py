@@ -1,7 +1,7 @@
 """The sentences of a trace's page, one for each figure: what the figure shows, in numbers."""
 
 from fathom._core import TRACE_OPERATIONS
-from fathom.output.text import capacity, duration, many_of, percent, size
+from fathom.output.text import agreeing, capacity, duration, many_of, percent, size
 from fathom.report.style import compact
 from fathom.traces.profile import COUNTED_BYTES, FOOTPRINT_ERROR, UNIT_BYTES, Profile
 
@@ -58,6 +58,8 @@ def _doubted(profile: Profile) -> str:
 def mix(profile: Profile) -> str:
     """Returns the share of each operation."""
     ios = profile.mix.ios
+    if profile.ios == 1:
+        return f"The trace has one I/O, a {TRACE_OPERATIONS[ios.index(1)]}."
     shares = [
         f"{percent(ios[op] / profile.ios, '.3g')} {many_of(name)}"
         for op, name in enumerate(TRACE_OPERATIONS)
@@ -174,7 +176,8 @@ def arrivals(profile: Profile) -> str:
     if not bursts.dispersion:
         return "The trace is too short to say whether I/Os come in bursts."
     width, most = max(bursts.dispersion, key=lambda one: one[1])
-    text = f"In windows of {time(width)} the variance of the arrivals is {compact(most)} times their mean"
+    ratio = agreeing(compact(most), "time", "times")
+    text = f"In windows of {time(width)} the variance of the arrivals is {ratio} their mean"
     if most < BURSTY:
         return f"{text}: nearly a Poisson process, for which they are equal."
     return f"{text}; for a Poisson process they are equal. I/Os come in bursts."
@@ -185,8 +188,9 @@ def depth(profile: Profile) -> str:
     flight = profile.in_flight
     if flight.mean is None or flight.busy is None:
         return "The trace has no latencies, and so no depth."
+    mean = agreeing(f"{flight.mean:.3g}", "I/O is", "I/Os are")
     return (
-        f"{flight.mean:.3g} I/Os are in flight on average, {flight.most:,} at most; "
+        f"{mean} in flight on average, {flight.most:,} at most; "
         f"something is in flight {percent(min(flight.busy, 1.0))} of the time."
     )
 
