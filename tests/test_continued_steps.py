@@ -93,7 +93,8 @@ def test_a_resumed_run_continues_where_the_interrupted_one_was(tmp_path: Path) -
 @pytest.mark.parametrize("threads", ["part", "shared"])
 def test_a_method_in_normal_form_cannot_begin_its_positions_further_on(threads: str) -> None:
     form = json.loads(json.dumps(parse_method(method(continues=False), "log.toml").parsed))
-    position = form["steps"][0]["job"]["position"] = {"threads": threads}
+    position: dict[str, object] = {"threads": threads}
+    form["steps"][0]["job"]["position"] = position
     assert parse_method(json.dumps(form), "log.json").steps[0].name == "first"
     position["ahead_bytes"] = BLOCK
     with pytest.raises(

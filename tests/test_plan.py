@@ -12,8 +12,9 @@ from fathom.load.resolve import resolve_targets
 from fathom.method.method import Step, load_method
 from fathom.plan.expect import expect
 from fathom.plan.fit import check_fits
-from fathom.plan.plan import plan_of, print_plan
+from fathom.plan.plan import plan_of
 from fathom.plan.replay import Replay, Timing, replay_method
+from fathom.plan.terminal import print_plan
 from fathom.sizing.drive import Drive, Figure, rated_drive
 from fathom.targets.target import Target
 

@@ -138,8 +138,8 @@ def plan(
 ) -> None:
     """Show what a run would do: steps, bytes written, time. Touches no target."""
     from fathom.load.initiator import ThisMachine
-    from fathom.plan.plan import print_plan
     from fathom.plan.prepare import prepare
+    from fathom.plan.terminal import print_plan
     from fathom.targets.purge import purge_of
 
     parsed = method_of(method, replay, quick=quick)

@@ -150,10 +150,10 @@ def _pair(key: str, pair: Compared) -> list[Block]:
     chart = Chart(
         key,
         plain(pair.label),
-        "change from the base, %" + ("" if all(hollow) else ", with its interval"),
-        option,
-        "Changes from the base; figures in the table below.",
-        70 + row_px([_name(row) for row, _ in drawn], ROW_PX) * len(drawn),
+        sub="change from the base, %" + ("" if all(hollow) else ", with its interval"),
+        option=option,
+        summary="Changes from the base; figures in the table below.",
+        height_px=70 + row_px([_name(row) for row, _ in drawn], ROW_PX) * len(drawn),
     )
     solid = (
         "A dot is the change from the base, the line its interval. What touches zero may be no change at all."

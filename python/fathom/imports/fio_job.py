@@ -78,13 +78,7 @@ class Conversion:
         self.job = job
         self._draft = draft
         self._given = GivenOptions(job, draft)
-        for key in (
-            *("name", "description", "filename", "filename_format", "directory", "stonewall", "overwrite"),
-            *("openfiles", "file_service_type", "wait_for"),
-        ):
-            self._given.has(key)
-        if (path := self._given.text("filename", "")) in NO_DISKS:
-            self._given.note("filename", f"{path} is no disk; nop: asks the kernel for nothing either")
+        self._pass_over()
         self._engine = self._engine_of()
         self.jobs = self._given.whole("numjobs", 1, 1)
         self.delay_s = self._given.seconds("startdelay")
@@ -100,7 +94,31 @@ class Conversion:
         if self._engine == "falloc":
             check_room(self._given, self._weights)
         self._place = Place(self._given, self.blocks, self.jobs, own_files=own_files)
-        self._common: dict[str, Value] = {
+        self._common = self._common_keys()
+        self._load = self._load_of()
+        self.buffered = self._is_buffered()
+        self._of_job: dict[str, Value] = {"direct": not self.buffered} | self._syncs() | self._means()
+        self._end = self._end_of()
+        self.until = self._end.until
+        self.ramp_s = self._ramp()
+        self._check_cached()
+        self.read_back = self._end.read_back(self.ramp_s)
+        self.still = until_steady(self._given, self.jobs)
+        self._refuse_forgotten()
+
+    def _pass_over(self) -> None:
+        """Takes the options that are read elsewhere, or say nothing of the I/O."""
+        for key in (
+            *("name", "description", "filename", "filename_format", "directory", "stonewall", "overwrite"),
+            *("openfiles", "file_service_type", "wait_for"),
+        ):
+            self._given.has(key)
+        if (path := self._given.text("filename", "")) in NO_DISKS:
+            self._given.note("filename", f"{path} is no disk; nop: asks the kernel for nothing either")
+
+    def _common_keys(self) -> "dict[str, Value]":
+        """Returns the keys that every pass of the job has."""
+        return {
             "mix": self._mix(),
             "block": self.blocks.block(list(self._weights)),
             **self._flushes(),
@@ -109,10 +127,9 @@ class Conversion:
             **self._priority(),
             **priority_shares(self._given, self.blocks, self._engine),
         }
-        self._load = self._load_of()
-        self.buffered = self._is_buffered()
-        self._of_job: dict[str, Value] = {"direct": not self.buffered} | self._syncs() | self._means()
-        self._end = End(
+
+    def _end_of(self) -> End:
+        return End(
             self._given,
             self.blocks,
             self._place,
@@ -121,11 +138,9 @@ class Conversion:
             flushes="flush_every" in self._common,
             moves_data=self._engine != "falloc",
         )
-        self.until = self._end.until
-        self.ramp_s = self._ramp()
-        self._check_cached()
-        self.read_back = self._end.read_back(self.ramp_s)
-        self.still = until_steady(self._given, self.jobs)
+
+    def _refuse_forgotten(self) -> None:
+        """Raises UsageError where an option was not applied, noted or refused."""
         for key in self._given.forgotten:
             raise self._given.error(
                 key, "was not applied", "this is an internal fault: report it, and leave it out"

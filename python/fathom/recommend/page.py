@@ -64,10 +64,10 @@ def _headrooms(found: Recommendation) -> Figure:
     chart = Chart(
         "headroom",
         "Headroom",
-        "factor by which the load may grow; below 1 the objective is missed",
-        option,
-        "Headroom of each drive; the table has the figures.",
-        70 + 30 * max(1, len(shown)),
+        sub="factor by which the load may grow; below 1 the objective is missed",
+        option=option,
+        summary="Headroom of each drive; the table has the figures.",
+        height_px=70 + 30 * max(1, len(shown)),
     )
     rows = [
         Row(Item(label), [Item(plain(headroom_text(one))), _interval(one.bounds)])

@@ -71,10 +71,10 @@ def stage_bars(measured: Sequence[Measured], data: Table) -> Figure | None:
     chart = Chart(
         "key-stages",
         "Latency at the same load per drive",
-        "mean, us",
-        option,
-        "Mean latency of each stage of the way; the table below has the figures.",
-        80 + 20 * len(way) * len(known),
+        sub="mean, us",
+        option=option,
+        summary="Mean latency of each stage of the way; the table below has the figures.",
+        height_px=80 + 20 * len(way) * len(known),
     )
     legend = [Item(one.name, slot=slot(one.column.index)) for one in way]
     return Figure(

@@ -4,7 +4,7 @@ All text in blocks is untrusted and escaped by the template; no block holds mark
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import ClassVar, Literal
 
 JsonValue = str | int | float | bool | None | Sequence["JsonValue"] | Mapping[str, "JsonValue"]
@@ -70,6 +70,7 @@ class Chart:
 
     key: str
     title: str
+    _: KW_ONLY
     sub: str
     option: Option
     summary: str

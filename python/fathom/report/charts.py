@@ -334,28 +334,41 @@ def change_chart(
     `spans` are the intervals with their names, in percent; `tones` are `good`, `bad` or empty, each of one span.
     `hollow`: which dots are empty, none if not given.
     """
-    colours = {"good": "$good", "bad": "$bad"}
     flat = not any(end for span in spans for end in (span.start, span.end))
     x = Axis("change, %", "count", low=-1, high=1) if flat else Axis("change, %", "count")
-    series: list[JsonValue] = [
-        {
-            "type": "line",
-            "name": span.label,
-            "data": [[span.start, place], [span.end, place]],
-            "showSymbol": False,
-            "silent": True,
-            "animation": False,
-            "color": colours.get(tone, "$muted"),
-            "lineStyle": {"color": colours.get(tone, "$muted"), "width": 2, "type": "solid"},
-        }
-        for place, (span, tone) in enumerate(zip(spans, tones, strict=True))
-    ]
+    dots = _change_dots(changes, tones, hollow or [False] * len(changes))
+    return _frame(8, x) | {
+        "xAxis": x.option(vertical=False) | {"splitLine": {"show": True, "lineStyle": {"color": "$rule"}}},
+        "yAxis": _names([span.label for span in spans]),
+        "series": [*map(_change_interval, range(len(spans)), spans, tones), dots],
+    }
+
+
+TONES = {"good": "$good", "bad": "$bad"}
+"""Colours of changes; others are neutral."""
+
+
+def _change_interval(place: int, span: Span, tone: str) -> Option:
+    """Returns the line of an interval, at its place."""
+    colour = TONES.get(tone, "$muted")
+    return {
+        "type": "line",
+        "name": span.label,
+        "data": [[span.start, place], [span.end, place]],
+        "showSymbol": False,
+        "silent": True,
+        "animation": False,
+        "color": colour,
+        "lineStyle": {"color": colour, "width": 2, "type": "solid"},
+    }
+
+
+def _change_dots(changes: Sequence[float], tones: Sequence[str], hollow: Sequence[bool]) -> Option:
+    """Returns the changes themselves, and the line at zero."""
     empty: Option = {"color": "$panel", "borderColor": "$ink", "borderWidth": 1.5}
     dots: list[JsonValue] = [
-        {"value": [change, place], "itemStyle": empty if is_hollow else {"color": colours.get(tone, "$ink")}}
-        for place, (change, tone, is_hollow) in enumerate(
-            zip(changes, tones, hollow or [False] * len(changes), strict=True)
-        )
+        {"value": [change, place], "itemStyle": empty if is_hollow else {"color": TONES.get(tone, "$ink")}}
+        for place, (change, tone, is_hollow) in enumerate(zip(changes, tones, hollow, strict=True))
     ]
     zero: Option = {
         "silent": True,
@@ -365,22 +378,15 @@ def change_chart(
         "lineStyle": {"color": "$rule-strong", "type": "solid", "width": 1},
         "data": [{"xAxis": 0}],
     }
-    series.append(
-        {
-            "type": "scatter",
-            "name": "change",
-            "data": dots,
-            "symbol": "circle",
-            "symbolSize": 8,
-            "animation": False,
-            "silent": True,
-            "markLine": zero,
-        }
-    )
-    return _frame(8, x) | {
-        "xAxis": x.option(vertical=False) | {"splitLine": {"show": True, "lineStyle": {"color": "$rule"}}},
-        "yAxis": _names([span.label for span in spans]),
-        "series": series,
+    return {
+        "type": "scatter",
+        "name": "change",
+        "data": dots,
+        "symbol": "circle",
+        "symbolSize": 8,
+        "animation": False,
+        "silent": True,
+        "markLine": zero,
     }
 
 

@@ -80,10 +80,10 @@ def _stack(choice: Choice) -> Figure | None:
     chart = Chart(
         "stack",
         "What the needs cost",
-        f"{currency}, as many systems as the needs take",
-        option,
-        "Cost of each offer by what it is made of; the table below has the figures.",
-        70 + 56 * len(offers),
+        sub=f"{currency}, as many systems as the needs take",
+        option=option,
+        summary="Cost of each offer by what it is made of; the table below has the figures.",
+        height_px=70 + 56 * len(offers),
     )
     rows = [
         Row(Item(label), [_amount(_of_group(offer, one.name)) for one in bars])
@@ -165,10 +165,10 @@ def _figure(choice: Choice) -> Figure | None:
     chart = Chart(
         "cost",
         "Cost",
-        f"{currency}, over usable capacity in TB",
-        line_chart(Axis("usable capacity, TB", "count", low=0), Axis("", "count", low=0), lines),
-        "Cost over usable capacity; the table below has the figures.",
-        320,
+        sub=f"{currency}, over usable capacity in TB",
+        option=line_chart(Axis("usable capacity, TB", "count", low=0), Axis("", "count", low=0), lines),
+        summary="Cost over usable capacity; the table below has the figures.",
+        height_px=320,
     )
     caption = (
         "A mark for each whole number of systems; the filled one is the number that the needs take. Servers, network "

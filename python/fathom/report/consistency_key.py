@@ -78,7 +78,15 @@ def _scatter(longs: Sequence[LongStep]) -> Chart:
         | switch.option()
     )
     summary = f"IOPS second by second over {seconds(end_s)}; the table below has the figures of its end."
-    return Chart("key-dots", longs[0].label, "IOPS, second by second", option, summary, 290, wide=True)
+    return Chart(
+        "key-dots",
+        longs[0].label,
+        sub="IOPS, second by second",
+        option=option,
+        summary=summary,
+        height_px=290,
+        wide=True,
+    )
 
 
 def _bars(longs: Sequence[LongStep]) -> list[Chart]:
@@ -96,7 +104,12 @@ def _bars(longs: Sequence[LongStep]) -> list[Chart]:
         option = bar_chart(Axis("", "count", low=0), names, bars, stacked=True, width_px=14)
         charts.append(
             Chart(
-                f"key-{key}", title, sub, option, f"{title}; the table has the figures.", 50 + 34 * len(longs)
+                f"key-{key}",
+                title,
+                sub=sub,
+                option=option,
+                summary=f"{title}; the table has the figures.",
+                height_px=50 + 34 * len(longs),
             )
         )
     return charts

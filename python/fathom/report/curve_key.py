@@ -117,10 +117,10 @@ def _chart(workload: Workload, *, alone: bool) -> Chart:
     return Chart(
         f"key-curve-{workload.key}",
         workload.label,
-        "mean latency, us, over IOPS achieved",
-        options["service"],
-        summary,
-        ALONE_PX if alone else BESIDE_PX,
+        sub="mean latency, us, over IOPS achieved",
+        option=options["service"],
+        summary=summary,
+        height_px=ALONE_PX if alone else BESIDE_PX,
         views={"response": options["response"]},
     )
 

@@ -55,10 +55,10 @@ def _chart(kind: str, title: str, blocks: Sequence[str], bars: Sequence[Bars]) -
     return Chart(
         f"disks-{kind}",
         title,
-        unit,
-        option,
-        f"{title} by block size; the table below has the figures.",
-        height_px,
+        sub=unit,
+        option=option,
+        summary=f"{title} by block size; the table below has the figures.",
+        height_px=height_px,
     )
 
 

@@ -17,6 +17,7 @@ from fathom.report.charts import Bars, Line, bar_chart, scatter_chart
 from fathom.report.comparison import Column, Comparison
 from fathom.report.findings import Gate, gate
 from fathom.report.legend import legend_of
+from fathom.report.pause_key import pause_key
 from fathom.report.predicted import WHISKERS, bar_range, range_text, ranges_note
 from fathom.report.rounds import Mean, TargetRounds, axes, unsettled_of
 from fathom.report.style import compact, grouped, plain, slot
@@ -26,15 +27,13 @@ IDLE = "snia-hir"
 MOST_BARS = 12
 LEAST_DEMANDS = 3
 """Numbers of I/Os in flight that make a curve."""
-LEVEL_SHARE = 0.02
-"""A smaller difference is none."""
 Found = Mapping[str, Sequence[TargetRounds]]
 
 
 def key_figure(found: Found, comparison: Comparison) -> KeyFigure | None:
     """Returns the key figure of the first rounds that have means; None where none has."""
     if any(run.document.method.name == IDLE for run in comparison.runs):
-        return _idle(found)
+        return pause_key(found)
     out = gate(comparison)
     members = next(iter(found.values()))
     if _demand(members[0]):
@@ -150,10 +149,10 @@ class _BarsKey:
         return Chart(
             "key-rounds",
             f"{what}, {when[0].lower()}{when[1:]}",
-            self._unit,
-            bar_chart(axis, self._labels, bars, width_px=16),
-            f"{what} by workload and target; the table below has the figures.",
-            70 + len(self.rows) * (14 + 20 * len(bars)),
+            sub=self._unit,
+            option=bar_chart(axis, self._labels, bars, width_px=16),
+            summary=f"{what} by workload and target; the table below has the figures.",
+            height_px=70 + len(self.rows) * (14 + 20 * len(bars)),
         )
 
     def _table(
@@ -337,10 +336,10 @@ def _demand_plot(members: Sequence[TargetRounds], out: Gate) -> KeyFigure:
     chart = Chart(
         "key-demand",
         "Latency as demand grows",
-        "mean latency, us, over IOPS",
-        option,
-        f"Latency over IOPS of {label}; the table below has the figures.",
-        400,
+        sub="mean latency, us, over IOPS",
+        option=option,
+        summary=f"Latency over IOPS of {label}; the table below has the figures.",
+        height_px=400,
     )
     groups = [Group(one.column.label, _demand_rows(of[one.column.index])) for one in members]
     data = Table("In flight", [Item("Rate", "IOPS"), Item("Mean", "us")], groups)
@@ -372,59 +371,3 @@ def _demand_answer(name: str, known: Sequence[_Demand]) -> list[str]:
         "only add latency.",
         f"At {last.outstanding} in flight, an I/O takes {longer:.1f} times as long as at the ring.",
     ]
-
-
-def _idle(found: Found) -> KeyFigure | None:
-    """Returns the rate of bursts over the pause before each, in multiples of a burst; without pauses at zero."""
-    names = list(found)
-    columns = list({one.column.index: one.column for members in found.values() for one in members}.values())
-    lines, rows, spans = [], {}, []
-    for column in columns:
-        points: list[list[float | None]] = []
-        for name in names:
-            one = next((one for one in found[name] if one.column.index == column.index), None)
-            means = [mean for step in one.steps if (mean := one.mean(step))] if one else []
-            if means:
-                points.append([PAUSES.get(name, float(len(points) + 1)), float(f"{means[0].value:.5g}")])
-                rows.setdefault(name, []).append(Item(grouped(means[0].value)))
-        if points:
-            lines.append(Line(column.short, slot(column.index), points, marks=True, labelled=True))
-            spans.append((column, points[0][1] or 0.0, points[-1][1] or 0.0))
-    if not lines:
-        return None
-    option = scatter_chart(Axis("pause, in bursts", "count", low=0), Axis("", "count", low=0), lines)
-    chart = Chart(
-        "key-idle",
-        "Writes after a pause",
-        "IOPS of a burst over the pause before it",
-        option,
-        "IOPS of bursts over the pause before each; the table below has the figures.",
-        380,
-    )
-    data = Table(
-        "Pause",
-        [Item(column.label, "IOPS", slot=slot(column.index)) for column in columns],
-        [Group("", [Row(Item(plain(name)), cells) for name, cells in rows.items()])],
-    )
-    caption = (
-        "Each point: bursts of writes, each after a pause. Pauses are in multiples of the burst's own length."
-    )
-    figure = Figure([chart], caption, data, legend_of(columns), columns=1)
-    best = max(spans, key=lambda span: span[2])
-    column, least, most = best
-    reasons = [
-        f"{other.short}: from {compact(low)} to {compact(high)} IOPS."
-        for other, low, high in spans
-        if other is not column
-    ]
-    if abs(most / (least or most or 1.0) - 1) < LEVEL_SHARE:
-        sentence = f"Longer pauses do not speed up the writes of {column.short}: {compact(most)} IOPS."
-    else:
-        sentence = (
-            f"Longer pauses take the writes of {column.short} from {compact(least)} to {compact(most)} IOPS."
-        )
-    return KeyFigure(sentence, figure, reasons)
-
-
-PAUSES = {"idle-5s": 1.0, "idle-10s": 2.0, "idle-15s": 3.0, "idle-25s": 5.0, "idle-50s": 10.0}
-"""Pauses of the standard in multiples of a burst, by the rounds' name."""

@@ -67,10 +67,10 @@ def _figure(sizing: Sizing) -> Figure | None:
     chart = Chart(
         "needs",
         f"{sizing.drive.noun.capitalize()}s by need",
-        f"{sizing.drive.noun}s, each need by itself",
-        option,
-        "Drives that each need takes by itself; the table below has the figures.",
-        70 + 46 * len(counted),
+        sub=f"{sizing.drive.noun}s, each need by itself",
+        option=option,
+        summary="Drives that each need takes by itself; the table below has the figures.",
+        height_px=70 + 46 * len(counted),
     )
     rows = [
         Row(

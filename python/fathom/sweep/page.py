@@ -109,7 +109,14 @@ def _figure(sweep: Sweep, x: Axis, found: Sequence[Panel], table: Table) -> Figu
             f"{FIGURES[panel.figure]} of {panel.label} over {plain(x.key)}; the table below has the figures."
         )
         charts.append(
-            Chart(f"sweep-{number}", panel.label, FIGURES[panel.figure], option, summary, HEIGHT_PX)
+            Chart(
+                f"sweep-{number}",
+                panel.label,
+                sub=FIGURES[panel.figure],
+                option=option,
+                summary=summary,
+                height_px=HEIGHT_PX,
+            )
         )
     legend = [Item(name, slot=slot(number)) for number, name in enumerate(names)] if len(names) > 1 else []
     units = joined(list(dict.fromkeys(chart.sub for chart in charts)))

@@ -116,10 +116,10 @@ def _key_figure(
     chart = Chart(
         "key-times",
         "Where an I/O spends its time",
-        "mean time per I/O with its waiting, us",
-        option,
-        "Time per I/O in each part of the way; the table below has the figures.",
-        80 + 48 * len(loads),
+        sub="mean time per I/O with its waiting, us",
+        option=option,
+        summary="Time per I/O in each part of the way; the table below has the figures.",
+        height_px=80 + 48 * len(loads),
     )
     legend = [Item(one.name, slot=one.slot) for one in bars]
     caption = "Each bar is a load: jobs x iodepth on every host."

@@ -145,10 +145,10 @@ def _bars(found: Sequence[Amplified]) -> list[Chart]:
         Chart(
             "waf-steps",
             "By step",
-            "WAF",
-            option,
-            "WAF per step; the table below has the figures.",
-            height_px,
+            sub="WAF",
+            option=option,
+            summary="WAF per step; the table below has the figures.",
+            height_px=height_px,
             wide=True,
         )
     ]
@@ -173,7 +173,16 @@ def _over_fill(found: Sequence[Amplified]) -> list[Chart]:
     if not lines:
         return []
     option = line_chart(Axis("filled, %", "pct"), Axis("", "count", low=0), lines)
-    return [Chart("waf-fill", "Over fill", "WAF", option, "WAF over fill; the table has the figures.", 260)]
+    return [
+        Chart(
+            "waf-fill",
+            "Over fill",
+            sub="WAF",
+            option=option,
+            summary="WAF over fill; the table has the figures.",
+            height_px=260,
+        )
+    ]
 
 
 def _rounded(waf: float | None) -> float | None:
@@ -187,7 +196,13 @@ def _chart(one: Amplified) -> Chart:
     )
     summary = f"WAF of {one.column.label} over {len(one.points)} steps; the table below has the figures."
     return Chart(
-        f"waf-{one.column.index}", one.column.label, "WAF over time", option, summary, 180, slot=place
+        f"waf-{one.column.index}",
+        one.column.label,
+        sub="WAF over time",
+        option=option,
+        summary=summary,
+        height_px=180,
+        slot=place,
     )
 
 

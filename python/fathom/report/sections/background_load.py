@@ -155,10 +155,10 @@ def _chart(one: LatencyUnderLoad) -> Chart | None:
     return Chart(
         f"background-load-{one.column.index}-{one.op}",
         f"{one.column.label}: {many_of(one.op)}",
-        f"{names}, us",
-        option,
-        f"{names} of {one.op}s over the share; the table below has the figures.",
-        240,
+        sub=f"{names}, us",
+        option=option,
+        summary=f"{names} of {one.op}s over the share; the table below has the figures.",
+        height_px=240,
     )
 
 

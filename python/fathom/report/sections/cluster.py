@@ -103,10 +103,10 @@ def _key_figure(columns: Sequence[Column], out: Gate) -> KeyFigure | None:
     rates = Chart(
         "key-cluster",
         KEY_LABEL,
-        "IOPS by depth per job; hollow: published",
-        _by_depth(*bars),
-        f"IOPS of {KEY_LABEL} by depth; the table below has the figures.",
-        60 + 5 * (12 + 15 * len(columns)),
+        sub="IOPS by depth per job; hollow: published",
+        option=_by_depth(*bars),
+        summary=f"IOPS of {KEY_LABEL} by depth; the table below has the figures.",
+        height_px=60 + 5 * (12 + 15 * len(columns)),
         views={"per-tb": per_tb} if per_tb else {},
     )
     views = (("all", "In all"), ("per-tb", "Per raw TB")) if per_tb else ()
@@ -133,10 +133,10 @@ def _latency_chart(columns: Sequence[Column], series: Mapping[int, Sequence[_Dep
     return Chart(
         "key-cluster-latency",
         KEY_LABEL,
-        "mean latency, ms",
-        line_chart(across, Axis("", "count", low=0), lines),
-        f"Mean latency of {KEY_LABEL} over depth; the table below has the figures.",
-        280,
+        sub="mean latency, ms",
+        option=line_chart(across, Axis("", "count", low=0), lines),
+        summary=f"Mean latency of {KEY_LABEL} over depth; the table below has the figures.",
+        height_px=280,
     )
 
 

@@ -211,7 +211,13 @@ def _dots_chart(long: LongStep, switch: Switch, every: int) -> Chart:
     summary = f"IOPS of {long.column.short} second by second over {seconds(end_s)}; the table above has the statistics."
     title = f"{long.column.label}: {long.label}"
     return Chart(
-        f"dots-{long.column.index}-{long.label}", title, "IOPS", option, summary, 240, slot(long.column.index)
+        f"dots-{long.column.index}-{long.label}",
+        title,
+        sub="IOPS",
+        option=option,
+        summary=summary,
+        height_px=240,
+        slot=slot(long.column.index),
     )
 
 
@@ -259,10 +265,10 @@ def _bars(longs: Sequence[LongStep]) -> list[Figure]:
                 Chart(
                     f"bars-{key}",
                     title,
-                    sub,
-                    option,
-                    f"{title}: the table above has the figures.",
-                    60 + 40 * len(longs),
+                    sub=sub,
+                    option=option,
+                    summary=f"{title}: the table above has the figures.",
+                    height_px=60 + 40 * len(longs),
                 )
             )
     if not charts:
@@ -292,10 +298,10 @@ def _ranges(longs: Sequence[LongStep]) -> Figure:
     chart = Chart(
         "ranges",
         "Service latency",
-        "% of I/Os",
-        option,
-        "Shares per range; the table below has the figures.",
-        300,
+        sub="% of I/Os",
+        option=option,
+        summary="Shares per range; the table below has the figures.",
+        height_px=300,
     )
     rows = [
         Row(Item(name), [Item(f"{row[place]:.3f} %") for row in shares]) for place, name in enumerate(names)
@@ -333,4 +339,6 @@ def _beyond(known: Sequence[tuple[LongStep, Histogram]]) -> Chart | None:
         lines,
     )
     summary = "Share of I/Os that took longer, over latency; the table below has shares per range."
-    return Chart("beyond", "That long or longer", "% of I/Os", option, summary, 300)
+    return Chart(
+        "beyond", "That long or longer", sub="% of I/Os", option=option, summary=summary, height_px=300
+    )

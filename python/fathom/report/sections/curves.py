@@ -115,7 +115,14 @@ def _chart(workload: Workload, latency: Latency) -> Chart:
     )
     summary = f"Mean {latency} latency over IOPS in {workload.label}; the table below has the figures."
     sub = f"{latency} latency, mean, us"
-    return Chart(f"curve-{latency}-{workload.key}", workload.label, sub, option, summary, 260)
+    return Chart(
+        f"curve-{latency}-{workload.key}",
+        workload.label,
+        sub=sub,
+        option=option,
+        summary=summary,
+        height_px=260,
+    )
 
 
 def _rounded(x: float, y: float) -> list[float | None]:

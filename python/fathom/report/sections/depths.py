@@ -253,10 +253,10 @@ def _charts(
         Chart(
             f"{key}-{what}",
             label,
-            sub,
-            line_chart(across, axis, lines),
-            f"{sub} of {label} over depth; the table below has the figures.",
-            height_px,
+            sub=sub,
+            option=line_chart(across, axis, lines),
+            summary=f"{sub} of {label} over depth; the table below has the figures.",
+            height_px=height_px,
         )
         for what, sub, axis, lines in panels
     ]

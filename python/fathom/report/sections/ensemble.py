@@ -72,10 +72,10 @@ def build(comparison: Comparison) -> Section | None:
     chart = Chart(
         "ensemble",
         "Rates of the members over the default run's",
-        f"median, and the range of {share} of them",
-        change_chart(spans, [rounded(middle) for _, (_, middle, _) in drawn], ["" for _ in drawn]),
-        "Change of the rate by workload, over the members of the ensemble; the table below has the figures.",
-        56 + row_px([span.label for span in spans], ROW_PX) * len(drawn),
+        sub=f"median, and the range of {share} of them",
+        option=change_chart(spans, [rounded(middle) for _, (_, middle, _) in drawn], ["" for _ in drawn]),
+        summary="Change of the rate by workload, over the members of the ensemble; the table below has the figures.",
+        height_px=56 + row_px([span.label for span in spans], ROW_PX) * len(drawn),
         wide=True,
     )
     caption = (

@@ -87,10 +87,10 @@ def _key_figure(feeds: Sequence[Feed], together: Figure) -> KeyFigure:
     needed = Chart(
         "gpu-drives",
         "Drives needed",
-        f"for {gbps:g} GB/s, the published rate of one H100",
-        bar_chart(Axis("", "count", low=0), names, bars, stacked=True, width_px=18),
-        "Drives needed for one GPU; the table below has the figures.",
-        60 + 44 * len(feeds),
+        sub=f"for {gbps:g} GB/s, the published rate of one H100",
+        option=bar_chart(Axis("", "count", low=0), names, bars, stacked=True, width_px=18),
+        summary="Drives needed for one GPU; the table below has the figures.",
+        height_px=60 + 44 * len(feeds),
     )
     figure = replace(together, charts=[needed, *together.charts], columns=2)
     settled = [place for place in range(len(feeds)) if not feeds[place].unsettled]
@@ -293,10 +293,10 @@ def _figure(comparison: Comparison, feeds: Sequence[Feed]) -> Figure:
     chart = Chart(
         "gpu-feed",
         "Drives together",
-        "GB/s",
-        option,
-        "GB/s over drives; the table below has the figures.",
-        260,
+        sub="GB/s",
+        option=option,
+        summary="GB/s over drives; the table below has the figures.",
+        height_px=260,
     )
     rows = [
         Row(Item(str(count)), [Item(f"{count * feed.least_gbps:.1f}") for feed in feeds])

@@ -73,7 +73,9 @@ def _curve(corner: Corner, end: float) -> Chart | None:
     low, high = around_1_2_5(min(drawn), max(drawn))
     option = line_chart(x_axis, Axis("", "us", log=True, low=low, high=high), lines)
     summary = f"Latency percentiles of {corner.label}; the table below has the figures."
-    return Chart(f"percentiles-{corner.key}", corner.label, "us", option, summary, 250)
+    return Chart(
+        f"percentiles-{corner.key}", corner.label, sub="us", option=option, summary=summary, height_px=250
+    )
 
 
 def _last_place(n: int) -> float:
@@ -116,7 +118,14 @@ def _histogram(corner: Corner) -> Chart:
     option = line_chart(Axis("us", "us", log=True, low=low, high=high), Axis("", "pct"), lines)
     switch = Switch.around([point[1] or 0.0 for line in lines for point in line.points])
     summary = f"Latency histogram of {corner.label}; the table below has the figures."
-    return Chart(f"histogram-{corner.key}", corner.label, "% of I/Os", option | switch.option(), summary, 250)
+    return Chart(
+        f"histogram-{corner.key}",
+        corner.label,
+        sub="% of I/Os",
+        option=option | switch.option(),
+        summary=summary,
+        height_px=250,
+    )
 
 
 def rebinned(histogram: Histogram) -> tuple[Floats, Floats]:

@@ -213,7 +213,14 @@ def _charts(number: int, label: str, load: Load, out: Gate, key: str = "mix") ->
         option = line_chart(across, axis, lines)
         summary = f"{sub} of {label} over the share of reads; the table below has the figures."
         charts.append(
-            Chart(f"{key}-{number}-{what}", label, sub, option, summary, 230 if key == "mix" else KEY_PX)
+            Chart(
+                f"{key}-{number}-{what}",
+                label,
+                sub=sub,
+                option=option,
+                summary=summary,
+                height_px=230 if key == "mix" else KEY_PX,
+            )
         )
     return charts
 

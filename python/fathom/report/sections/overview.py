@@ -42,10 +42,10 @@ def build(comparison: Comparison) -> Section | None:
     chart = Chart(
         "overview",
         "The most of each workload",
-        "IOPS; hollow: published",
-        option,
-        "Maximum IOPS by workload and target; the table below has the figures.",
-        50 + len(shown) * row_px(labels, max(ROW_PX, 10 + 14 * len(comparison.columns))),
+        sub="IOPS; hollow: published",
+        option=option,
+        summary="Maximum IOPS by workload and target; the table below has the figures.",
+        height_px=50 + len(shown) * row_px(labels, max(ROW_PX, 10 + 14 * len(comparison.columns))),
     )
     caption = "Each workload's maximum in a closed loop, reads and writes together. A hollow bar is the published one."
     caption += WHISKERS * any(one.whiskers for one in bars)

@@ -156,10 +156,10 @@ def _figure(labels: Sequence[str], bars: Sequence[Bars]) -> Figure:
     chart = Chart(
         "key-waf",
         "Write amplification",
-        "bytes written to the media per byte of the host",
-        option,
-        "WAF of each load with one handle and with one per stream; the table below has the figures.",
-        50 + len(labels) * 62,
+        sub="bytes written to the media per byte of the host",
+        option=option,
+        summary="WAF of each load with one handle and with one per stream; the table below has the figures.",
+        height_px=50 + len(labels) * 62,
     )
     data = Table(
         "Load",
@@ -292,7 +292,7 @@ def _chart(column: Column, load: Sequence[Variant]) -> Chart | None:
     summary = f"WAF over time of {title}: {', '.join(line.name for line in lines)}; the table below has the figures."
     option = line_chart(time_axis(end_s), Axis("", "count", low=0), lines)
     key = f"placement-{column.index}-{load[0].step}"
-    return Chart(key, title, "WAF", option, summary, 180)
+    return Chart(key, title, sub="WAF", option=option, summary=summary, height_px=180)
 
 
 def _lines(found: Sequence[tuple[Column, list[Variant]]]) -> Table:

@@ -65,10 +65,10 @@ def build(comparison: Comparison) -> Section | None:
     chart = Chart(
         "key-recovery",
         "Loads, one after the other",
-        "MB/s",
-        option,
-        "MB/s over the steps; the table below has the figures.",
-        380,
+        sub="MB/s",
+        option=option,
+        summary="MB/s over the steps; the table below has the figures.",
+        height_px=380,
     )
     caption = (
         f"Steps laid end to end, in up to {MAX_DOTS} seconds each target. Recovered: {100 * RECOVERED:.0f} % of the "

@@ -52,10 +52,10 @@ def build(comparison: Comparison) -> Section | None:
     chart = Chart(
         "replay",
         f"{kind.capitalize()} latency of the replay",
-        "us",
-        bar_chart(Axis("us", "us", low=0), labels, bars, width_px=16),
-        "Latency percentiles by operation and target; the table below has the figures.",
-        70 + len(labels) * max(ROW_PX, 14 + 20 * len(comparison.columns)),
+        sub="us",
+        option=bar_chart(Axis("us", "us", low=0), labels, bars, width_px=16),
+        summary="Latency percentiles by operation and target; the table below has the figures.",
+        height_px=70 + len(labels) * max(ROW_PX, 14 + 20 * len(comparison.columns)),
     )
     since = "recorded time of issue" if kind == "response" else "issue"
     caption = f"From the {since} of an I/O to its completion. A percentile needs 100 I/Os beyond it."

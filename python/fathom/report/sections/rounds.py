@@ -104,7 +104,16 @@ def _convergence(members: Sequence[TargetRounds], comparison: Comparison) -> Fig
         )
         called = next(one.called(step) for one in members if step in one.steps)
         summary = f"{called}: {unit} over {most} rounds; the table below has the figures."
-        charts.append(Chart(f"rounds-{place.of}-{step}", called, f"{unit} by round", option, summary, 200))
+        charts.append(
+            Chart(
+                f"rounds-{place.of}-{step}",
+                called,
+                sub=f"{unit} by round",
+                option=option,
+                summary=summary,
+                height_px=200,
+            )
+        )
     windows = [
         p.window_s or 0.0 for *_, one in repeats for s in one.series for ps in s.points.values() for p in ps
     ]

@@ -68,10 +68,10 @@ def build(comparison: Comparison) -> Section | None:
     chart = Chart(
         "saturation",
         f"{load[0].upper()}{load[1:]} since the purge",
-        "IOPS",
-        line_chart(across, Axis("", "count", low=0), lines),
-        "IOPS over capacities written; the table below has the figures.",
-        380,
+        sub="IOPS",
+        option=line_chart(across, Axis("", "count", low=0), lines),
+        summary="IOPS over capacities written; the table below has the figures.",
+        height_px=380,
     )
     caption = (
         f"All of that load, in up to {MAX_DOTS} means of seconds per target. The x axis is what had "

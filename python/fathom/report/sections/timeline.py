@@ -147,10 +147,10 @@ def _chart(
     return Chart(
         f"timeline-{column.index}",
         column.label,
-        f"IOPS, {clock}",
-        option | switch.option(),
-        summary,
-        160,
+        sub=f"IOPS, {clock}",
+        option=option | switch.option(),
+        summary=summary,
+        height_px=160,
         slot=place,
     )
 

@@ -73,7 +73,14 @@ def _chart(corner: Corner) -> Chart:
     option = bar_chart(axis, [plain(name) for name in resources], bars)
     height_px = 56 + len(resources) * (len(cells) + 1) * ROW_PX
     summary = f"Utilisation of resources in {corner.label}; the table below has the figures."
-    return Chart(f"limits-{corner.key}", corner.label, "% busy", option, summary, height_px)
+    return Chart(
+        f"limits-{corner.key}",
+        corner.label,
+        sub="% busy",
+        option=option,
+        summary=summary,
+        height_px=height_px,
+    )
 
 
 def _mean_pct(cell: Cell, resource: str) -> float | None:

@@ -17,7 +17,9 @@ def chart(
     """Returns a panel; each of `lines` is (name, points)."""
     drawn = [Line(name, place, points, marks=len(points) < 2) for place, (name, points) in enumerate(lines)]
     summary = f"{title}, {unit}; the table below has the figures."
-    return Chart(f"trace-{key}", title, unit, line_chart(*axes, drawn), summary, HEIGHT_PX)
+    return Chart(
+        f"trace-{key}", title, sub=unit, option=line_chart(*axes, drawn), summary=summary, height_px=HEIGHT_PX
+    )
 
 
 def figure(charts: Sequence[Chart], sentence: str, data: Table, legend: Sequence[str] = ()) -> Figure:
