@@ -45,7 +45,7 @@ KNOWN = {
     "analysis/finding.py: re.sub(',? ?(\\\\()?https?://[^\\\\s)]+(?(1)\\\\))', '', without_document(source))",
     "analysis/beside_published.py: what.replace('figures', 'figure', 1)",
     "compare/views.py: text.replace(char, f'\\\\{char}')",
-    "report/page.py: CODE.sub('<code>\\\\1</code>', str(escape(unbroken(text))))",
+    "report/html_page.py: CODE.sub('<code>\\\\1</code>', str(escape(unbroken(text))))",
     "report/style.py: MICRO.sub('µs', text)",
     "output/text.py: re.sub(' \\\\(\\\\d{3}_[0-9a-f]{16}\\\\)', '', source)",
     "report/added_loads.py: load.replace('x', ' x ')",

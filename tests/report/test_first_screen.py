@@ -14,8 +14,8 @@ from fathom.catalog import method_names
 from fathom.report import write_html
 from fathom.report.comparison import compare
 from fathom.report.data import load
+from fathom.report.html_page import unbroken
 from fathom.report.opening import MOST_WORDS
-from fathom.report.page import unbroken
 from fathom.report.sections import build_all
 from synthetic import Visit, assert_fits
 

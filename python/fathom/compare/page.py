@@ -27,8 +27,8 @@ from fathom.report.blocks import Row as TableRow
 from fathom.report.charts import Span, change_chart, row_px
 from fathom.report.data import RunData
 from fathom.report.findings import SIMULATED
+from fathom.report.html_page import Page
 from fathom.report.opening import opened
-from fathom.report.page import page
 from fathom.report.recorded import SHOWN_PHASES
 from fathom.report.style import grouped, plain, when
 from fathom.runs.document import maker_of
@@ -47,7 +47,7 @@ def render(
 ) -> str:
     """Returns the page of one or more comparisons with one base: the answer first, the runs last.
 
-    `site` is that of `fathom.report.page.page`.
+    `site` is that of `fathom.report.html_page.Page`.
     """
     sections = [
         section
@@ -60,7 +60,7 @@ def render(
     shortened = dict.fromkeys(text for side in sides for text in side.comparison.shortenings)
     opening, folded = opened(sections, _caveats(base, news, results))
     title = f"What changed: {joined(list(labels))}"
-    return page(title, [], folded, list(shortened), opening=opening, site=site)
+    return Page(title, folded, opening=opening, shortened=list(shortened), site=site).html()
 
 
 def _caveats(base: Side | None, news: Sequence[Side], results: Sequence[Result]) -> list[str]:

@@ -10,8 +10,8 @@ from fathom.recommend.words import basis, chance_text, grounds, headline, headro
 from fathom.report.axes import Axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Points, Row, Section, Table
 from fathom.report.charts import Bars, bar_chart
+from fathom.report.html_page import Page
 from fathom.report.opening import opened
-from fathom.report.page import page
 from fathom.report.style import plain
 
 
@@ -22,7 +22,7 @@ def render(found: Recommendation) -> str:
     if opening:
         folded = _without(folded, opening.reasons)
     title = f"Which drive for {plain(found.name)}"
-    return page(title, [], folded, opening=opening, made_from="a trace and the catalogue")
+    return Page(title, folded, opening=opening, made_from="a trace and the catalogue").html()
 
 
 def _without(sections: Sequence[Section], said: Sequence[str]) -> list[Section]:

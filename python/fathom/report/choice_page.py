@@ -20,8 +20,8 @@ from fathom.report.blocks import (
     Table,
 )
 from fathom.report.charts import Bars, Line, bar_chart, line_chart
+from fathom.report.html_page import Page
 from fathom.report.opening import fitting, opened
-from fathom.report.page import page
 from fathom.report.style import grouped, plain, slot
 from fathom.sizing.changes import changes
 from fathom.sizing.choice_terminal import MEASURES, answer_text, total_cost
@@ -39,9 +39,8 @@ def render(choice: Choice) -> str:
     """Returns the page."""
     sections = [_recommendation(choice), _needs(choice), _cost(choice), _years(choice), _sources(choice)]
     opening, folded = opened(sections)
-    return page(
-        "Which system to choose", [], folded, opening=opening, made_from="the needs and the catalogue"
-    )
+    made_from = "the needs and the catalogue"
+    return Page("Which system to choose", folded, opening=opening, made_from=made_from).html()
 
 
 def _sentence(text: str) -> str:

@@ -1,27 +1,18 @@
-"""One HTML file from runs: styles, scripts and chart data inlined, nothing fetched, scripts pinned by their hash."""
+"""The report of runs: what their page opens with, what it says of each run, and where it is written."""
 
-import base64
-import hashlib
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
 from enum import StrEnum
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from jinja2.utils import htmlsafe_json_dumps
-from markupsafe import Markup, escape
 
 from fathom.analysis.finding import joined
 from fathom.output.output_file import check_output, write_output
 from fathom.report import sections, style
-from fathom.report.blocks import Block, Diagram, Figure, Group, Inside, Item, Row, Section, Table
+from fathom.report.blocks import Group, Item, Row, Section, Table
 from fathom.report.built import Built, build
 from fathom.report.comparison import Comparison, run_letter
 from fathom.report.data import RunData
 from fathom.report.findings import caveats
+from fathom.report.html_page import Page
 from fathom.report.method_answers import method_answers, short_titles
 from fathom.report.opening import Opening, opened, unopened
 from fathom.report.published import Lookup, catalogue
@@ -30,14 +21,9 @@ from fathom.sizing.files import Prices
 REPORT = "report.html"
 """What a report is called in the folder of its run."""
 
-SCRIPTS = ("charts.js", "controls.js", "save.js", "paper.js")
-"""The page's own scripts, in the order in which they run."""
 MOST_SOURCES = 3
 SHORT = ("notes", "provenance")
 """Sections of the short edition, behind the opening."""
-CODE = re.compile(r"`([^`]+)`")
-OF_A_NUMBER = re.compile(r" (?=%)|(?<=±) |(?<=\d) (?=(?:µs|ns|ms|s)\b)")
-"""Code in text."""
 
 
 class Edition(StrEnum):
@@ -99,7 +85,7 @@ def render(
     site: Sequence[tuple[str, str]] = (),
     further: Sequence[Section] = (),
 ) -> str:
-    """Returns the page of runs as text; `site` is that of `page`. `further` sections stand behind all others."""
+    """Returns the page of runs as text; `site` is that of `Page`. `further` sections stand behind all others."""
     return _rendered(comparison, sections.build_all(comparison), edition, site, further)
 
 
@@ -116,72 +102,16 @@ def _rendered(
         built = [section for section in built if section.key in SHORT]
     built = [*built, *further]
     targets = [(column.label, column.short) for column in comparison.columns]
-    return page(
+    return Page(
         _title(comparison),
-        headers,
         built,
-        comparison.shortenings,
         opening=opening,
+        headers=headers,
+        shortened=comparison.shortenings,
         targets=targets,
         source=_source(comparison),
         site=site,
-    )
-
-
-def page(
-    title: str,
-    headers: Sequence[dict[str, object]],
-    built: Sequence[Section],
-    shortened: Sequence[str] = (),
-    *,
-    opening: Opening | None = None,
-    targets: Sequence[tuple[str, str]] = (),
-    source: str = "",
-    made_from: str | None = None,
-    site: Sequence[tuple[str, str]] = (),
-) -> str:
-    """Returns a page of sections. Each of `headers` holds what the template shows of one run.
-
-    `targets` are the label and the short label of each, in the order of their colours, for the filter. `source` is
-    what a saved figure says of its origin. `made_from` says what a page of no run is made from. `site` are the
-    names and addresses of other pages, where a server shows this one.
-    """
-    echarts = asset("vendor", "echarts.common.min.js")
-    script = "\n".join(asset("assets", name) for name in SCRIPTS)
-    diagrams = _diagrams(built)
-    drawing = [_dagre(), asset("assets", "diagram.js")] if diagrams else []
-    inside = next((one for section in built for one in section.blocks if isinstance(one, Inside)), None)
-    begins = asset("assets", "inside.js") if inside else ""
-    digests = [*map(sha256, (echarts, script, begins, *drawing)), *(inside.hashes if inside else ())]
-    return (
-        _templates()
-        .get_template("page.html.jinja")
-        .render(
-            title=title,
-            runs=headers,
-            sections=built,
-            opening=opening,
-            targets=targets,
-            source=source,
-            shortened=shortened,
-            made_from=made_from,
-            site=site,
-            palette=list(zip(style.LIGHT, style.DARK, strict=True)),
-            # Inside style and script elements browsers know no escapes. These files are ours and hold no untrusted
-            # text.
-            css=Markup(asset("assets", "report.css")),
-            echarts=Markup(echarts),
-            script=Markup(script),
-            drawing=[Markup(text) for text in drawing],
-            diagrams=htmlsafe_json_dumps(diagrams, allow_nan=False, separators=(",", ":")),
-            script_hashes=" ".join(f"'sha256-{digest}'" for digest in digests),
-            inside=_inside(inside) if inside else "",
-            inside_script=Markup(begins),
-            data=htmlsafe_json_dumps(
-                _chart_options(_blocks(built, opening)), allow_nan=False, separators=(",", ":")
-            ),
-        )
-    )
+    ).html()
 
 
 def _opened(comparison: Comparison, built: Sequence[Section]) -> tuple[Opening | None, list[Section]]:
@@ -262,81 +192,3 @@ def _source(comparison: Comparison) -> str:
     ]
     more = len(comparison.runs) - len(said)
     return "; ".join(said) + (f"; and {more} more" if more else "")
-
-
-def _blocks(built: Sequence[Section], opening: Opening | None) -> list[Block]:
-    first: list[Block] = [opening.block] if opening else []
-    return [*first, *(block for section in built for block in section.blocks)]
-
-
-def _chart_options(blocks: Sequence[Block]) -> dict[str, object]:
-    """Returns each chart's option by its key; a further view of it by `key|view`."""
-    charts = [chart for block in blocks if isinstance(block, Figure) for chart in block.charts]
-    options: dict[str, object] = {chart.key: chart.option for chart in charts}
-    return options | {
-        f"{chart.key}|{view}": option for chart in charts for view, option in chart.views.items()
-    }
-
-
-def _diagrams(built: Sequence[Section]) -> dict[str, object]:
-    """Returns what assets/diagram.js draws, by key."""
-    found = [block for section in built for block in section.blocks if isinstance(block, Diagram)]
-    return {
-        one.key: {"nodes": list(map(asdict, one.nodes)), "joins": list(map(asdict, one.joins))}
-        for one in found
-    }
-
-
-def _inside(block: Inside) -> Markup:
-    """Returns what assets/inside.js reads."""
-    pages = [text for _, text in block.pages]
-    return htmlsafe_json_dumps({"pages": pages, "shared": dict(block.shared), "echarts": Inside.ECHARTS})
-
-
-def _dagre() -> str:
-    """Returns the library that lays diagrams out, with its licence, which every copy must carry."""
-    return f"/*!\n{asset('vendor', 'LICENSE-dagre')}*/\n{asset('vendor', 'dagre.min.js')}"
-
-
-def unbroken(value: object) -> object:
-    """Returns text whose numbers stay on the line of their unit and of their `±`; what is escaped already is left as it
-    is.
-    """
-    if type(value) is not str:
-        return value
-    return OF_A_NUMBER.sub("\N{NO-BREAK SPACE}", style.with_micro(value))
-
-
-def coded(text: str) -> Markup:
-    """Returns text, escaped and `unbroken`, with its parts in backticks as code."""
-    return Markup(CODE.sub(r"<code>\1</code>", str(escape(unbroken(text)))))
-
-
-def templates_of(package: str, finalize: Callable[[object], object] | None = None) -> Environment:
-    """Returns the templates of a package's pages; `finalize` changes what is put into them."""
-    environment = Environment(
-        loader=PackageLoader(package),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=finalize,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["coded"] = coded
-    return environment
-
-
-@cache
-def _templates() -> Environment:
-    return templates_of("fathom.report", unbroken)
-
-
-@cache
-def asset(folder: str, name: str) -> str:
-    """Returns a file that pages have, such as `vendor/echarts.common.min.js`."""
-    return (files("fathom.report") / folder / name).read_text(encoding="utf-8")
-
-
-def sha256(text: str) -> str:
-    """Returns the digest of a script as a page's security policy has it."""
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -16,8 +16,8 @@ from fathom.report.blocks import (
     Table,
 )
 from fathom.report.charts import Bars, bar_chart
+from fathom.report.html_page import Page
 from fathom.report.opening import fitting, opened
-from fathom.report.page import page
 from fathom.report.style import plain
 from fathom.sizing.size import Sizing
 from fathom.sizing.terminal import basis_text, drives_text, each_text, growth, headline, sentences
@@ -29,7 +29,8 @@ NEEDED, ALLOWED = 0, 1
 def render(sizing: Sizing) -> str:
     """Returns the page."""
     opening, folded = opened([_count(sizing), _needs(sizing), _sources(sizing)])
-    return page("How many drives", [], folded, opening=opening, made_from="the needs and the catalogue")
+    made_from = "the needs and the catalogue"
+    return Page("How many drives", folded, opening=opening, made_from=made_from).html()
 
 
 def _count(sizing: Sizing) -> Section:

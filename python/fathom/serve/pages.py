@@ -9,7 +9,7 @@ from urllib.parse import quote
 from starlette.responses import HTMLResponse
 
 from fathom.report import style
-from fathom.report.page import asset, templates_of, unbroken
+from fathom.report.html_page import asset, templates_of, unbroken
 from fathom.serve.settings import Settings
 
 if TYPE_CHECKING:

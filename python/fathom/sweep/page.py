@@ -13,8 +13,9 @@ from fathom.report.axes import Axis as ChartAxis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Points, Row, Section, Table
 from fathom.report.charts import Line, line_chart
 from fathom.report.comparison import shortened
+from fathom.report.html_page import Page
 from fathom.report.opening import opened
-from fathom.report.page import REPORT, page
+from fathom.report.page import REPORT
 from fathom.report.style import plain, slot, when, with_micro
 from fathom.sweep.answer import (
     FIGURES,
@@ -65,8 +66,8 @@ def write_page(sweep: Sweep, folder: Path, table: pa.Table, outcomes: Sequence[O
     key = KeyFigure(answer(sweep, x, found), drawn) if found else None
     section = Section("sweep", "What if", [*blocks, rows], key_figure=key)
     opening, folded = opened([section], [NOT_MEASURED])
-    html = page(title, [header], folded, [quick] if quick else [], opening=opening)
-    write_output(path, html.encode(), of_a_run=True)
+    page = Page(title, folded, opening=opening, headers=[header], shortened=[quick] if quick else [])
+    write_output(path, page.html().encode(), of_a_run=True)
     return path
 
 

@@ -16,7 +16,7 @@ from fathom.catalog import load_device
 from fathom.catalog.settings import MARK
 from fathom.output.output_file import check_output, write_output
 from fathom.report import style
-from fathom.report.page import asset, sha256, templates_of
+from fathom.report.html_page import asset, sha256, templates_of
 from fathom.what_if import twin
 from fathom.what_if.played import PREFIX, played
 

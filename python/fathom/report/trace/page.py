@@ -7,8 +7,8 @@ from pathlib import Path
 
 from fathom.output.output_file import write_output
 from fathom.report.blocks import Figure, KeyFigure, Points, Section
+from fathom.report.html_page import Page
 from fathom.report.opening import opened
-from fathom.report.page import page
 from fathom.report.style import plain, when
 from fathom.report.trace.sections import sections
 from fathom.report.trace.words import NS_PER_S, time
@@ -30,7 +30,7 @@ def render(profile: Profile) -> str:
     summary = Section("summary", "In short", [facts], "Summary")
     rates, *others = built
     opening, folded = opened([summary, _opening(profile, rates, others), *others])
-    return page(plain(profile.name), [], folded, opening=opening, made_from="a trace")
+    return Page(plain(profile.name), folded, opening=opening, made_from="a trace").html()
 
 
 def _opening(profile: Profile, rates: Section, others: Sequence[Section]) -> Section:
