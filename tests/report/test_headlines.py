@@ -60,6 +60,12 @@ name = "large-write"
 job = { mix = "write", block = "16KiB", pattern = "sequential", load = { iodepth = 32 }, until = { time = "6s" } }
 """
 
+RANDOM_WRITES = """
+[[steps]]
+name = "random-write"
+job = { mix = "write", block = "4KiB", pattern = "uniform", load = { iodepth = 32 }, until = { time = "1s" } }
+"""
+
 
 def measured(folder: Path, drive: str, step: str, op: str, time: str = "6s") -> Path:
     block = "4KiB" if op == "read" else "128KiB"
@@ -140,3 +146,14 @@ def test_the_headline_of_one_target_compares_reads_and_writes_of_equal_blocks(tm
     small = compact(points["small-write"])
     sentence = key_figure(compare([load(run.path)])).sentence
     assert f"writes {small} IOPS in blocks of 4 KiB." in sentence
+
+
+def test_the_first_screen_names_the_workloads_that_it_does_not_claim(tmp_path: Path) -> None:
+    method = tmp_path / "part.toml"
+    reads = METHOD.format(name="part", step="large-read", op="read", block="128KiB", time="6s")
+    method.write_text(reads + RANDOM_WRITES)
+    run = fathom.run(str(method), targets=["twin:samsung-pm9a3-7.68tb"], out=tmp_path)
+    figure = key_figure(compare([load(run.path)]))
+    [mbps] = [point["mbps"] for point in run.points.to_pylist() if point["step"] == "large-read"]
+    assert figure.sentence == f"Samsung PM9A3 reads {mbps:,.0f} MB/s."
+    assert figure.reasons[0] == "Not claimed (not settled): random-write."

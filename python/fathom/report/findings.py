@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import JsonValue
 
-from fathom.analysis.finding import Finding
+from fathom.analysis.finding import Finding, joined
 from fathom.analysis.findings import findings
 from fathom.analysis.interval_sums import IntervalSums
 from fathom.analysis.physics import physics_of
@@ -30,6 +30,9 @@ from fathom.sizing.drive import rated_drive
 
 SIMULATED = "twins: virtual drives simulated in virtual time, not hardware measured here."
 """What targets are that are no hardware."""
+
+NAMED_MOST = 4
+"""Names that a sentence lists before it counts the rest."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,24 @@ Gate = Mapping[tuple[str, str], Unsettled]
 def gate(comparison: Comparison) -> Gate:
     """Returns the steps of all columns that support no claim."""
     return unsettled(view_of_all(comparison))
+
+
+def unclaimed_words(comparison: Comparison) -> list[str]:
+    """Returns the workloads whose figures are not claimed: a sentence for each reason, which is a word or two."""
+    out, alone = gate(comparison), len(comparison.columns) == 1
+    unclaimed: dict[str, list[str]] = {}
+    for corner in comparison.corners:
+        for cell in corner.cells:
+            if why := out.get((cell.column.short, cell.step.name)):
+                name = corner.label if alone else f"{corner.label} of {cell.column.short}"
+                unclaimed.setdefault(why.tag, []).append(name)
+    return [f"Not claimed ({tag}): {_first_of(names)}." for tag, names in unclaimed.items()]
+
+
+def _first_of(names: Sequence[str]) -> str:
+    """Returns the first names, and how many more there are."""
+    more = [f"{len(names) - NAMED_MOST} more"] if len(names) > NAMED_MOST else []
+    return joined([*names[:NAMED_MOST], *more])
 
 
 @once

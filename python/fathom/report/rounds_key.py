@@ -20,7 +20,7 @@ from fathom.report.legend import legend_of
 from fathom.report.pause_key import pause_key
 from fathom.report.predicted import WHISKERS, bar_range, range_text, ranges_note
 from fathom.report.rounds import Mean, TargetRounds, axes, unsettled_of
-from fathom.report.style import compact, grouped, plain, slot
+from fathom.report.style import compact, grouped, plain, rate_words, slot
 from fathom.report.sweeps import PATTERNS
 
 IDLE = "snia-hir"
@@ -211,7 +211,7 @@ class _BarsKey:
         label = self._labels[place]
         if self.metric == "latency":
             return f"{label} in {latency_text(value)}"
-        return f"{label} at {grouped(value) if self.metric == 'mbps' else compact(value)} {self._unit}"
+        return f"{label} at {rate_words(value, self._unit)}"
 
 
 def _called(members: Sequence[TargetRounds], step: str) -> str:

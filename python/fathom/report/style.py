@@ -62,6 +62,11 @@ def compact(value: float) -> str:
     return f"{value:.3g}"
 
 
+def rate_words(value: float, unit: str) -> str:
+    """Returns a rate for a sentence: `2.11M IOPS`, `6,750 MB/s`."""
+    return f"{grouped(value) if unit == 'MB/s' else compact(value)} {unit}"
+
+
 def about(value: float) -> str:
     """Returns a number in three significant digits: `5,910`, `1.19M`."""
     return compact(value) if value >= 1e5 else grouped(float(f"{value:.3g}"))

@@ -24,7 +24,7 @@ from fathom.report.blocks import Section
 from fathom.report.blocks import Table as PageTable
 from fathom.report.built import Built, build
 from fathom.report.comparison import Cell, Column, Comparison, Corner, margin_of
-from fathom.report.findings import gate
+from fathom.report.findings import NAMED_MOST, gate, unclaimed_words
 from fathom.report.method_answers import method_answers
 from fathom.report.published import Lookup, catalogue, fitted_words
 from fathom.report.rounds import Mean, TargetRounds, axes, rounds_of
@@ -36,7 +36,6 @@ from fathom.statistics.limits import meanings
 LEVEL_STYLE = {"error": "bold red", "warning": "yellow", "info": "dim"}
 MOST_WORKLOADS_ACROSS = 5
 MOST_ANSWERS = 6
-NAMED_MOST = 4
 FAR_PCT = 10
 """A difference from the published figure beyond this is marked."""
 
@@ -136,16 +135,7 @@ def _print_beneath(console: Console, comparison: Comparison) -> None:
 
 def _print_unclaimed(console: Console, comparison: Comparison) -> None:
     """Prints the workloads whose figures the report does not claim, with the reason in a word or two."""
-    out, alone = gate(comparison), len(comparison.columns) == 1
-    unclaimed: dict[str, list[str]] = {}
-    for corner in comparison.corners:
-        for cell in corner.cells:
-            if why := out.get((cell.column.short, cell.step.name)):
-                name = corner.label if alone else f"{corner.label} of {cell.column.short}"
-                unclaimed.setdefault(why.tag, []).append(name)
-    for tag, names in unclaimed.items():
-        more = [f"{len(names) - NAMED_MOST} more"] if len(names) > NAMED_MOST else []
-        text = f"Not claimed ({tag}): {joined([*names[:NAMED_MOST], *more])}."
+    for text in unclaimed_words(comparison):
         console.print(Text(text, style="yellow"))
 
 

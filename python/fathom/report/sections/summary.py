@@ -8,10 +8,10 @@ from fathom.output.text import size
 from fathom.prediction.words import order_words
 from fathom.report.blocks import Bar, Block, Card, Cards, Item, KeyFigure, NoBar, Points, Prose, Section
 from fathom.report.comparison import Cell, Column, Comparison, Corner
-from fathom.report.findings import FindingTexts, Gate, finding_texts, gate, ranked_of
+from fathom.report.findings import FindingTexts, Gate, finding_texts, gate, ranked_of, unclaimed_words
 from fathom.report.published import NEAR_PCT, error_item, fitted_words
 from fathom.report.rounds import rounds_of, verdicts
-from fathom.report.style import compact, grouped, plain
+from fathom.report.style import grouped, plain, rate_words
 from fathom.report.workloads import workloads
 
 ORDER = 10
@@ -43,7 +43,7 @@ def build(comparison: Comparison) -> Section | None:
     key = None
     if ranked:
         sentence = _contest(ranked) or _alone(_ranked(comparison.corners, comparison, out))
-        key = KeyFigure(sentence, cards, _reasons(texts, ranked))
+        key = KeyFigure(sentence, cards, [*unclaimed_words(comparison), *_reasons(texts, ranked)])
     return Section(
         "summary",
         "Findings",
@@ -70,7 +70,7 @@ def _contest(ranked: Sequence[Corner]) -> str:
         return ""
     if len(contested) == 1:
         best = contested[0].ranking[0]
-        rate = f"{compact(best.value or 0)} {contested[0].unit}"
+        rate = rate_words(best.value or 0, contested[0].unit)
         return f"{_verdict(contested[0])} in {contested[0].label}: {rate}."
     wins = Counter(one.ranking[0].column.short for one in contested if not one.level_with_best)
     if not wins:
@@ -106,7 +106,7 @@ def _alone(ranked: Sequence[Corner]) -> str:
         like = smallest is None or cell.point.block_bytes == smallest
         if like and (op not in best or (cell.value or 0) > (best[op].value or 0)):
             best[op] = cell
-    parts = [f"{op} {compact(cell.value or 0)} {unit}" for op, cell in best.items()]
+    parts = [f"{op} {rate_words(cell.value or 0, unit)}" for op, cell in best.items()]
     blocks = f" in blocks of {size(smallest)}" if smallest else ""
     return f"{ranked[0].ranking[0].column.short} {joined(parts[:2])}{blocks}."
 
