@@ -441,6 +441,16 @@ def test_a_resumed_fleet_takes_no_other_file_of_a_host_and_no_other_host(
         resume_run(run.path, Options(initiator=fleet_of(hosts(pool, 2))))
 
 
+def test_hosts_that_share_one_file_are_sent_to_its_directory(
+    pool: ThreadPoolExecutor, tmp_path: Path
+) -> None:
+    fleet = fleet_of(hosts(pool, 2))
+    [target] = fleet.resolve([f"file:{tmp_path / 'one'}"], 16 << 20)
+    refused = pytest.raises(RefusedError, match=rf"host h2: .*another Fathom run.*dir:{tmp_path} gives them")
+    with refused, fleet.claim(target, writes=True):
+        pass
+
+
 def test_a_file_that_is_not_fathoms_is_refused_with_the_host_named(
     pool: ThreadPoolExecutor, tmp_path: Path
 ) -> None:

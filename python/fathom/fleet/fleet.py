@@ -10,6 +10,7 @@ from concurrent.futures import Future, wait
 from concurrent.futures import TimeoutError as NotInTime
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
+from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, TypeVar
 
@@ -78,12 +79,13 @@ class Fleet:
     ) -> Iterator[Target]:
         """Holds the target on every host for the length of the `with`."""
         try:
-            held = self._on_all(
-                target,
-                lambda host, own: host.remote.submit(
-                    HostAgent.hold, own, writes, destroy_tokens, unknown_data
-                ),
-            )
+            with self._naming_folder(target):
+                held = self._on_all(
+                    target,
+                    lambda host, own: host.remote.submit(
+                        HostAgent.hold, own, writes, destroy_tokens, unknown_data
+                    ),
+                )
             own = self._targets[target.name]
             own |= {host: as_held(own[host], ready) for host, ready in held.items()}
             notes = [f"{host}: {note}" for host, own in held.items() for note in own.notes]
@@ -92,6 +94,21 @@ class Fleet:
         finally:
             for host in self._left():
                 _quietly(host.remote.submit(HostAgent.release, self._targets[target.name][host.name].name))
+
+    @contextmanager
+    def _naming_folder(self, target: Target) -> Iterator[None]:
+        """Adds to the refusal of a file how hosts share a file system: each needs a file of its own."""
+        try:
+            yield
+        except RefusedError as error:
+            if target.kind != "file" or len(self.hosts) == 1:
+                raise
+            folder = Path(target.name.removeprefix("file:")).parent
+            raise RefusedError(
+                error.message,
+                f"{error.hint}; hosts that share a file system need a file each, which dir:{folder} gives them",
+                error.rules,
+            ) from error
 
     @contextmanager
     def _leases_renewed(self) -> Iterator[None]:
