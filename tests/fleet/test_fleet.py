@@ -16,7 +16,7 @@ from fathom._core import Job
 from fathom.analysis.run_view import RunView
 from fathom.analysis.settled import Unsettled, unsettled
 from fathom.errors import FathomError, RefusedError, UsageError
-from fathom.fleet import clocks, load, wire
+from fathom.fleet import asking, clocks, load, wire
 from fathom.fleet import fleet as fleet_module
 from fathom.fleet.agent import HostAgent, JobProgress
 from fathom.fleet.fleet import Fleet
@@ -365,7 +365,7 @@ def test_a_host_that_takes_minutes_to_make_its_file_is_waited_for(
         time.sleep(1.0)
         return hold(self, *arguments)
 
-    monkeypatch.setattr(fleet_module, "CALL_S", 0.2)
+    monkeypatch.setattr(asking, "CALL_S", 0.2)
     monkeypatch.setattr(HostAgent, "hold", slowly)
     with fleet.claim(target, writes=False) as held:
         assert held.name == "null:"
@@ -376,7 +376,7 @@ def test_a_host_that_falls_silent_while_it_makes_its_file_is_named(
 ) -> None:
     fleet = fleet_of(hosts(pool, 1))
     [target] = fleet.resolve(["null:"], None)
-    monkeypatch.setattr(fleet_module, "CALL_S", 0.2)
+    monkeypatch.setattr(asking, "CALL_S", 0.2)
     monkeypatch.setattr(HostAgent, "hold", lambda *_: time.sleep(1.0))
     monkeypatch.setattr(HostAgent, "clock_ns", lambda _: time.sleep(1.0))
     with (
@@ -446,7 +446,7 @@ def test_hosts_that_share_one_file_are_sent_to_its_directory(
 ) -> None:
     fleet = fleet_of(hosts(pool, 2))
     [target] = fleet.resolve([f"file:{tmp_path / 'one'}"], 16 << 20)
-    refused = pytest.raises(RefusedError, match=rf"host h2: .*another Fathom run.*dir:{tmp_path} gives them")
+    refused = pytest.raises(RefusedError, match=rf"host h[12]: .*another Fathom run.*dir:{tmp_path} gives them")
     with refused, fleet.claim(target, writes=True):
         pass
 

@@ -6,23 +6,20 @@ It knows nothing of Ray; `hosts` gives it its hosts.
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, wait
-from concurrent.futures import TimeoutError as NotInTime
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, TypeVar
 
-from fathom._core import Job, Precision
-from fathom.columns.schema import Reading
 from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.fleet import clocks
-from fathom.fleet.agent import HostAgent, Sampled, machine
-from fathom.fleet.host_targets import as_began, as_held, divides, is_shared, least, require_plausible
-from fathom.fleet.load import POLL_S, FleetLoad, Host, Remote, reason
-from fathom.load.seeds import step_seed
-from fathom.method.job import of_parts
+from fathom.fleet.agent import HostAgent, machine
+from fathom.fleet.asking import answered, meet, offset_of, quietly, wait_for, wait_through
+from fathom.fleet.backend import FleetBackend
+from fathom.fleet.host_targets import as_began, as_held, least, require_plausible
+from fathom.fleet.load import POLL_S, Host, Remote
 from fathom.runs.document import LOST_HOST, NoteRecord
 from fathom.targets.not_measured import NotMeasured
 from fathom.targets.parse import is_file_set
@@ -31,9 +28,6 @@ from fathom.targets.target import Identity, Target
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-#: From the order to start to the start, so that every host has its buffers ready.
-HEAD_START_NS = 2_000_000_000
-CALL_S = 60.0
 RENEW_S = 1.0
 MOST_SKEW_NS = 5_000_000
 MOST_SLEW_NS_PER_S = 500_000
@@ -46,8 +40,8 @@ class Fleet:
     """Hosts that load the same targets together. Raises UsageError for hosts that cannot work together."""
 
     def __init__(self, remotes: Sequence[tuple[str, Remote]]) -> None:
-        self.hosts = [_meet(name, remote) for name, remote in remotes]
-        self.facts = {host.name: _wait_for(host, host.remote.submit(HostAgent.facts)) for host in self.hosts}
+        self.hosts = [meet(name, remote) for name, remote in remotes]
+        self.facts = {host.name: wait_for(host, host.remote.submit(HostAgent.facts)) for host in self.hosts}
         self.skews_ns: list[int] = []
         self._first_offsets = {host.name: host.offset for host in self.hosts}
         self._compared_s = time.monotonic()
@@ -93,7 +87,7 @@ class Fleet:
                 yield replace(target, notes=(*target.notes, *notes))
         finally:
             for host in self._left():
-                _quietly(host.remote.submit(HostAgent.release, self._targets[target.name][host.name].name))
+                quietly(host.remote.submit(HostAgent.release, self._targets[target.name][host.name].name))
 
     @contextmanager
     def _naming_folder(self, target: Target) -> Iterator[None]:
@@ -138,7 +132,7 @@ class Fleet:
         answers = [host.remote.submit(HostAgent.recheck, own[host.name].name, writes) for host in left]
         for host, answer in zip(left, answers, strict=True):
             try:
-                _answered(answer, host.silence_s + POLL_S)
+                answered(answer, host.silence_s + POLL_S)
             except RefusedError:
                 raise
             except FathomError as error:
@@ -215,7 +209,7 @@ class Fleet:
         self._compared_s = now_s
         for host in self._left():
             try:
-                before, host.offset = host.offset, _offset(host)
+                before, host.offset = host.offset, offset_of(host)
             except FathomError as error:
                 host.lost = error.message
                 continue
@@ -318,7 +312,7 @@ class Fleet:
                 f"{text}: hosts hold no numbers of files", "name directories: array:dir:PATH,dir:PATH"
             )
         answers = [(host, host.remote.submit(HostAgent.resolve, text, size_bytes)) for host in self.hosts]
-        seen = {host.name: _wait_for(host, answer) for host, answer in answers}
+        seen = {host.name: wait_for(host, answer) for host, answer in answers}
         for host, own in seen.items():
             require_plausible(host, text, own)
         self._targets[text] = seen
@@ -343,102 +337,7 @@ class Fleet:
         """
         own = self._targets[target.name]
         answers = [(host, call(host, own[host.name])) for host in self._left()]
-        return {host.name: _wait_through(host, answer) for host, answer in answers}
-
-
-class FleetBackend:
-    """Runs jobs on one target from every host that is left."""
-
-    real_time = True
-    settled = False
-    of_hosts = True
-    copied = None
-    capacity_bytes = None
-
-    def __init__(self, fleet: Fleet, target: Target) -> None:
-        self._fleet, self._target = fleet, target
-        self._load: FleetLoad | None = None
-        self._step = ""
-
-    @property
-    def parts(self) -> Sequence[str]:
-        """The hosts' own rows."""
-        return list(self._fleet.parts(self._target))
-
-    @property
-    def not_measured(self) -> Sequence[NotMeasured]:
-        """What the hosts that hold the target cannot sample."""
-        return self._fleet.not_measured(self._target)
-
-    def step(self, name: str) -> None:
-        """Names the step that comes next, for the hosts' telemetry."""
-        self._step = name
-
-    def paused(self) -> AbstractContextManager[None]:
-        """Does nothing: hosts sample only beside a load."""
-        return nullcontext()
-
-    def drain(self) -> list[Reading]:
-        """Returns what the hosts sampled during the last step."""
-        if self._load is None:
-            return []
-        return [
-            Reading(
-                self._row_of(host, row), row.step, row.start_s, row.length_s, row.name, row.value, row.unit
-            )
-            for host, row in self._load.telemetry
-        ]
-
-    def _row_of(self, host: Host, sampled: Sampled) -> str:
-        """Returns the name of the row that a host's sample is of: a member of its array, or the host."""
-        own = self._fleet.targets_of(self._target)[host.name]
-        return f"{host.name}:{sampled.target if sampled.target in own.parts else self._target.name}"
-
-    def start(
-        self,
-        job: Job,
-        seed: int,
-        hold_every_s: float | None = None,
-        precision: Precision | None = None,
-        *,
-        fills: bool = False,
-    ) -> FleetLoad:
-        """Starts the job on every host at one moment, each with requests of its own.
-
-        A drive that all hosts share is filled once: each host has a part of its own.
-        """
-        fleet = self._fleet
-        fleet.compare_clocks()
-        hosts = [host for host in fleet.hosts if host.lost is None]
-        if not hosts:
-            raise FathomError("every host is lost", "see the notes of the run, then start it again")
-        at_ns = time.time_ns() + HEAD_START_NS
-        seen = fleet.targets_of(self._target)
-        jobs = of_parts(job, len(fleet.hosts), hosts=True)
-        divided = (
-            fills
-            and is_shared([seen[host.name] for host in hosts])
-            and divides(job, self._target, len(hosts))
-        )
-        if divided:
-            among = {host.name: number for number, host in enumerate(hosts)}
-            placed = zip(fleet.hosts, jobs, strict=True)
-            jobs = [own.in_part(among.get(host.name, 0), len(hosts)) for host, own in placed]
-        starts = {
-            host.name: host.remote.submit(
-                HostAgent.start,
-                seen[host.name].name,
-                jobs[place],
-                step_seed(seed, place),
-                self._step,
-                at_ns + host.offset.offset_ns,
-                host.name not in fleet.cramped,
-            )
-            for place, host in enumerate(fleet.hosts)
-            if host in hosts
-        }
-        self._load = FleetLoad(fleet.hosts, starts, fleet.step_ended, divided=divided)
-        return self._load
+        return {host.name: wait_through(host, answer) for host, answer in answers}
 
 
 def _once(said: Mapping[str, Sequence[NotMeasured]]) -> list[NotMeasured]:
@@ -451,79 +350,3 @@ def _once(said: Mapping[str, Sequence[NotMeasured]]) -> list[NotMeasured]:
         replace(one, where="every host" if len(hosts) == len(said) else f"host {', '.join(hosts)}")
         for one, hosts in by_what.items()
     ]
-
-
-def _meet(name: str, remote: Remote) -> Host:
-    host = Host(name, remote, clocks.Offset(0, 0))
-    with _named(host):
-        host.offset = _offset(host)
-    if not host.offset.usable:
-        raise UsageError(
-            f"host {name}: a round trip takes {2 * host.offset.error_ns / 1000000.0:.1f} ms, so its clock is "
-            f"known only to {host.offset.error_ns / 1000000.0:.1f} ms",
-            "use a host within 10 ms",
-        )
-    return host
-
-
-def _offset(host: Host) -> clocks.Offset:
-    """Returns how far its clock is ahead. Raises FathomError for a clock that jumps whenever it is looked at."""
-    offset = _measured(host)
-    if not offset.even:
-        # A clock that is set just then jumps once.
-        offset = _measured(host)
-    if not offset.even:
-        raise FathomError(
-            f"its clock jumps: two readings are {offset.spread_ns / 1000000.0:.1f} ms further "
-            "apart than the time between them",
-            "set it by NTP or PTP, or leave the host out",
-        )
-    return offset
-
-
-def _measured(host: Host) -> clocks.Offset:
-    return clocks.measure(lambda: _answered(host.remote.submit(HostAgent.clock_ns)))
-
-
-@contextmanager
-def _named(host: Host) -> Iterator[None]:
-    """Puts the host's name in front of errors inside the `with`."""
-    try:
-        yield
-    except FathomError as error:
-        raise type(error)(f"host {host.name}: {error.message}", error.hint) from error
-
-
-def _wait_for(host: Host, answer: "Future[T]") -> T:
-    """Returns a host's answer. Raises as `_answered` does, with the host's name in front."""
-    with _named(host):
-        return _answered(answer)
-
-
-def _answered(answer: "Future[T]", patience_s: float | None = None) -> T:
-    """Returns the answer. Raises what the host raised when that is Fathom's own error, else FathomError."""
-    patience_s = CALL_S if patience_s is None else patience_s
-    try:
-        return answer.result(patience_s)
-    except NotInTime as error:
-        raise FathomError(
-            f"did not answer within {patience_s:.0f} s", "look at that host and start again"
-        ) from error
-    except Exception as error:
-        cause = getattr(error, "cause", None) or error
-        if isinstance(cause, FathomError):
-            raise type(cause)(cause.message, cause.hint) from error
-        raise FathomError(reason(error)) from error
-
-
-def _wait_through(host: Host, answer: "Future[T]") -> T:
-    """As `_wait_for`, however long the answer takes while the host still answers other calls."""
-    while not wait([answer], CALL_S).done:
-        _wait_for(host, host.remote.submit(HostAgent.clock_ns))
-    return _wait_for(host, answer)
-
-
-def _quietly(answer: "Future[None]") -> None:
-    """Waits for an answer that changes nothing any more."""
-    with suppress(Exception):
-        answer.result(CALL_S)
