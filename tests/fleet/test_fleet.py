@@ -446,7 +446,9 @@ def test_hosts_that_share_one_file_are_sent_to_its_directory(
 ) -> None:
     fleet = fleet_of(hosts(pool, 2))
     [target] = fleet.resolve([f"file:{tmp_path / 'one'}"], 16 << 20)
-    refused = pytest.raises(RefusedError, match=rf"host h[12]: .*another Fathom run.*dir:{tmp_path} gives them")
+    refused = pytest.raises(
+        RefusedError, match=rf"host h[12]: .*another Fathom run.*dir:{tmp_path} gives them"
+    )
     with refused, fleet.claim(target, writes=True):
         pass
 

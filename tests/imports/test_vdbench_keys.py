@@ -232,6 +232,22 @@ VALUES = st.sampled_from(
 WORDS = [(key.section, name) for key in KEYS for name in (key.name, *key.aliases)]
 
 
+@pytest.mark.parametrize("size", ["0", "700", "2g"])
+def test_a_size_of_forxfersize_that_is_none_of_a_block_is_refused_on_storage_and_files_alike(
+    tmp_path: Path, size: str
+) -> None:
+    storage = f"sd=sd1,lun=/dev/sdb\nwd=wd1,sd=sd1\nrd=rd1,wd=wd1,forxfersize=(4k,{size})\n"
+    files = (
+        "fsd=fsd1,anchor=/x\nfwd=fwd1,fsd=fsd1\n"
+        f"rd=rd1,fwd=fwd1,fwdrate=max,format=yes,forxfersize=(4k,{size})\n"
+    )
+    for text in (storage, files):
+        with pytest.raises(
+            UsageError, match=r":3: .*bytes are no size of a block; a multiple of 512 up to 1g"
+        ):
+            imported(tmp_path, text)
+
+
 @settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     keys=st.lists(st.tuples(st.sampled_from(WORDS), st.integers(2, 20), VALUES), max_size=6),

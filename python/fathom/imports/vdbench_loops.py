@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from fathom.errors import UsageError
 from fathom.imports.draft import Draft, DraftStep, name_of
 from fathom.imports.vdbench_file import MOST_VALUES, Definition
-from fathom.imports.vdbench_workload import Chosen
+from fathom.imports.vdbench_workload import Chosen, check_blocks
 from fathom.method.toml_text import Value, duration_text, size_text
 
 _ELAPSED_S = 30.0
@@ -72,12 +72,17 @@ class Loops:
                 self.keep(DraftStep(f"{name}-pause", idle | aimed))
 
     def combinations(self) -> Iterator[tuple[Chosen, str]]:
-        """Yields the values of all loops, the first of the file outermost, and what a step's name ends in."""
+        """Yields the values of all loops, the first of the file outermost, and what a step's name ends in.
+
+        Raises UsageError for sizes that are none of a block, and for too many combinations.
+        """
         axes: list[list[tuple[str, float, str]]] = []
         for given in self.run.keys.values():
             letter = _LOOPS.get(given.key.name)
             if letter is not None:
                 values = given.numbers()
+                if given.key.name == "forxfersize":
+                    check_blocks(given, [int(size) for size in values])
                 several = len(values) > 1
                 axes.append(
                     [

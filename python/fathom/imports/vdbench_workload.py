@@ -109,14 +109,19 @@ def sizes_of(given: GivenKey) -> Sizes:
         )
         if round(sum(values[1::2])) != 100:
             raise given.error(f"the percent add up to {sum(values[1::2]):g}", "make them 100")
-    for size, _ in sizes:
-        if size % 512 or not 0 < size <= _MOST_BYTES:
-            raise given.error(f"{size} bytes are no size of a block", "a multiple of 512 up to 1g")
+    check_blocks(given, [size for size, _ in sizes])
     if len(sizes) > _MOST_SIZES:
         raise given.error(f"{len(sizes)} sizes, and a job has {_MOST_SIZES} at most", "list fewer")
     return tuple(
         sorted({size: sum(share for one, share in sizes if one == size) for size, _ in sizes}.items())
     )
+
+
+def check_blocks(given: GivenKey, sizes: Sequence[int]) -> None:
+    """Raises UsageError where one of the sizes, in bytes, is none of a block."""
+    for size in sizes:
+        if size % 512 or not 0 < size <= _MOST_BYTES:
+            raise given.error(f"{size} bytes are no size of a block", "a multiple of 512 up to 1g")
 
 
 def _multiples(given: GivenKey, least: int, most: int, step: int) -> Sizes:
