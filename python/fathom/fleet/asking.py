@@ -85,7 +85,7 @@ def answered(answer: "Future[T]", patience_s: float | None = None) -> T:
 
 
 def wait_through(host: Host, answer: "Future[T]") -> T:
-    """As `wait_for`, however long the answer takes while the host still answers other calls."""
+    """Returns a host's answer, however long it takes while the host answers other calls. Raises as `wait_for`."""
     while not wait([answer], CALL_S).done:
         wait_for(host, host.remote.submit(HostAgent.clock_ns))
     return wait_for(host, answer)
