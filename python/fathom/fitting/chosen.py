@@ -11,7 +11,7 @@ from fathom._core import TRACE_OPERATIONS, TraceProfile
 from fathom.errors import UsageError
 from fathom.output.text import some_of
 from fathom.traces.batch import FLAG_LETTERS, NO_LATENCY, Batch, Trace
-from fathom.traces.clock import TimesFault
+from fathom.traces.clock import refuse_length
 from fathom.traces.prepare import MOST_BYTES, nothing_moved, of_device
 from fathom.traces.profile import Profile
 from fathom.traces.spread import spread
@@ -190,11 +190,7 @@ def _count(choice: Choice) -> Counted:
         add_to(profile, batch)
     if not any(one.ios for one in counts.ops.values()):
         raise nothing_moved(trace, counts.ios + counts.left_out)
-    doubt = trace.findings.clock.doubt
-    if doubt and doubt.fault is TimesFault.LENGTH:
-        raise UsageError(
-            f"{trace.name}: {doubt.text}", "cut the trace before the jump, or name the unit of its times"
-        )
+    refuse_length(trace.name, trace.findings.clock)
     return Counted(choice, trace, counts, Profile.model_validate_json(profile.json()))
 
 

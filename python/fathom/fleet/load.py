@@ -170,6 +170,7 @@ class FleetLoad:
         for member, future in asked:
             self._take_result(member, future)
         lost = self._lost
+        # A fill was divided among the hosts that were left, so one lost before lacks nothing of it.
         self._on_end(self.skew_ns(), lost if self._divided else self._missing)
         parts = [
             member.recording or sum_ for member, sum_ in zip(self.members, self._totals.sums, strict=True)

@@ -7,7 +7,7 @@ from fathom.errors import UsageError
 from fathom.recommend.objective import Objective
 from fathom.recommend.portion import Portion, portion
 from fathom.traces.batch import Trace
-from fathom.traces.clock import Clock, TimesFault
+from fathom.traces.clock import Clock, TimesFault, refuse_length
 from fathom.traces.convert import complaints
 from fathom.traces.prepare import Prepared, prepare
 from fathom.traces.spread import spread
@@ -53,11 +53,8 @@ def read(
 
 
 def _check(name: str, clock: Clock, objectives: Sequence[Objective]) -> None:
+    refuse_length(name, clock)
     doubt = clock.doubt
-    if doubt and doubt.fault is TimesFault.LENGTH:
-        raise UsageError(
-            f"{name}: {doubt.text}", "cut the trace before the jump, or name the unit of its times"
-        )
     if doubt and doubt.fault is TimesFault.UNIT:
         raise UsageError(
             f"{name}: {doubt.text}", "name the unit of its times, as in --columns time_ms,op,offset,size"

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
+from fathom.errors import UsageError
 from fathom.output.text import duration, iops_text
 
 NS_PER_S = 1e9
@@ -114,3 +115,12 @@ class Clock:
     def doubts(self) -> Sequence[str]:
         """Returns what is wrong with the times, a sentence each without the trace's name."""
         return [self.doubt.text] if self.doubt else []
+
+
+def refuse_length(name: str, clock: Clock) -> None:
+    """Raises UsageError where the times of the trace of that name reach further than any recording."""
+    doubt = clock.doubt
+    if doubt and doubt.fault is TimesFault.LENGTH:
+        raise UsageError(
+            f"{name}: {doubt.text}", "cut the trace before the jump, or name the unit of its times"
+        )

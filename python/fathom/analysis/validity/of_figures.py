@@ -160,7 +160,7 @@ def _asked_depth(view: RunView, figures: StepFigures) -> int | None:
     """Returns the depth that was asked of the hosts that loaded the step."""
     if figures.asked_depth is None or (figures.target, figures.step) not in view.absent:
         return figures.asked_depth
-    own = (part for (name, step), part in view.part_steps.items() if step == figures.step)
+    own = (part for (_, step), part in view.part_steps.items() if step == figures.step)
     return sum(part.asked_depth or 0 for part in own if view.totals[part.target] == figures.target)
 
 
