@@ -90,10 +90,12 @@ def _of_window(step: Step, precision: float, region_bytes: int, least_bytes: int
 
 
 def _writes_uniformly(job: Job) -> bool:
-    """Returns whether the writes approach one level and have no cycle: many short rounds show a drift for less I/O than
-    few long ones.
+    """Returns whether the writes, or those of one of the streams, are uniform. The target then approaches one level, and
+    many short rounds show a drift for less I/O than few long ones. Logs beside them have cycles of a few rounds.
     """
-    return job.weights.keys() == {"write"} and job.pattern.kind == "uniform" and not job.streams
+    if job.streams:
+        return any(_writes_uniformly(stream) for stream in job.streams.values())
+    return job.weights.keys() == {"write"} and job.pattern.kind == "uniform"
 
 
 def _reads_large_blocks(job: Job) -> bool:

@@ -1,6 +1,7 @@
-//! How well a mean is known from the scatter of its batches (Law, *Simulation Modeling and Analysis*, 9.5.3).
-//! What correlation of neighbours is left widens the interval by that of a first-order autoregressive series,
-//! (1 + r) / (1 - r). The latencies' mean is a ratio of two sums; its interval is that of the ratio's residuals.
+//! How well a mean is known from its batches, by overlapping batch means (Meketon and Schmeiser, *Overlapping Batch
+//! Means: Something for Nothing?*, Winter Simulation Conference 1984). The means of runs of batches scatter as the whole
+//! mean does, whether neighbours resemble each other or take turns, as a drive's cleaning does. The latencies' mean is a
+//! ratio of two sums; its interval is that of the ratio's residuals.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +10,17 @@ use workload::Op;
 
 /// Fewest batches that an interval is taken from.
 pub(super) const FEWEST_BATCHES: usize = 16;
+/// Runs that do not overlap which a window has room for. With fewer, runs span longer cycles, and the interval is wider.
+const RUNS: usize = 4;
 /// Correlation of neighbours above which batches are too short to be judged. At this value, on autoregressive series of
-/// 32 to 64 batches, their interval covers the mean 87 to 92 times in 100. It does so less often beyond.
+/// 32 to 64 batches, their interval covers the mean 87 to 91 times in 100. It does so less often beyond.
 const MOST_CORRELATION: f64 = 0.7;
 /// Most that the beginning of a window may move its mean, as a share of the half-width that is asked.
 const MOST_SHIFT: f64 = 0.25;
+/// Student's t, 97.5 %, at the 1.5 (RUNS - 1) degrees of freedom of [`RUNS`] runs that overlap.
+pub(super) const STUDENT_T_OF_RUNS: f64 = 2.66;
 /// Student's t, 97.5 %, at 15 degrees of freedom: the fewest batches; a little wide for more.
-pub(super) const STUDENT_T: f64 = 2.13;
+const STUDENT_T: f64 = 2.13;
 
 /// Per operation: I/O completed, their latencies, their bytes.
 pub(crate) type Tallies = [Tally; Op::COUNT];
@@ -297,11 +302,17 @@ fn slope(series: &[f64]) -> (f64, f64) {
     (slope, (left / (series.len() as f64 - 2.0) / spread).sqrt())
 }
 
-/// Returns half the 95 % interval of the series' mean.
+/// Returns half the 95 % interval of the series' mean. There are [`FEWEST_BATCHES`] or more.
 pub(super) fn half_width(series: &[f64]) -> f64 {
-    let (count, mean) = (series.len() as f64, mean(series));
-    let squares: f64 = series.iter().map(|value| (value - mean).powi(2)).sum();
-    let correlation = correlation(series).clamp(0.0, 0.9);
-    let widening = (1.0 + correlation) / (1.0 - correlation);
-    STUDENT_T * (squares / (count - 1.0) / count * widening).sqrt()
+    let run = series.len() / RUNS;
+    let mean = mean(series);
+    let mut sum: f64 = series[..run].iter().sum();
+    let mut squares = (sum / run as f64 - mean).powi(2);
+    for (first, next) in series.iter().zip(&series[run..]) {
+        sum += next - first;
+        squares += (sum / run as f64 - mean).powi(2);
+    }
+    let (count, run) = (series.len() as f64, run as f64);
+    let variance = run * squares / ((count - run + 1.0) * (count - run));
+    STUDENT_T_OF_RUNS * variance.sqrt()
 }
