@@ -226,6 +226,61 @@ def test_twenty_thousand_storage_definitions_take_time_in_proportion(tmp_path: P
     assert cpu_s(20_000) < 40 * cpu_s(2_000)
 
 
+def thousands(count: int, runs: str, *, openflags: str = ",openflags=o_direct") -> str:
+    """As many devices, each with a workload of its own."""
+    storage = "".join(f"sd=sd{n},lun=/dev/disk{n}{openflags}\n" for n in range(count))
+    return storage + "".join(f"wd=wd{n},sd=sd{n},rdpct=70\n" for n in range(count)) + runs
+
+
+def test_thousands_of_workloads_at_once_are_refused_in_time_in_proportion(tmp_path: Path) -> None:
+    def cpu_s(count: int) -> float:
+        begin = time.process_time()
+        with pytest.raises(UsageError) as refused:
+            imported(tmp_path, thousands(count, "rd=run,wd=*,iorate=max\n"))
+        spent_s = time.process_time() - begin
+        assert refused.value.message.endswith(
+            f":{2 * count + 1}: {count:,} workloads at once, and a job has 64 streams at most"
+        )
+        assert "sd=*" in (refused.value.hint or "")
+        return spent_s
+
+    cpu_s(100)
+    assert cpu_s(4_000) < 40 * cpu_s(400)
+
+
+def test_thousands_of_workloads_in_runs_of_few_take_time_in_proportion(tmp_path: Path) -> None:
+    def cpu_s(count: int) -> float:
+        runs = "".join(f"rd=r{n},wd=(wd{n}-wd{n + 39}),iorate=max,elapsed=10\n" for n in range(0, count, 40))
+        begin = time.process_time()
+        steps, _ = imported(tmp_path, thousands(count, runs))
+        assert [len(step["job"]["streams"]) for step in steps] == [40] * (count // 40)
+        return time.process_time() - begin
+
+    cpu_s(40)
+    assert cpu_s(4_000) < 40 * cpu_s(400)
+
+
+def test_a_long_list_of_targets_or_lines_is_its_first_few_and_how_many_there_are(tmp_path: Path) -> None:
+    file = tmp_path / "many.parm"
+    file.write_text(thousands(200, "rd=run,sd=*,iorate=max\n", openflags=""))
+    method, notes = import_method(file)
+    aim = "/dev/disk0,/dev/disk1,/dev/disk2,/dev/disk3,/dev/disk4,... (200 in all, in the order of the file)"
+    assert f"# Run it on array:{aim}\n" in method
+    assert [note for note in notes if note.endswith("(also on line 2, 3, 4, 5, 6 and 194 more)")]
+    assert max(map(len, method.splitlines())) < 300
+
+
+def test_more_threads_than_a_job_has_are_more_ios_in_flight_of_fewer_and_a_line_says_so(
+    tmp_path: Path,
+) -> None:
+    steps, notes = imported(tmp_path, thousands(200, "rd=run,sd=*,iorate=max\n"))
+    assert steps[0]["job"]["load"] == {"threads": 800, "iodepth": 2, "split": "even"}
+    [note] = [note for note in notes if "threads" in note]
+    assert note == "401: 1,600 threads: a job has 1,024 at most, so here are 800, each with 2 I/Os in flight"
+    _, notes = imported(tmp_path, thousands(100, "rd=run,sd=*,iorate=max\n"))
+    assert notes == []
+
+
 def test_one_device_under_several_names_goes_to_a_stream_for_each(tmp_path: Path) -> None:
     names = "".join(f"sd=s{n},lun=/dev/{lun}\n" for n, lun in enumerate(("a", "a", "b", "a", "b", "c")))
     [step], _ = imported(tmp_path, f"{names}wd=w,sd=s*\nrd=r,wd=w,iorate=max,elapsed=10\n")

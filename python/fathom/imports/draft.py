@@ -2,13 +2,17 @@
 
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from fathom.method.method import MOST_IN_NAME
 from fathom.method.toml_text import Value, table_lines
+from fathom.targets.array import PREFIX, member_texts
 
 MOST_KEPT = MOST_IN_NAME - 20
+#: Longer lists are read by nobody: of those the first few are named, and how many there are.
+_MOST_LISTED = 64
+_NAMED = 5
 
 
 @dataclass
@@ -34,9 +38,11 @@ class Draft:
 
     source: str
     steps: list[DraftStep] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    #: Each once, in their order.
+    notes: dict[str, None] = field(default_factory=dict[str, None])
     targets: list[str] = field(default_factory=list)
-    _aside: dict[str, list[str]] = field(default_factory=dict)
+    #: The places of each option that is set aside, each once, in their order.
+    _aside: dict[str, dict[str, None]] = field(default_factory=dict[str, dict[str, None]])
     _names: set[str] = field(default_factory=set)
 
     def add(self, step: DraftStep) -> None:
@@ -51,13 +57,11 @@ class Draft:
 
     def note(self, text: str) -> None:
         """Adds a note, unless it is there already."""
-        if text not in self.notes:
-            self.notes.append(text)
+        self.notes.setdefault(text)
 
     def set_aside(self, key: str, place: str) -> None:
         """Records an option that only controls the other tool's reports, once per line."""
-        if place not in (places := self._aside.setdefault(key, [])):
-            places.append(place)
+        self._aside.setdefault(key, {}).setdefault(place)
 
     def said(self) -> list[str]:
         """Returns all notes, those of one text together. Options set aside share one note at the end."""
@@ -65,10 +69,10 @@ class Draft:
         if not self._aside:
             return notes
         keys = [
-            f"{key} ({', '.join(place.rpartition(':')[2] for place in places)})"
+            f"{key} ({_listed([place.rpartition(':')[2] for place in places])})"
             for key, places in self._aside.items()
         ]
-        file = next(iter(self._aside.values()))[0].rpartition(":")[0]
+        file = next(iter(next(iter(self._aside.values())))).rpartition(":")[0]
         return [
             *notes,
             (
@@ -95,7 +99,7 @@ class Draft:
         """Returns the lines of the method, each with the place that it comes from."""
         comments = [f"Imported from {file}.", *self.said()]
         if self.targets:
-            comments.append(f"Run it on {shlex.join(self.targets)}")
+            comments.append(f"Run it on {' '.join(map(shown_target, self.targets))}")
         head: dict[str, Value] = {"schema": "fathom-method/1", "name": name, "source": self.source}
         lines = [f"# {one}" for comment in comments for one in comment.splitlines()]
         placed = [(line, "") for line in [*lines, "", *(text for _, text in table_lines(head))]]
@@ -108,7 +112,22 @@ class Draft:
         return placed
 
 
-def _together(notes: list[str]) -> list[str]:
+def shown_target(target: str) -> str:
+    """Returns a target as a shell takes it; a long array as its first members and how many it has."""
+    members = member_texts(target)
+    if len(members) <= _MOST_LISTED:
+        return shlex.quote(target)
+    array = PREFIX if target.startswith(PREFIX) else ""
+    return f"{array}{','.join(members[:_NAMED])},... ({len(members):,} in all, in the order of the file)"
+
+
+def _listed(texts: Sequence[str]) -> str:
+    if len(texts) <= _MOST_LISTED:
+        return ", ".join(texts)
+    return f"{', '.join(texts[:_NAMED])} and {len(texts) - _NAMED:,} more"
+
+
+def _together(notes: Iterable[str]) -> list[str]:
     """Returns notes in their order. Those that differ in their line alone are one, which lists the lines."""
     alike: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for note in notes:
@@ -117,7 +136,7 @@ def _together(notes: list[str]) -> list[str]:
             (note, found[2] if found else "")
         )
     return [
-        first if not others else f"{first} (also on line {', '.join(line for _, line in others)})"
+        first if not others else f"{first} (also on line {_listed([line for _, line in others])})"
         for (first, _), *others in alike.values()
     ]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fathom.errors import UsageError
-from fathom.imports.draft import Draft, DraftStep, name_of
+from fathom.imports.draft import Draft, DraftStep, name_of, shown_target
 from fathom.imports.fio_blocks import Blocks
 from fathom.imports.fio_file import FioJob, Option, check_values, jobs_of_file
 from fathom.imports.fio_files import NO_DISK, NOTHING, Files, files_of
@@ -266,7 +266,9 @@ def _name_targets(draft: Draft, groups: Sequence[_Group]) -> None:
         text = files.target
         draft.aim(f"{names[files]}={text}" if len(several) > 1 else text)
         if len(files.paths) > 1:
-            draft.note(f"{groups[0].first.job.place}: {len(files.paths)} files at once are an array: {text}")
+            draft.note(
+                f"{groups[0].first.job.place}: {len(files.paths)} files at once are an array: {shown_target(text)}"
+            )
     if len(several) > 1 and len(groups) > 2:
         draft.note(f"{groups[0].first.job.place}: all steps on one target run before those on the next")
 

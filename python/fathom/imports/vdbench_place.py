@@ -8,6 +8,7 @@ one that reads the whole of a device of unknown size reads its first block too.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from fathom.errors import UsageError
 from fathom.imports.vdbench_file import Definition, GivenKey
@@ -44,7 +45,7 @@ class Storage:
         given = self.definition.get("threads")
         return int(divided(given)) if given else 8
 
-    @property
+    @cached_property
     def like(self) -> tuple[object, ...]:
         """What all storage of one job must have in common."""
         keys = ("size", "offset", "align", "range")

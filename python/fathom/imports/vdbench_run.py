@@ -1,7 +1,8 @@
 """A run (`rd`) of Vdbench as steps: one for each combination of the values that its loops list, in Vdbench's order."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 
 from fathom.errors import UsageError
@@ -9,6 +10,7 @@ from fathom.imports.draft import Draft, name_of
 from fathom.imports.vdbench_file import Definition, GivenKey
 from fathom.imports.vdbench_flags import Opened, opened_by
 from fathom.imports.vdbench_hosts import Hosts, Work
+from fathom.imports.vdbench_in_use import InUse
 from fathom.imports.vdbench_loops import Loops
 from fathom.imports.vdbench_place import Range, Storage, by_kind, range_of, region_of
 from fathom.imports.vdbench_workload import Chosen, Workload, mix_of
@@ -17,6 +19,8 @@ from fathom.method.toml_text import Value, duration_text, size_text
 _Named = TypeVar("_Named", Storage, Definition)
 
 _MOST_THREADS = 1024
+#: As many streams as a job has at most.
+_MOST_STREAMS = 64
 #: By which of Vdbench's keys a job's is made.
 _SOURCE_KEYS = {
     "mix": ("forrdpct", "readpct", "writepct"),
@@ -40,6 +44,19 @@ class File:
     default: Definition
     general: Definition
     hosts: Hosts
+    _machines: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+
+    @cached_property
+    def storage_by_name(self) -> Mapping[str, Storage]:
+        """The storage by its names."""
+        return {one.name: one for one in self.storage}
+
+    def machines_of(self, storage: Storage) -> frozenset[str]:
+        """Returns the machines that storage is for. Raises UsageError for an unknown host."""
+        known = self._machines.get(storage.name)
+        if known is None:
+            known = self._machines[storage.name] = frozenset(self.hosts.named_by(storage.definition))
+        return known
 
 
 class Run(Loops):
@@ -50,20 +67,22 @@ class Run(Loops):
         super().__init__(run, file.general, draft)
         self._hosts = file.hosts
         self.workloads = self._find_workloads(file)
-        self._storage_of = {one.name: self._find_storage(file, one) for one in self.workloads}
+        self._in_use = InUse({one.name: self._find_storage(file, one) for one in self.workloads})
         #: Workloads on storage of one kind each, with their parts of the I/O of the workload.
         self.parts: list[tuple[Definition, float]] = []
+        self._opened_of: dict[str, Opened] = {}
 
     def work(self) -> dict[str, Work]:
         """Returns what each machine does that has anything to do. Raises UsageError."""
         found: dict[str, Work] = {}
+        of_storage = {one.name: set(self._hosts.named_by(one.definition)) for one in self.storage}
+        of_workload = {one.name: set(self._hosts.named_by(one)) for one in self.workloads}
         for machine in self._hosts.all:
             own = {
                 one.name: [
                     storage
                     for storage in self.storage_of(one)
-                    if machine in self._hosts.named_by(one)
-                    and machine in self._hosts.named_by(storage.definition)
+                    if machine in of_workload[one.name] and machine in of_storage[storage.name]
                 ]
                 for one in self.workloads
             }
@@ -73,7 +92,7 @@ class Run(Loops):
 
     def keep_to(self, work: Work, machines: int) -> None:
         """Keeps what one of several machines does that all do the same."""
-        self._storage_of = dict(work)
+        self._in_use = InUse(work)
         self.machines = machines
 
     def settle(self) -> None:
@@ -81,29 +100,37 @@ class Run(Loops):
         in part, and for that of several hosts under one name.
         """
         self._check_hosts()
-        found: list[set[str]] = []
-        for own in self._storage_of.values():
-            names = {one.name for one in own}
-            if any(0 < len(names & other) < max(len(names), len(other)) for other in found):
-                raise UsageError(
-                    f"{self.run.place}: rd={self.run.name}: workloads at once whose storage is the same in part",
-                    "give each wd a run of its own",
-                )
-            found.append(names)
-        self.parts = [part for one in self.workloads for part in self._parts_of(one)]
+        if self._in_use.shared_in_part():
+            raise UsageError(
+                f"{self.run.place}: rd={self.run.name}: workloads at once whose storage is the same in part",
+                "give each wd a run of its own",
+            )
+        of_part: dict[str, list[Storage]] = {}
+        kinds: dict[str, list[list[Storage]]] = {}
+        self.parts = [part for one in self.workloads for part in self._parts_of(one, kinds, of_part)]
+        self._in_use = self._in_use.with_parts(of_part)
 
-    def _parts_of(self, workload: Definition) -> list[tuple[Definition, float]]:
+    def _parts_of(
+        self,
+        workload: Definition,
+        kinds: dict[str, list[list[Storage]]],
+        of_part: dict[str, list[Storage]],
+    ) -> list[tuple[Definition, float]]:
         """Returns a workload, or a copy for storage of each kind, with its share: all storage has an equal one
-        (`HandleSkew.spreadWgSkew`).
+        (`HandleSkew.spreadWgSkew`). Adds the storage of each copy.
         """
         own = self.storage_of(workload)
-        groups = by_kind(own)
+        if not own:
+            return []
+        if (first := own[0].name) not in kinds:
+            kinds[first] = by_kind(own)
+        groups = kinds[first]
         if len(groups) == 1:
             return [(workload, 1.0)]
         parts: list[tuple[Definition, float]] = []
         for group in groups:
             name = f"{workload.name}-{group[0].name}"
-            self._storage_of[name] = group
+            of_part[name] = group
             part = Definition(workload.section, name, workload.place, workload.keys)
             parts.append((part, len(group) / len(own)))
         return parts
@@ -136,8 +163,8 @@ class Run(Loops):
         if named.values == ("single",):
             raise named.error("repeats the run for each storage", "give each sd a run")
         machines = set(file.hosts.named_by(workload))
-        matches = matching(named, {one.name: one for one in file.storage})
-        own = [one for one in matches if machines & set(file.hosts.named_by(one.definition))]
+        matches = matching(named, file.storage_by_name)
+        own = [one for one in matches if machines & file.machines_of(one)]
         if not own:
             raise named.error(f"no host of wd={workload.name} has that storage", "name such a host")
         return own
@@ -145,24 +172,20 @@ class Run(Loops):
     @property
     def storage(self) -> list[Storage]:
         """All that its workloads use, each once."""
-        return list({one.name: one for own in self._storage_of.values() for one in own}.values())
+        return self._in_use.storage
 
     def storage_of(self, workload: Definition) -> list[Storage]:
         """Returns what a workload uses."""
-        names = {one.name for one in self._storage_of[workload.name]}
-        return [one for one in self.storage if one.name in names]
+        return self._in_use.of(workload)
 
     def numbers_of(self, workload: Definition) -> list[int]:
         """Returns the numbers, from 1, of the run's devices and files that a workload uses; empty for all."""
-        own = {one.lun for one in self.storage_of(workload)}
-        if len(own) == len(self.luns):
-            return []
-        return [number for number, lun in enumerate(self.luns, 1) if lun in own]
+        return self._in_use.numbers_of(workload)
 
     @property
     def luns(self) -> tuple[str, ...]:
         """The devices and files that it uses, each once."""
-        return tuple(dict.fromkeys(one.lun for one in self.storage))
+        return self._in_use.luns
 
     def largest_bytes(self) -> int:
         """Returns the largest block of any of its steps. Raises UsageError."""
@@ -191,21 +214,22 @@ class Run(Loops):
 
     def opened(self, workload: Definition) -> Opened:
         """Returns how its storage is opened: by the run's flags, else the workload's, else the storage's."""
-        given = self.run.get("openflags") or workload.get("openflags")
+        if given := self.run.get("openflags") or workload.get("openflags"):
+            return _opened_by(given)
         storage = self.storage_of(workload)
-        found = {self._opened(one, given or one.definition.get("openflags")) for one in storage}
+        # Workloads share all of their storage or none (`settle`), so its first stands for all.
+        known = self._opened_of.get(storage[0].name)
+        if known is not None:
+            return known
+        found = {self._opened(one) for one in storage}
         if len(found) > 1:
             raise UsageError(f"{self.run.place}: openflags differ between its storage", "give all the same")
-        return found.pop()
+        return self._opened_of.setdefault(storage[0].name, found.pop())
 
-    def _opened(self, storage: Storage, given: GivenKey | None) -> Opened:
-        """Returns how storage is opened: by its flags. Without any the page cache is bypassed if it is a device.
-
-        An fsync before the storage is closed comes behind what is measured. Raises UsageError for flags that change the
-        I/O.
-        """
-        if given is not None:
-            return opened_by(given, ("fsync",))
+    def _opened(self, storage: Storage) -> Opened:
+        """Returns how storage is opened: by its flags. Without any the page cache is bypassed if it is a device."""
+        if given := storage.definition.get("openflags"):
+            return _opened_by(given)
         if storage.is_device:
             self.draft.note(
                 f"{storage.definition.place}: no openflags=o_direct, without which Vdbench opens no device on "
@@ -232,7 +256,7 @@ class Combination:
             raise UsageError(f"{self._place}: openflags differ between its workloads", "give all the same")
         own: dict[str, Value] = {**opened.pop().keys(), "until": self._until()}
         together = self._together()
-        if rate is None and self._keeps_shares() and (not together or len(self._run.storage) > 1):
+        if rate is None and self._keeps_shares and (not together or len(self._run.storage) > 1):
             self._run.draft.note(
                 f"{self._place}: skew= without a rate: here each sd and stream runs as fast as its threads can; "
                 "Vdbench keeps their rates at their shares"
@@ -245,10 +269,19 @@ class Combination:
                 "load": self._load(self._workloads[0], rate or only or None),
                 **own,
             }
-        return {**own, "streams": [self._stream(one, share, rate) for one, share in self._shares()]}
+        if len(self._workloads) > _MOST_STREAMS:
+            raise self._too_many()
+        return {**own, "streams": [self._stream(one, share, rate) for one, share in self._shares]}
 
+    def _too_many(self) -> UsageError:
+        return UsageError(
+            f"{self._place}: {len(self._workloads):,} workloads at once, and a job has {_MOST_STREAMS} streams at most",
+            "where they differ in their sd alone, give one wd all of these: wd=w,sd=*",
+        )
+
+    @cached_property
     def _keeps_shares(self) -> bool:
-        """Returns whether Vdbench holds workloads back that go beyond their share (`RD_entry.willWeUseWaiterForWG`)."""
+        """Whether Vdbench holds workloads back that go beyond their share (`RD_entry.willWeUseWaiterForWG`)."""
         return any(one.skew or one.rate for one in self._workloads)
 
     def _note_equal_shares(self) -> None:
@@ -269,13 +302,13 @@ class Combination:
         if not any(one.skew for one in self._workloads):
             self._note_equal_shares()
         if len(set(ranges)) == 1:
-            return {**mix_of(self._shares()), **self._where(first)}
+            return {**mix_of(self._shares), **self._where(first)}
         alike = len({(one.reads, one.sizes) for one in self._workloads}) == 1
         return self._bands(ranges) if alike else None
 
     def _bands(self, ranges: Sequence[Range]) -> dict[str, Value] | None:
         """Returns bands that lie side by side from the start to the end of the storage; None for others."""
-        shares = [share for _, share in self._shares()]
+        shares = [share for _, share in self._shares]
         laid = sorted(zip(ranges, shares, strict=True), key=lambda one: one[0].low)
         edges = [0.0, *(one.high for one, _ in laid)]
         if edges[-1] != 100 or any(one.low != edge for (one, _), edge in zip(laid, edges, strict=False)):
@@ -315,8 +348,18 @@ class Combination:
 
     def _beside(self, workload: Workload) -> list[Workload]:
         """Returns the workloads that share a workload's storage, itself too."""
-        own = self._run.storage_of(workload.definition)
-        return [one for one in self._workloads if self._run.storage_of(one.definition) == own]
+        return self._by_storage[self._first_storage(workload)]
+
+    @cached_property
+    def _by_storage(self) -> Mapping[str, list[Workload]]:
+        """The workloads of each storage, by the name of its first: a run's workloads share all of it or none."""
+        found: dict[str, list[Workload]] = {}
+        for one in self._workloads:
+            found.setdefault(self._first_storage(one), []).append(one)
+        return found
+
+    def _first_storage(self, workload: Workload) -> str:
+        return self._run.storage_of(workload.definition)[0].name
 
     def _threads(self, workload: Workload) -> list[int]:
         """Returns I/Os in flight of each storage of a workload."""
@@ -334,21 +377,23 @@ class Combination:
         each = self._threads(workload)
         total = max(round(sum(each) * share), len(each))
         threads = next(one for one in range(min(total, _MOST_THREADS), 0, -1) if total % one == 0)
-        if total // threads > 1 and total <= _MOST_THREADS:
-            threads = total
         load: dict[str, Value] = {"threads": threads, "iodepth": total // threads}
+        if total > threads:
+            self._run.draft.note(
+                f"{self._place}: {total:,} threads: a job has {_MOST_THREADS:,} at most, so here are {threads:,}, "
+                f"each with {total // threads:,} I/Os in flight"
+            )
         if rate is not None:
             load |= {"rate": f"{rate:g}/s", "arrival": arrival_of(self._run.run)}
         if len(each) > 1:
             load["split"] = "even" if len(set(each)) == 1 else [float(one) for one in each]
         return load
 
+    @cached_property
     def _shares(self) -> list[tuple[Workload, float]]:
-        """Returns each workload's percent of the I/O: its skew, else an equal part of what is left. Raises
-        UsageError.
-        """
+        """Each workload's percent of the I/O: its skew, else an equal part of what is left. Raises UsageError."""
         given = [one.skew for one in self._workloads]
-        free = [index for index, one in enumerate(self._workloads) if not one.skew and not one.rate]
+        free = {index for index, one in enumerate(self._workloads) if not one.skew and not one.rate}
         left = 100.0 - sum(given)
         parts = sum(self._workloads[index].part for index in free)
         shares = [
@@ -369,7 +414,7 @@ class Combination:
             part = share or 100.0 / len(self._workloads)
         else:
             own, part = None, share
-            if len(self._beside(workload)) > 1 and not self._keeps_shares():
+            if len(self._beside(workload)) > 1 and not self._keeps_shares:
                 self._note_equal_shares()
         io = {**mix_of([(workload, 100.0)]), **self._where(workload), **self._run.content(self._chosen)}
         name = name_of(workload.definition.name)
@@ -383,8 +428,15 @@ class Combination:
 
     def _shared(self, workload: Workload) -> float:
         """Returns the percent of the I/O that goes to a workload's storage, which is what divides its threads."""
-        beside = self._beside(workload)
-        return sum(share or 100.0 / len(self._workloads) for one, share in self._shares() if one in beside)
+        return self._percent_by_storage[self._first_storage(workload)]
+
+    @cached_property
+    def _percent_by_storage(self) -> Mapping[str, float]:
+        found: dict[str, float] = {}
+        for one, share in self._shares:
+            first = self._first_storage(one)
+            found[first] = found.get(first, 0.0) + (share or 100.0 / len(self._workloads))
+        return found
 
     def _until(self) -> dict[str, Value]:
         until: dict[str, Value] = {"time": duration_text(self._run.seconds)}
@@ -425,12 +477,22 @@ def matching(named: GivenKey, among: Mapping[str, _Named]) -> list[_Named]:
     """
     found: dict[str, _Named] = {}
     for name in named.names():
-        star, begin = name.endswith("*"), name.removesuffix("*")
-        matching = {one: among[one] for one in among if (one.startswith(begin) if star else one == name)}
+        begin = name.removesuffix("*")
+        if begin != name:
+            matching = {one: among[one] for one in among if one.startswith(begin)}
+        else:
+            matching = {name: among[name]} if name in among else {}
         if not matching:
             raise named.error(f"there is no {name}", f"define it above, with {named.word}={name}")
         found |= matching
     return list(found.values())
+
+
+def _opened_by(given: GivenKey) -> Opened:
+    """Returns how flags open storage. An fsync before it is closed comes behind what is measured. Raises UsageError
+    for flags that change the I/O.
+    """
+    return opened_by(given, ("fsync",))
 
 
 def arrival_of(run: Definition) -> str:
