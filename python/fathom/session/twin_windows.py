@@ -90,8 +90,10 @@ def _of_window(step: Step, precision: float, region_bytes: int, least_bytes: int
 
 
 def _writes_uniformly(job: Job) -> bool:
-    """Returns whether the writes, or those of one of the streams, are uniform. The target then approaches one level, and
-    many short rounds show a drift for less I/O than few long ones. Logs beside them have cycles of a few rounds.
+    """Returns whether the writes, or those of one of the streams, are uniform. The target then approaches one level.
+
+    Many short rounds show a drift for less I/O than few long ones. Logs beside the uniform writes have cycles of a few
+    rounds.
     """
     if job.streams:
         return any(_writes_uniformly(stream) for stream in job.streams.values())
