@@ -13,6 +13,7 @@ from samples import EXPECTED, SAMPLES, Sample, blktrace_files
 from fathom._core import TRACE_FORMATS, TRACE_OPERATIONS
 from fathom.errors import FathomError, UsageError
 from fathom.traces.batch import NO_LATENCY, NO_NAME, Batch, Trace
+from fathom.traces.convert import faults
 from fathom.traces.opening import open_trace
 
 LETTERS = {"R": "read", "W": "write"}
@@ -186,6 +187,81 @@ def test_a_csv_of_a_spreadsheet_with_a_byte_order_mark_is_recognised(tmp_path: P
     assert trace.format == "csv"
     assert read(trace).offset_bytes.tolist() == [0, 512]
     assert trace.findings.wrong == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"time_us","op","offset","size","latency_us"\n1,"R",0,512,10.5\n2,"W",512,1024,11.5\n',
+        "time_us;op;offset;size;latency_ms\n1,0;R;0;512;0,0105\n2,0;W;512;1024;0,0115\n",
+        "Time (us);RW;Offset (bytes);Size [B];Latency (µs)\n1;r;0;512;10,5\n2;w;512;1024;11,5\n",
+        "timestamp (ms)\toperation\tbyte_offset_sectors\tlen (sectors)\tresponse time (us)\n"
+        "0.001\tread\t0\t1\t10.5\n0.002\twrite\t1\t2\t11.5\n",
+    ],
+    ids=["quotes", "decimal commas", "units", "tabs"],
+)
+@pytest.mark.parametrize("format", [None, "csv"])
+def test_a_first_line_of_another_program_names_the_fields(text: str, format: str | None, tmp_path: Path):
+    path = tmp_path / "other.csv"
+    path.write_text(text)
+    trace = open_trace(path, format)
+    ios = read(trace)
+    assert ios.issue_ns.tolist() == [0, 1000]
+    assert ios.offset_bytes.tolist() == [0, 512]
+    assert ios.size_bytes.tolist() == [512, 1024]
+    assert [TRACE_OPERATIONS[one] for one in ios.operation] == ["read", "write"]
+    assert ios.latency_ns.tolist() == [10_500, 11_500]
+    assert (trace.format, trace.findings.wrong, trace.findings.fields_left_out) == ("csv", 0, [])
+
+
+def test_decimal_commas_are_read_by_columns_too(tmp_path: Path):
+    trace = of_text(tmp_path, "0,001;R;0;512\n0,002;R;512;512\n", "time_s,op,offset,size")
+    assert read(trace).issue_ns.tolist() == [0, 1_000_000]
+
+
+def test_fields_of_unknown_names_are_left_out_and_named(tmp_path: Path):
+    trace = of_text(tmp_path, "time_s,tier,op,offset,size\n1,hot,R,0,512\n")
+    assert len(read(trace)) == 1
+    assert faults(trace.findings, 1) == ["fields left out, whose names are not known: tier"]
+
+
+@pytest.mark.parametrize(
+    ("first", "what", "remedy"),
+    [
+        (
+            "time (s),type,offset (bytes),size (bytes),latency_us",
+            "names time_s, offset, size, latency_us; in doubt or missing: op (not known: type)",
+            "give --columns time_s,_,offset,size,latency_us, with op in place of a _",
+        ),
+        (
+            "timestamp,op,offset,size",
+            "names op, offset, size; in doubt or missing: time (timestamp has no unit that is known)",
+            "give --columns _,op,offset,size, with a time (time_s, time_ms, time_us or time_ns) in place of a _",
+        ),
+        (
+            "time_s,op,offset,size (KiB)",
+            "names time_s, op, offset; in doubt or missing: size (size (KiB) has no unit that is known)",
+            "give --columns time_s,op,offset,_, with a size (size, in bytes, or size_sectors) in place of a _",
+        ),
+        (
+            "time_s,timestamp_ns,op,offset,size",
+            "names op, offset, size; in doubt or missing: time (time_s and timestamp_ns are both a time)",
+            "give --columns _,_,op,offset,size, with a time (time_s, time_ms, time_us or time_ns) in place of a _",
+        ),
+    ],
+)
+def test_a_first_line_in_doubt_is_refused_with_the_columns_to_give(
+    first: str, what: str, remedy: str, tmp_path: Path
+):
+    with pytest.raises(UsageError) as refused:
+        of_text(tmp_path, f"{first}\n1,2,3,4,5\n")
+    assert refused.value.message.endswith(f": the first line of this CSV {what}")
+    assert refused.value.hint == remedy
+
+
+def test_a_csv_without_names_is_refused_as_one(tmp_path: Path):
+    with pytest.raises(UsageError, match="its first line has values, and no names of columns"):
+        of_text(tmp_path, "0.5,R,0,4096\n")
 
 
 def test_a_line_without_end_needs_no_memory_and_is_one_wrong_line(tmp_path: Path):

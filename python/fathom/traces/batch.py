@@ -57,6 +57,8 @@ class Findings:
     """Lines or records that are not an I/O."""
     first_wrong: Sequence[tuple[int, str]] = ()
     """The first few of them: number from 1, and the fault."""
+    fields_left_out: Sequence[str] = ()
+    """Fields of a CSV by their names, which mean nothing to Fathom."""
     late: int = 0
     """I/Os too late in the trace to be sorted."""
     unfinished: int = 0

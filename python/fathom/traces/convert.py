@@ -88,6 +88,8 @@ def faults(found: Findings, ios: int) -> list[str]:
     texts = []
     if found.wrong:
         texts.append(f"lines or records left out: {found.wrong:,}; I/Os read: {ios:,}")
+    if found.fields_left_out:
+        texts.append(f"fields left out, whose names are not known: {', '.join(found.fields_left_out)}")
     if found.lost:
         texts.append(
             agreeing(f"{found.lost:,}", "record of events was", "records of events were")

@@ -11,6 +11,7 @@ import pyarrow as pa
 from fathom import _core
 from fathom.errors import UsageError
 from fathom.traces.batch import Trace
+from fathom.traces.header import Header, has_decimal_commas, has_values_only, header_of
 from fathom.traces.parquet import ParquetTrace
 from fathom.traces.text import Portions, RecordedTrace
 
@@ -38,13 +39,19 @@ def open_trace(path: Path, format: str | None = None, columns: str | None = None
         if path == Path("-"):
             raise UsageError("a Parquet trace cannot come from standard input", "give its path")
         return ParquetTrace(path)
-    format = format or _recognised(path, head)
+    if format in (None, "csv") and has_decimal_commas(head.head(_HEAD_BYTES)):
+        head.take_commas_as_points()
+    header = None if columns else _named_columns(path, head, format)
+    columns = header.columns if header else columns
+    format = "csv" if header else format or _recognised(path, head)
     try:
         reader = _core.TraceReader(format, columns, len(files))
     except _core.ParseError as error:
         raise UsageError(f"{path}: {error}", "see `fathom trace convert --help`") from error
     sources = [head, *(_open(file) for file in files[1:])]
-    return RecordedTrace(path.name, format, reader, sources)
+    trace = RecordedTrace(path.name, format, reader, sources)
+    trace.findings.fields_left_out = header.left_out if header else ()
+    return trace
 
 
 def open_blktrace(name: str, files: Sequence[Path]) -> Trace:
@@ -82,8 +89,27 @@ def _head(path: Path, files: Sequence[Path]) -> Portions:
     return _open(files[0]) if len(files) > 1 else opened
 
 
+def _named_columns(path: Path, head: Portions, format: str | None) -> Header | None:
+    """Returns the first line of a CSV with names of another program; None for anything else. Raises UsageError for
+    names that leave a doubt.
+    """
+    begin = head.head(_HEAD_BYTES)
+    if format not in (None, "csv") or _core.trace_format(begin) is not None:
+        return None
+    header = header_of(begin)
+    if header and header.doubtful:
+        what, remedy = header.refusal()
+        raise UsageError(f"{path}: {what}", remedy)
+    return header
+
+
 def _recognised(path: Path, head: Portions) -> str:
     found = _core.trace_format(head.head(_HEAD_BYTES))
+    if found is None and has_values_only(head.head(_HEAD_BYTES)):
+        raise UsageError(
+            f"{path}: its first line has values, and no names of columns",
+            "give --columns in the order of its fields, such as time_us,op,offset,size",
+        )
     if found is None:
         raise UsageError(
             f"{path}: no trace format that Fathom recognises",

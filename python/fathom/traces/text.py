@@ -27,6 +27,7 @@ class Portions:
         self._raw = raw
         self._kept = b""
         self._begun = False
+        self._commas_are_points = False
 
     def head(self, size_bytes: int) -> bytes:
         """Returns the first bytes, which stay to be read. Raises UsageError as `read`."""
@@ -50,6 +51,11 @@ class Portions:
             return portion
         return self._read(PORTION_BYTES)
 
+    def take_commas_as_points(self) -> None:
+        """Reads every comma as a decimal point from here on, the head too."""
+        self._commas_are_points = True
+        self._kept = self._kept.replace(b",", b".")
+
     def position(self) -> int:
         """Returns how many bytes of the file itself have been read."""
         return self._raw.tell() if self._raw is not None else 0
@@ -67,10 +73,11 @@ class Portions:
 
     def _read(self, size_bytes: int) -> bytes:
         try:
-            return self._stream.read(size_bytes)
+            read = self._stream.read(size_bytes)
         except (OSError, ValueError, pa.ArrowException, EOFError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else error
             raise UsageError(f"{self.name}: cannot be read: {reason}", "check the file") from error
+        return read.replace(b",", b".") if self._commas_are_points else read
 
 
 class RecordedTrace:
