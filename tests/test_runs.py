@@ -207,8 +207,30 @@ def test_a_run_is_found_by_part_of_its_id_and_by_last(runs_home: Path) -> None:
         find_run("short")
     with pytest.raises(UsageError, match="no run 'zzzz'"):
         find_run("zzzz")
+    empty = runs_home / "empty"
+    empty.mkdir()
     with pytest.raises(UsageError, match=r"a folder without run\.json"):
-        find_run(str(runs_home))
+        find_run(str(empty))
+
+
+@pytest.mark.parametrize("inside", [True, False], ids=["beside it", "by its path"])
+def test_a_folder_of_runs_is_no_run_and_says_what_to_name(
+    inside: bool, runs_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "archive"
+    new_store(folder, "20260101-000000-short-aaaa")
+    new_store(folder, "20260102-000000-short-bbbb")
+    if inside:
+        monkeypatch.chdir(tmp_path)
+    text = "archive" if inside else f"{folder}/"
+    with pytest.raises(UsageError) as refused:
+        find_run(text)
+    assert refused.value.message == f"{text}: not a run, but a folder that holds 2 runs"
+    name = "archive" if inside else folder
+    assert (
+        refused.value.hint
+        == f"name one, such as {name}/20260102-000000-short-bbbb, or all of them as {name}/*"
+    )
 
 
 @pytest.mark.parametrize("damage", [b"{", b'{"schema": "fathom-run/1"}', b"\xff\xfe"])

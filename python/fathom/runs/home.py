@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fathom.errors import UsageError
+from fathom.output.text import agreeing
 from fathom.runs.layout import is_run
 from fathom.text_file import check_utf8
 
@@ -47,10 +48,29 @@ def find_run(text: str) -> Path:
     path = Path(text)
     if is_run(path):
         return path
+    inside = run_directories(path) if path.is_dir() else []
     if path.is_dir() and path.name != text:
-        raise UsageError(f"{text}: a folder without run.json, so not a run", "`fathom runs` lists the runs")
+        raise _no_run(text, inside)
     home = runs_home()
-    return home / chosen(text, [run.name for run in run_directories()], str(home))
+    try:
+        return home / chosen(text, [run.name for run in run_directories()], str(home))
+    except UsageError:
+        if inside:
+            raise _no_run(text, inside) from None
+        raise
+
+
+def _no_run(folder: str, inside: Sequence[Path]) -> UsageError:
+    """Returns the error of a folder that is no run, but may have runs inside."""
+    if not inside:
+        return UsageError(
+            f"{folder}: a folder without run.json, so not a run", "`fathom runs` lists the runs"
+        )
+    holds = agreeing(f"{len(inside):,}", "run", "runs")
+    return UsageError(
+        f"{folder}: not a run, but a folder that holds {holds}",
+        f"name one, such as {inside[-1]}, or all of them as {folder.rstrip('/')}/*",
+    )
 
 
 def chosen(text: str, runs: Sequence[str], place: str) -> str:
