@@ -182,6 +182,30 @@ def test_a_trace_that_reaches_beyond_a_drive_is_wrapped_and_the_drive_is_no_answ
     assert any("offsets wrapped at" in text for text in reasons(judged))
 
 
+def test_drives_that_are_too_small_are_said_to_be_that_and_by_how_much(tmp_path: Path, workers: Workers):
+    path = trace(tmp_path)
+    text = path.read_text().splitlines()
+    path.write_text("\n".join([*text[:400], "999999,R,9000000000000,4096"]) + "\n")
+    judged = found(path, workers, [FAST, "wd-ultrastar-dc-sn861-7.68tb"])
+    assert headline(judged) == (
+        "None of these 2 drives is large enough: the trace reaches 9 TB, 1.32 TB more than the largest has"
+    )
+    label = load_device(FAST).identity.label
+    assert any(text.startswith(f"{label}: too small by 1.32 TB; headroom") for text in reasons(judged))
+    one = replace(judged, candidates=[found for found in judged.candidates if found.device == FAST])
+    assert headline(one) == f"{label} is too small: the trace reaches 9 TB, 1.32 TB more than it has"
+
+
+def test_a_drive_that_is_too_small_is_named_beside_one_that_is_too_slow(tmp_path: Path, workers: Workers):
+    path = trace(tmp_path)
+    text = path.read_text().splitlines()
+    path.write_text("\n".join([*text[:400], "999999,R,9000000000000,4096"]) + "\n")
+    judged = found(path, workers, [FAST, SLOW], "p99 read < 1us")
+    assert headline(judged) == ("None of these 2 drives keeps up with p99 read < 1us; 1 of them is too small")
+    slow = replace(judged, candidates=[one for one in judged.candidates if one.device == SLOW])
+    assert headline(slow) == f"{load_device(SLOW).identity.label} does not keep up with p99 read < 1us"
+
+
 def test_a_long_trace_is_replayed_in_part_and_that_is_stated(tmp_path: Path):
     prepared = prepare(open_trace(trace(tmp_path)))
     part = portion(prepared, 1000)

@@ -44,6 +44,8 @@ class Judged:
     device: str
     fits: bool
     """Whether the drive has as many bytes as the trace reaches."""
+    lacks_bytes: int
+    """How many bytes the trace reaches beyond its end; 0 where it fits."""
     wrapped_bytes: int | None
     """Offsets are taken modulo this."""
     meets: bool
@@ -78,6 +80,7 @@ def judge(
     return Judged(
         device=name,
         fits=replays.fits,
+        lacks_bytes=replays.lacks_bytes,
         wrapped_bytes=replays.wrapped_bytes,
         meets=replays.fits and headroom >= 1 and not below,
         values_us=[one.value(own) for one in objectives],
@@ -100,7 +103,8 @@ class _Replays:
         self, name: str, whole: Portion, prepared: Prepared, objectives: Sequence[Objective], seed: int
     ) -> None:
         device = load_device(name)
-        self.fits = whole.extent_bytes <= device.addressed_bytes
+        self.lacks_bytes = max(0, whole.extent_bytes - device.addressed_bytes)
+        self.fits = not self.lacks_bytes
         self.runs = 0
         self._parameters = twin_holding(
             name, min(whole.extent_bytes, device.addressed_bytes, MOST_SLICE_BYTES)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import floor
 
-from fathom.output.text import duration, iops_text, latency_text, percent
+from fathom.output.text import agreeing, capacity, duration, iops_text, latency_text, percent
 from fathom.prediction.interval import COVERAGE
 from fathom.prediction.words import spread_words
 from fathom.recommend.judge import MOST_FACTOR, Judged, placed
@@ -18,13 +18,30 @@ def headline(found: Recommendation) -> str:
     """Returns the recommendation in a sentence."""
     best = found.best
     if best is None:
-        return f"None of these {len(found.candidates)} drives {objective_text(found)}"
+        return _none_of(found)
     able = [one for one in found.candidates if one.meets]
     if len(found.candidates) == 1:
         return f"{best.label} {objective_text(found)}"
     if len(able) == 1:
         return f"{best.label} is the only one of {len(found.candidates)} that {objective_text(found)}"
     return f"{best.label} {objective_text(found)} {_why(best, able)}"
+
+
+def _none_of(found: Recommendation) -> str:
+    """Returns why no drive is recommended: all are too small, or too slow, or some of each."""
+    count = len(found.candidates)
+    lacking = [one.judged.lacks_bytes for one in found.candidates if one.judged and not one.judged.fits]
+    if len(lacking) == count:
+        reach = (
+            f"the trace reaches {capacity(found.portion.extent_bytes)}, {capacity(min(lacking))} more than"
+        )
+        if count == 1:
+            return f"{found.candidates[0].label} is too small: {reach} it has"
+        return f"None of these {count} drives is large enough: {reach} the largest has"
+    if count == 1:
+        return f"{found.candidates[0].label} does not keep {_up(found)}"
+    small = agreeing(f"{len(lacking)}", "of them is too small", "of them are too small")
+    return f"None of these {count} drives {objective_text(found)}" + (f"; {small}" if lacking else "")
 
 
 def _why(best: Candidate, able: Sequence[Candidate]) -> str:
@@ -51,9 +68,13 @@ def grounds(found: Recommendation) -> list[str]:
 
 def objective_text(found: Recommendation) -> str:
     """Returns `keeps up` or `keeps up with p99 read < 500us`."""
+    return f"keeps {_up(found)}"
+
+
+def _up(found: Recommendation) -> str:
     if not found.objectives:
-        return "keeps up"
-    return f"keeps up with {' and '.join(one.text for one in found.objectives)}"
+        return "up"
+    return f"up with {' and '.join(one.text for one in found.objectives)}"
 
 
 def growth_text(one: Candidate) -> str:
@@ -133,7 +154,8 @@ def _behind(one: Candidate) -> str:
     assert judged is not None
     means = ", ".join(f"{op} {latency_text(mean)}" for op, mean in judged.means_us.items())
     latency = f"; mean latency {means}" if means else ""
-    return f"headroom {headroom_text(one)}; {_limit_text(judged)}{latency}"
+    small = "" if judged.fits else f"too small by {capacity(judged.lacks_bytes)}; "
+    return f"{small}headroom {headroom_text(one)}; {_limit_text(judged)}{latency}"
 
 
 def _limit_text(judged: Judged) -> str:
