@@ -338,6 +338,19 @@ def test_a_trace_of_wrong_lines_alone_is_refused_with_the_first_of_them(lines: s
         assert "app.csv: no I/O in it, line 2: size: not a number" in line
 
 
+def test_a_replay_of_one_io_neither_keeps_up_nor_falls_behind(tmp_path: Path):
+    (tmp_path / "one.csv").write_text("time_s,op,offset,size\n5,read,0,4096\n")
+    method, _ = replay_method(Replay(tmp_path / "one.csv"))
+    found = run(method, TWIN, tmp_path)
+    section = replayed.build(compare([load(found.path)]))
+    assert section is not None
+    assert section.key_figure is not None
+    said = " ".join([*section.answer, section.key_figure.sentence, *section.key_figure.reasons])
+    assert "reads in" in said
+    assert "behind" not in said
+    assert "kept up" not in said
+
+
 @pytest.mark.parametrize(
     ("target", "speed", "verb", "kept"),
     [

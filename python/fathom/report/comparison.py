@@ -180,14 +180,16 @@ class Cell:
     def offered_iops(self) -> float | None:
         """The rate of an open load, all operations together; None of a closed one.
 
-        That of a replay is the recorded one. A replay that is late has a longer window, in which less arrives.
+        That of a replay is the recorded one. A replay that is late has a longer window, in which less arrives. None too
+        of a trace of one I/O, which has no rate.
         """
         if not self.is_replay:
             return self.point.offered_iops
         known = [(one.count, one.rate_iops) for one in self._loads if one.count and one.rate_iops]
-        if len(known) < len(self._loads):
+        lengths_s = [ios / rate for ios, rate in known if ios > 1]
+        if len(known) < len(self._loads) or not lengths_s:
             return None
-        return sum(ios for ios, _ in known) / max(ios / rate for ios, rate in known)
+        return sum(ios for ios, _ in known) / max(lengths_s)
 
     @property
     def keeps_up(self) -> bool | None:
