@@ -2,7 +2,7 @@
 
 import pytest
 
-from fathom.output.text import four_digits, ios_in_flight, size, span
+from fathom.output.text import digits, four_digits, ios_in_flight, percent, size, span
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,22 @@ def test_a_ratios_bounds_are_told_apart_and_from_one_by_more_decimals_where_they
     low: float, high: float, text: str
 ) -> None:
     assert span(low, high) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1549.6, "1,550"),
+        (2.5e7, "25,000,000"),
+        (98.23, "98.2"),
+        (0, "0"),
+        (1e-4, "0.0001"),
+        (1.5e-9, "< 0.0001"),
+    ],
+)
+def test_three_digits_have_no_exponent(value: float, text: str) -> None:
+    assert digits(value) == text
+    assert "e" not in percent(value, ".2g")
 
 
 def test_a_size_is_printed_without_an_exponent() -> None:

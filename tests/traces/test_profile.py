@@ -178,6 +178,37 @@ def test_what_an_estimate_or_a_rounding_hides_is_said_in_words():
     )
 
 
+@pytest.mark.parametrize("latency_us", [0.9, 10, 10.5, 100, 12_345])
+def test_no_percentile_of_equal_latencies_lies_beside_them(latency_us: float):
+    found = profile(evenly(1000), 4096 * evenly(1000, 1), latency_ns=round(latency_us * US))
+    one = words.time(latency_us * US)
+    assert words.latency(found) == f"Reads took {one} on average, 99 % within {one}."
+    own = found.mix.latencies[0]
+    assert own
+    assert set(own.shown_quantiles_ns) == {latency_us * US}
+
+
+def test_a_mean_above_most_latencies_leaves_their_percentiles_below_it():
+    found = profile(evenly(1000), 4096 * evenly(1000, 1), latency_ns=10 * US).mix.latencies[0]
+    assert found
+    # One I/O of 10 s among a thousand of 10 us: 99 % are far below the mean.
+    skewed = found.model_copy(update={"mean_ns": 10.0 * MS, "most_ns": 10 * S})
+    assert skewed.shown_quantiles_ns[2] == skewed.quantiles_ns[2]
+
+
+def test_numbers_of_extreme_traces_have_no_exponent():
+    burst = np.concatenate([np.arange(3000) * US, S * np.arange(1, 21)])
+    assert "the variance of the arrivals is 2,980 times their mean" in words.arrivals(
+        profile(burst, np.zeros(len(burst)))
+    )
+    apart = profile(np.array([0, MS, 5_184_000 * S]), np.zeros(3), latency_ns=10 * US)
+    assert words.rates(apart).startswith("< 0.0001 IOPS")
+    assert words.depth(apart).startswith("< 0.0001 I/Os are in flight on average")
+    assert "Flushes are 100 %" in words.alignment(
+        profile(evenly(2000), np.zeros(2000), np.where(np.arange(2000) < 2, 0, 2))
+    )
+
+
 def test_columns_of_different_lengths_are_refused():
     one, two = np.zeros(1, np.uint64), np.zeros(2, np.uint64)
     small, names = np.zeros(1, np.uint8), np.zeros(1, np.uint32)

@@ -79,7 +79,20 @@ def four_digits(value: float, sign: str = "") -> str:
 
 def percent(share: float, form: str = ".0f") -> str:
     """Returns a share of 1 as `12 %`, with a space as SI has it; `form` is that of the number, such as `+.1f`."""
-    return f"{100 * share:{form}} %"
+    return f"{_without_exponent(f'{100 * share:{form}}')} %"
+
+
+def digits(value: float, count: int = 3) -> str:
+    """Returns a number in so many significant digits, grouped: `1,550`, `98.2`, `0.31`, `< 0.0001`."""
+    text = f"{value:.{count}g}"
+    return f"{float(text):,.0f}" if abs(float(text)) >= 1000 else _without_exponent(text)
+
+
+def _without_exponent(text: str) -> str:
+    """Returns the text of a number as people read it: `100` for `1e+02`, and a bound for `1e-09`."""
+    if "e" not in text:
+        return text
+    return f"{float(text):,.0f}" if abs(float(text)) >= 1 else "< 0.0001"
 
 
 def in_others(what: str, count: int, noun: str) -> str:

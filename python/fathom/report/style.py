@@ -3,6 +3,7 @@
 import re
 from datetime import datetime
 
+from fathom.output.text import digits
 from fathom.statistics.uncertainty import LEAST_BEYOND
 
 LIGHT = ("#1466ba", "#e53b00", "#219c6e", "#8a2a7d", "#af8c3d", "#2b96c0", "#892d47", "#73767f")
@@ -59,7 +60,7 @@ def compact(value: float) -> str:
             return (
                 f"{value / limit:.3g}{unit}" if abs(value) < 999.5 * limit else f"{value / limit:.0f}{unit}"
             )
-    return f"{value:.3g}"
+    return digits(value)
 
 
 def rate_words(value: float, unit: str) -> str:

@@ -181,7 +181,7 @@ def _cache(profile: Profile) -> Sequence[Block]:
     lines = [("hits", [(rounded(units * UNIT_BYTES / MB), rounded(100 * share)) for units, share, _ in hits])]
     axes = (Axis("LRU cache, MB", "count", log=True), Axis("", "pct", low=0, high=100))
     rows = [
-        (size(units * UNIT_BYTES), [percent(share, ".3g"), f"{100 * error:.1g} %" if error else None])
+        (size(units * UNIT_BYTES), [percent(share, ".3g"), percent(error, ".1g") if error else None])
         for units, share, error in hits
     ]
     data = table("LRU cache", ["accesses that hit", "standard error"], rows)
@@ -256,7 +256,7 @@ def _latency(profile: Profile) -> Sequence[Block]:
 
 
 def _latency_cells(own: Latency) -> list[str | None]:
-    quantiles = [None if value is None else words.time(value) for value in own.quantiles_ns]
+    quantiles = [None if value is None else words.time(value) for value in own.shown_quantiles_ns]
     return [words.time(own.mean_ns), *quantiles, words.time(own.most_ns)]
 
 

@@ -1,7 +1,7 @@
 """The sentences of a trace's page, one for each figure: what the figure shows, in numbers."""
 
 from fathom._core import TRACE_OPERATIONS
-from fathom.output.text import agreeing, capacity, duration, many_of, percent, size
+from fathom.output.text import agreeing, capacity, digits, duration, many_of, percent, size
 from fathom.report.style import compact
 from fathom.traces.profile import COUNTED_BYTES, FOOTPRINT_ERROR, UNIT_BYTES, Profile
 
@@ -43,7 +43,7 @@ def rates(profile: Profile) -> str:
         return f"{text}."
     if most < BUSIER * mean:
         return f"{text}; no window of {time(line.width_ns)} was busier."
-    return f"{text}; the busiest {time(line.width_ns)} had {compact(most)} IOPS, {most / mean:.3g} times as many."
+    return f"{text}; the busiest {time(line.width_ns)} had {compact(most)} IOPS, {digits(most / mean)} times as many."
 
 
 def _has_times(profile: Profile) -> bool:
@@ -146,7 +146,7 @@ def cache(profile: Profile) -> str:
     if half is None:
         return f"No cache serves half of the accesses: {percent(1 - hits[-1][1])} touch space anew; {basis}."
     units, share, error = half
-    spread = f" ± {100 * error:.1g}" if error else ""
+    spread = f" ± {digits(100 * error, 1)}" if error else ""
     return (
         f"An LRU cache of {size(units * UNIT_BYTES)} serves {100 * share:.0f}{spread} % of the accesses, "
         f"the largest useful one {percent(hits[-1][1])}; {basis}."
@@ -176,7 +176,7 @@ def arrivals(profile: Profile) -> str:
     if not bursts.dispersion:
         return "The trace is too short to say whether I/Os come in bursts."
     width, most = max(bursts.dispersion, key=lambda one: one[1])
-    ratio = agreeing(compact(most), "time", "times")
+    ratio = agreeing(digits(most), "time", "times")
     text = f"In windows of {time(width)} the variance of the arrivals is {ratio} their mean"
     if most < BURSTY:
         return f"{text}: nearly a Poisson process, for which they are equal."
@@ -188,7 +188,7 @@ def depth(profile: Profile) -> str:
     flight = profile.in_flight
     if flight.mean is None or flight.busy is None:
         return "The trace has no latencies, and so no depth."
-    mean = agreeing(f"{flight.mean:.3g}", "I/O is", "I/Os are")
+    mean = agreeing(digits(flight.mean), "I/O is", "I/Os are")
     return (
         f"{mean} in flight on average, {flight.most:,} at most; "
         f"something is in flight {percent(min(flight.busy, 1.0))} of the time."
@@ -200,7 +200,7 @@ def latency(profile: Profile) -> str:
     found = []
     for op in (READ, WRITE):
         if own := profile.mix.latencies[op]:
-            within = time(own.quantiles_ns[2] or 0)
+            within = time(own.shown_quantiles_ns[2] or 0)
             found.append(
                 f"{many_of(TRACE_OPERATIONS[op])} took {time(own.mean_ns)} on average, 99 % within {within}"
             )
