@@ -338,6 +338,20 @@ def test_a_trace_of_wrong_lines_alone_is_refused_with_the_first_of_them(lines: s
         assert "app.csv: no I/O in it, line 2: size: not a number" in line
 
 
+def test_a_long_time_without_an_io_is_said_with_how_to_shorten_it(tmp_path: Path):
+    path = tmp_path / "app.csv"
+    path.write_text("time_s,op,offset,size\n0,read,0,4096\n5184000,read,4096,4096\n")
+    [note] = replay_method(Replay(path))[1]
+    assert note == (
+        "app.csv: at one place no I/O comes for 1,440 h 00 min, which is replayed second by second, on a twin too; "
+        "--speed N shortens it, --timing as-fast-as-possible leaves it out"
+    )
+    assert replay_method(Replay(path, speed=5000))[1] == []
+    assert replay_method(Replay(path, timing="as-fast-as-possible"))[1] == []
+    path.write_text("time_s,op,offset,size\n" + "".join(f"{3000 * n},read,0,4096\n" for n in range(9)))
+    assert replay_method(Replay(path))[1] == []
+
+
 def test_a_replay_of_one_io_neither_keeps_up_nor_falls_behind(tmp_path: Path):
     (tmp_path / "one.csv").write_text("time_s,op,offset,size\n5,read,0,4096\n")
     method, _ = replay_method(Replay(tmp_path / "one.csv"))

@@ -3,6 +3,9 @@
 import re
 from collections.abc import Sequence
 
+_LEAST_SHOWN = 0.0001
+"""Below it Python writes an exponent."""
+
 
 def duration(seconds: float) -> str:
     """Returns `850 ms`, `12.3 s`, `4 min 05 s`, `6 h 30 min`."""
@@ -79,20 +82,20 @@ def four_digits(value: float, sign: str = "") -> str:
 
 def percent(share: float, form: str = ".0f") -> str:
     """Returns a share of 1 as `12 %`, with a space as SI has it; `form` is that of the number, such as `+.1f`."""
-    return f"{_without_exponent(f'{100 * share:{form}}')} %"
+    return f"{100 * share:{form}} %"
+
+
+def percent_digits(share: float, count: int = 3) -> str:
+    """Returns a share of 1 in `count` significant digits: `0.662 %`, `100 %`, `< 0.0001 %`."""
+    return f"{digits(100 * share, count)} %"
 
 
 def digits(value: float, count: int = 3) -> str:
-    """Returns a number in so many significant digits, grouped: `1,550`, `98.2`, `0.31`, `< 0.0001`."""
-    text = f"{value:.{count}g}"
-    return f"{float(text):,.0f}" if abs(float(text)) >= 1000 else _without_exponent(text)
-
-
-def _without_exponent(text: str) -> str:
-    """Returns the text of a number as people read it: `100` for `1e+02`, and a bound for `1e-09`."""
-    if "e" not in text:
-        return text
-    return f"{float(text):,.0f}" if abs(float(text)) >= 1 else "< 0.0001"
+    """Returns a number in `count` significant digits, without an exponent: `1,550`, `98.2`, `0.31`, `< 0.0001`."""
+    rounded = float(f"{value:.{count}g}")
+    if 0 < rounded < _LEAST_SHOWN:
+        return f"< {_LEAST_SHOWN}"
+    return f"{rounded:,.0f}" if abs(rounded) >= 10**count else f"{value:.{count}g}"
 
 
 def in_others(what: str, count: int, noun: str) -> str:

@@ -30,6 +30,8 @@ _SIZES = 64
 """Most block sizes that a job states for an operation."""
 _PATIENCE = 2.0
 """A replay at recorded times ends after this many times its length, whatever is left."""
+_LONG_GAP_S = 3600.0
+"""A longer time without an I/O is worth a line: a twin records a row of zeros for each of its seconds."""
 _NS_PER_S = 1e9
 _MOST_IOPS = 1e7
 """The rate that a job states at most; a job of 64 devices may state 64 of them."""
@@ -94,10 +96,22 @@ def replay_method(replay: Replay) -> tuple[Method, list[str]]:
         *([f"{trace.name}: {left_out}"] if omitted else []),
         *complaints(trace.name, trace.findings, ios + omitted),
     ]
+    if (gap_s := trace.findings.clock.longest_gap_ns / _NS_PER_S / replay.speed) > _LONG_GAP_S:
+        notes += _of_gap(trace.name, gap_s, replay)
     if len(found) > 1:
         shown = ", ".join(f"{name} ({one.ios:,} I/Os)" for name, one in list(devices.items())[:8])
         notes.append(f"{trace.name}: {len(found)} devices: {shown}")
     return method, notes
+
+
+def _of_gap(name: str, gap_s: float, replay: Replay) -> list[str]:
+    """Returns what a long time without an I/O costs, and how to shorten it; nothing where times are left out."""
+    if replay.timing == "as-fast-as-possible":
+        return []
+    return [
+        f"{name}: at one place no I/O comes for {duration(gap_s)}, which is replayed second by second, on a twin too; "
+        "--speed N shortens it, --timing as-fast-as-possible leaves it out"
+    ]
 
 
 def _refuse_choices(replay: Replay) -> None:

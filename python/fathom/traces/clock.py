@@ -76,10 +76,15 @@ class Clock:
     """Time of the last I/O since the first."""
     step_ns: int = 0
     """The longest time that divides all others, while it is `COARSE_NS` or longer; else a shorter one that does."""
+    longest_gap_ns: int = 0
+    """The longest time without the issue of an I/O."""
 
     def add(self, issue_ns: NDArray[np.uint64]) -> None:
         """Counts a batch of at least one I/O."""
         self.ios += len(issue_ns)
+        begin = np.uint64(self.last_ns if self.ios > len(issue_ns) else issue_ns[0])
+        gaps_ns = np.diff(np.maximum.accumulate(issue_ns), prepend=begin).astype(np.int64)
+        self.longest_gap_ns = max(self.longest_gap_ns, int(gaps_ns.max()))
         self.last_ns = max(self.last_ns, int(issue_ns.max()))
         if not self.step_ns or self.step_ns >= COARSE_NS:
             self.step_ns = int(np.gcd(np.uint64(self.step_ns), np.gcd.reduce(issue_ns)))

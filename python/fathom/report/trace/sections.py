@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from fathom._core import TRACE_OPERATIONS
-from fathom.output.text import capacity, many_of, percent, size
+from fathom.output.text import capacity, many_of, percent, percent_digits, size
 from fathom.report.axes import Axis, rounded, time_axis
 from fathom.report.blocks import Block, Points, Section, Table
 from fathom.report.style import plain
@@ -97,9 +97,9 @@ def _mix(profile: Profile) -> Sequence[Block]:
             many_of(TRACE_OPERATIONS[op]),
             [
                 f"{mix.ios[op]:,}",
-                percent(mix.ios[op] / profile.ios, ".3g"),
+                percent_digits(mix.ios[op] / profile.ios),
                 capacity(mix.bytes[op]) if mix.bytes[op] else None,
-                percent(mix.bytes[op] / total_bytes, ".3g") if op in (words.READ, words.WRITE) else None,
+                percent_digits(mix.bytes[op] / total_bytes) if op in (words.READ, words.WRITE) else None,
             ],
         )
         for op in _operations(profile)
@@ -117,7 +117,7 @@ def _mix(profile: Profile) -> Sequence[Block]:
 
 
 def _share(part: float | None, whole: int) -> str | None:
-    return percent(part / whole, ".3g") if part else None
+    return percent_digits(part / whole) if part else None
 
 
 def _runs(profile: Profile) -> Sequence[Block]:
@@ -137,7 +137,7 @@ def _heat(profile: Profile) -> Sequence[Block]:
         return []
     lines = [("accesses", [(100 * space, rounded(100 * share)) for space, share in heat])]
     axes = (Axis("share of the touched space, %", "count", low=0, high=100), Axis("", "pct", low=0, high=100))
-    rows = [(percent(space, ".3g"), [percent(share, ".3g")]) for space, share in heat]
+    rows = [(percent_digits(space), [percent_digits(share)]) for space, share in heat]
     data = table("Hottest share of the touched space", ["share of accesses"], rows)
     return [figure([chart("heat", "Accesses", "% of all", axes, lines)], words.heat(profile), data)]
 
@@ -181,7 +181,7 @@ def _cache(profile: Profile) -> Sequence[Block]:
     lines = [("hits", [(rounded(units * UNIT_BYTES / MB), rounded(100 * share)) for units, share, _ in hits])]
     axes = (Axis("LRU cache, MB", "count", log=True), Axis("", "pct", low=0, high=100))
     rows = [
-        (size(units * UNIT_BYTES), [percent(share, ".3g"), percent(error, ".1g") if error else None])
+        (size(units * UNIT_BYTES), [percent_digits(share), percent_digits(error, 1) if error else None])
         for units, share, error in hits
     ]
     data = table("LRU cache", ["accesses that hit", "standard error"], rows)
@@ -264,9 +264,9 @@ def _alignment(profile: Profile) -> Sequence[Block]:
     mix = profile.mix
     if not mix.placed:
         return []
-    aligned = [(size(bytes_), [percent(ios / mix.placed, ".3g")]) for bytes_, ios in mix.aligned]
+    aligned = [(size(bytes_), [percent_digits(ios / mix.placed)]) for bytes_, ios in mix.aligned]
     flags = [
-        (f"{name} ({letter})", [percent(count / profile.ios, ".3g")])
+        (f"{name} ({letter})", [percent_digits(count / profile.ios)])
         for name, letter, count in zip(_FLAGS, FLAG_LETTERS, mix.flags, strict=True)
     ]
     return [table("Offset is a multiple of", ["share"], aligned), table("Flag", ["share of I/Os"], flags)]
@@ -292,7 +292,7 @@ def _owners(profile: Profile) -> Sequence[Block]:
 def _owned(counts: Counts, ios: int) -> list[str | None]:
     read, write = words.READ, words.WRITE
     return [
-        percent(sum(counts.ios) / ios, ".3g"),
+        percent_digits(sum(counts.ios) / ios),
         f"{counts.ios[read]:,}",
         capacity(counts.bytes[read]),
         f"{counts.ios[write]:,}",

@@ -1,7 +1,7 @@
 """The sentences of a trace's page, one for each figure: what the figure shows, in numbers."""
 
 from fathom._core import TRACE_OPERATIONS
-from fathom.output.text import agreeing, capacity, digits, duration, many_of, percent, size
+from fathom.output.text import agreeing, capacity, digits, duration, many_of, percent, percent_digits, size
 from fathom.report.style import compact
 from fathom.traces.profile import COUNTED_BYTES, FOOTPRINT_ERROR, UNIT_BYTES, Profile
 
@@ -61,7 +61,7 @@ def mix(profile: Profile) -> str:
     if profile.ios == 1:
         return f"The trace has one I/O, a {TRACE_OPERATIONS[ios.index(1)]}."
     shares = [
-        f"{percent(ios[op] / profile.ios, '.3g')} {many_of(name)}"
+        f"{percent_digits(ios[op] / profile.ios)} {many_of(name)}"
         for op, name in enumerate(TRACE_OPERATIONS)
         if ios[op]
     ]
@@ -140,7 +140,7 @@ def cache(profile: Profile) -> str:
     basis = (
         "counted exactly"
         if profile.reuse.sampled >= 1
-        else f"from {percent(profile.reuse.sampled, '.2g')} of the space, chosen by hash (SHARDS)"
+        else f"from {percent_digits(profile.reuse.sampled, 2)} of the space, chosen by hash (SHARDS)"
     )
     half = next(((units, share, error) for units, share, error in hits if share >= 0.5), None)
     if half is None:
@@ -217,9 +217,9 @@ def alignment(profile: Profile) -> str:
     if not mix.placed:
         return "No I/O has an offset."
     return (
-        f"{percent(mix.whole_blocks / mix.placed, '.3g')} of the I/Os begin and end on 4 KiB. Flushes are "
-        f"{percent(mix.ios[FLUSH] / ios, '.2g')}, forced unit access {percent(fua / ios, '.2g')}, "
-        f"marked sync {percent(sync / ios, '.2g')}."
+        f"{percent_digits(mix.whole_blocks / mix.placed)} of the I/Os begin and end on 4 KiB. Flushes are "
+        f"{percent_digits(mix.ios[FLUSH] / ios, 2)}, forced unit access {percent_digits(fua / ios, 2)}, "
+        f"marked sync {percent_digits(sync / ios, 2)}."
     )
 
 
