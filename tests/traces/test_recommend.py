@@ -22,7 +22,7 @@ from fathom.recommend.page import render
 from fathom.recommend.portion import at_speed, portion
 from fathom.recommend.ranking import Recommendation, devices_of, recommend
 from fathom.recommend.reading import read
-from fathom.recommend.words import basis, chance_text, grounds, growth_text, headline, reasons
+from fathom.recommend.words import basis, chance_text, grounds, growth_text, headline, reasons, years_text
 from fathom.sizing.files import Prices, read_prices
 from fathom.traces.opening import open_trace
 from fathom.traces.prepare import HEADER_BYTES, ROW, prepare
@@ -152,6 +152,12 @@ def test_years_are_the_rated_endurance_over_what_the_trace_writes(tmp_path: Path
     a_year = RATE / 2 * 4096 * 365 * 86400
     rated = 7.68e12 * 5 * 365
     assert best.years == pytest.approx(rated / a_year, rel=0.05)
+    assert [years_text(replace(best, years=years)) for years in (0.0123, 3.456, 99.6, 101)] == [
+        "0.012",
+        "3.5",
+        "100",
+        "> 100",
+    ]
 
 
 def test_a_trace_has_a_waf_once_it_writes_what_it_reaches_and_many_write_buffers(

@@ -352,6 +352,12 @@ def test_a_long_time_without_an_io_is_said_with_how_to_shorten_it(tmp_path: Path
     assert replay_method(Replay(path))[1] == []
 
 
+def test_the_plan_of_a_few_writes_states_their_wear_without_an_exponent(tmp_path: Path):
+    (tmp_path / "few.csv").write_text("time_s,op,offset,size\n0,write,0,4096\n1,write,4096,4096\n")
+    done = fathom("plan", "replay", "--trace", "few.csv", TWIN, cwd=tmp_path)
+    assert "wear < 0.0001 % of the rated life" in " ".join(done.stdout.decode().split())
+
+
 def test_a_replay_of_one_io_neither_keeps_up_nor_falls_behind(tmp_path: Path):
     (tmp_path / "one.csv").write_text("time_s,op,offset,size\n5,read,0,4096\n")
     method, _ = replay_method(Replay(tmp_path / "one.csv"))

@@ -10,7 +10,7 @@ from fathom.fitting.fit import Fitted, Part
 from fathom.fitting.missed import Miss, Property
 from fathom.fitting.proof import LEVEL, SEEDS, Proof, Row
 from fathom.output.table import flush_table
-from fathom.output.text import duration, iops_text, percent, signed_pct, size
+from fathom.output.text import digits, duration, iops_text, percent, signed_pct, size
 
 SCHEMA = "fathom-fit/1"
 _NS_PER_S = 1e9
@@ -85,8 +85,8 @@ def _arrival_words(fitted: Fitted) -> str:
     if arrivals.kind == "bursts":
         burst, pause = arrivals.phases
         return (
-            f"open, in bursts of {burst.factor:.3g} times the mean rate for {duration(burst.time_s)}, "
-            f"{duration(pause.time_s)} apart at {pause.factor:.3g} times"
+            f"open, in bursts of {digits(burst.factor)} times the mean rate for {duration(burst.time_s)}, "
+            f"{duration(pause.time_s)} apart at {digits(pause.factor)} times"
         )
     if arrivals.kind == "phases":
         return f"open, in {len(arrivals.phases)} phases of different rates"

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-_LEAST_SHOWN = 0.0001
+LEAST_SHOWN = 0.0001
 """Below it Python writes an exponent."""
 
 
@@ -93,8 +93,8 @@ def percent_digits(share: float, count: int = 3) -> str:
 def digits(value: float, count: int = 3) -> str:
     """Returns a number in `count` significant digits, without an exponent: `1,550`, `98.2`, `0.31`, `< 0.0001`."""
     rounded = float(f"{value:.{count}g}")
-    if 0 < rounded < _LEAST_SHOWN:
-        return f"< {_LEAST_SHOWN}"
+    if 0 < rounded < LEAST_SHOWN:
+        return f"< {LEAST_SHOWN}"
     return f"{rounded:,.0f}" if abs(rounded) >= 10**count else f"{value:.{count}g}"
 
 

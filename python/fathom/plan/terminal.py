@@ -11,7 +11,7 @@ from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.load.resolve import ensure_simulable
 from fathom.method.curve import MARK
 from fathom.method.method import Method
-from fathom.output.text import capacity, duration, percent, without_document
+from fathom.output.text import LEAST_SHOWN, capacity, duration, percent, percent_digits, without_document
 from fathom.plan.fit import check_fits, check_measures
 from fathom.plan.plan import Plan, PlannedStep, plan_of
 from fathom.plan.power_states import states_of
@@ -161,7 +161,10 @@ def _totals(plan: Plan) -> list[str]:
         return [*lines, "wear unknown: no rated endurance is known for this target"]
     life = plan.endurance
     rated = f"{life.written_bytes / 1e12:,.0f} TB ({life.basis}; {without_document(life.source)})"
-    return [*lines, f"wear {bound or 'about '}{plan.wear_pct:.2g} % of the rated life of {rated}"]
+    wear = percent_digits(plan.wear_pct / 100, 2)
+    # What is below all that is shown is not about anything.
+    about = bound or ("about " if plan.wear_pct >= LEAST_SHOWN else "")
+    return [*lines, f"wear {about}{wear} of the rated life of {rated}"]
 
 
 def _why(plan: Plan) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from fathom.output.text import digits
 from fathom.recommend.judge import MOST_FACTOR
 from fathom.recommend.ranking import Recommendation
 from fathom.recommend.terminal import cells, columns
@@ -93,7 +94,7 @@ def _has_misses(headrooms: Sequence[float | None]) -> bool:
 def _interval(bounds: tuple[float, float] | None) -> Item:
     if bounds is None:
         return Item("–", tone="quiet", title="only a bound, or too few figures of such drives are published")
-    return Item(f"{bounds[0]:.2g} to {bounds[1]:.2g}")
+    return Item(f"{digits(bounds[0], 2)} to {digits(bounds[1], 2)}")
 
 
 def _drives(found: Recommendation) -> Section:

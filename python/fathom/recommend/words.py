@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import floor
 
-from fathom.output.text import agreeing, capacity, duration, iops_text, latency_text, percent
+from fathom.output.text import agreeing, capacity, digits, duration, iops_text, latency_text, percent
 from fathom.prediction.interval import COVERAGE
 from fathom.prediction.words import spread_words
 from fathom.recommend.judge import MOST_FACTOR, Judged, placed
@@ -85,7 +85,7 @@ def growth_text(one: Candidate) -> str:
     if one.bounds is None:
         return f"{factor}; {chance_text(one)} of real drives keep up"
     low, high = one.bounds
-    held = f"{low:.2g} to {high:.2g} on {percent(COVERAGE, '.0f')} of real drives"
+    held = f"{digits(low, 2)} to {digits(high, 2)} on {percent(COVERAGE, '.0f')} of real drives"
     return f"{factor} ({held}; {chance_text(one)} of them keep up)"
 
 
@@ -107,7 +107,7 @@ def headroom_text(one: Candidate) -> str:
         return NONE
     if judged.below:
         return f"< 1/{MOST_FACTOR:.0f}"
-    return f"> {judged.headroom:.0f}" if judged.beyond else f"{judged.headroom:.2g}"
+    return f"> {judged.headroom:.0f}" if judged.beyond else digits(judged.headroom, 2)
 
 
 def outcome_text(one: Candidate) -> str:
@@ -124,7 +124,7 @@ def years_text(one: Candidate) -> str:
     """Returns how long the rated endurance lasts."""
     if one.years is None:
         return NONE
-    return f"> {_MOST_YEARS}" if one.years > _MOST_YEARS else f"{one.years:.2g}"
+    return f"> {_MOST_YEARS}" if one.years > _MOST_YEARS else digits(one.years, 2)
 
 
 def figure_text(value: float | None, form: str) -> str:

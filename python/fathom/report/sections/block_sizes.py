@@ -5,7 +5,7 @@ from statistics import median
 
 from fathom.analysis.finding import joined
 from fathom.catalog.models import PublishedRow
-from fathom.output.text import capacity, span
+from fathom.output.text import capacity, percent_digits, span
 from fathom.report.blocks import Block, Group, Item, Points, Row, Section, Table
 from fathom.report.comparison import Comparison
 from fathom.report.drive_array import (
@@ -239,7 +239,7 @@ def _short_strokes(found: Sequence[Disk]) -> list[str]:
     said = joined([f"{iops / whole:.1f} times ({disk.name})" for disk, iops, whole in reading])
     whole = joined(list(dict.fromkeys(f"{whole:.0f}" for *_, whole in reading)))
     share = max(_touched(disk) / (disk.tb * 1e12) for disk in found)
-    covers = f"the file covers {100 * share:.2g} % of the surface"
+    covers = f"the file covers {percent_digits(share, 2)} of the surface"
     if share < SHORT_STROKE:
         covers += f", so that seeks are short: over the full stroke the figure is clearly lower, {whole}"
     alone = all((disk.outstanding("4k-rand-read") or 0) < ALONE for disk, *_ in reading)
@@ -363,6 +363,6 @@ def _spread_rows(disk: Disk) -> list[Row]:
         if not own or not (middle := median(own)):
             continue
         figures = [Item(grouped(value)) for value in (min(own), middle, max(own))]
-        width = Item(f"{100 * (max(own) - min(own)) / middle:.2g} %", tone="strong")
+        width = Item(percent_digits((max(own) - min(own)) / middle, 2), tone="strong")
         rows.append(Row(Item(called(step)), [*figures, width]))
     return rows

@@ -6,6 +6,7 @@ from dataclasses import replace
 from fathom.analysis.settled import Unsettled
 from fathom.columns.schema import Point
 from fathom.method.curve import Latency, curve_of
+from fathom.output.text import percent_digits
 from fathom.report.axes import Axis, around_1_2_5
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Cross, Line, scatter_chart
@@ -276,7 +277,9 @@ def _capacity(one: TargetCurve | None) -> Item:
     margin = margin_of(found.iops, found.interval.low, found.interval.high) if found.interval else ""
     share = f"{100 * found.share:.0f} % of the maximum" if found.share else ""
     above = (
-        "nothing tried fails" if found.open_share is None else f"{100 * found.open_share:.2g} % more fails"
+        "nothing tried fails"
+        if found.open_share is None
+        else f"{percent_digits(found.open_share, 2)} more fails"
     )
     return Item(
         grouped(found.iops), " · ".join(part for part in (margin, share, above) if part), tone="strong"

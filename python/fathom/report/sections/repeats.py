@@ -8,6 +8,7 @@ import numpy as np
 
 from fathom.analysis.finding import joined
 from fathom.method.rounds import UNITS
+from fathom.output.text import percent_digits
 from fathom.report.blocks import Group, Item, Prose, Row, Section, Table
 from fathom.report.capacity import capacities_of
 from fathom.report.comparison import Cell, Column, Comparison, Corner, margin_of, run_letter
@@ -116,7 +117,7 @@ def _cells(
     bounds = " to ".join(grouped(bound) for bound in interval) if interval else "not known"
     return [
         Item("–" if mean is None else grouped(mean), beneath, tone="strong", title=f"95 % interval {bounds}"),
-        NONE if spread is None else Item(f"{100 * spread:.2g} %" if spread > LEAST else "< 0.01 %"),
+        NONE if spread is None else Item(percent_digits(float(spread), 2) if spread > LEAST else "< 0.01 %"),
         *(NONE if value is None else Item(grouped(value)) for value in values),
     ]
 
