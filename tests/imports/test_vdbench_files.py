@@ -475,3 +475,19 @@ def test_several_directories_at_once_are_an_array(tmp_path: Path) -> None:
         "fsd=one,anchor=/mnt/a\nfsd=two,anchor=/mnt/b\nfwd=w,fsd=*\nrd=r,fwd=w,fwdrate=max,format=yes\n"
     )
     assert "# Run it on array:dir:/mnt/a,dir:/mnt/b\n" in import_method(file)[0]
+
+
+def test_more_workloads_at_once_than_a_job_has_streams_are_refused_with_what_to_do(tmp_path: Path) -> None:
+    file = tmp_path / "many.parm"
+    anchors = "".join(f"fsd=f{n},anchor=/mnt/{n},depth=1,width=1,files=10,size=1m\n" for n in range(65))
+    workloads = "".join(f"fwd=w{n},fsd=f{n},operation=read\n" for n in range(65))
+    run = "rd=r,fwd=w*,fwdrate=max,elapsed=10,format=no\n"
+    file.write_text(anchors + workloads + run)
+    with pytest.raises(UsageError) as refused:
+        import_method(file)
+    assert refused.value.message == (f"{file}:131: 65 workloads at once, and a job has 64 streams at most")
+    assert (
+        refused.value.hint == "where they differ in their fsd alone, give one fwd all of these: fwd=w,fsd=*"
+    )
+    file.write_text(f"{anchors}fwd=w,fsd=*,operation=read\n{run}")
+    assert "(65 in all, in the order of the file)" in import_method(file)[0]

@@ -39,7 +39,7 @@ class FileRun(Loops):
     """One `rd` with the file workloads that it names, and their files."""
 
     rate_key = "fwdrate"
-    workload_key, called = "fwd", "workloads"
+    workload_key, called, storage_key = "fwd", "workloads", "fsd"
 
     def __init__(
         self,
@@ -176,6 +176,7 @@ class FileRun(Loops):
         }
         if len(parts) == 1:
             return {**self._io(parts[0], chosen, rate), **own}
+        self.check_streams(len(parts))
         if rate is None:
             self.draft.note(
                 f"{self.run.place}: fwdrate=max over several workloads: each runs as fast as it can by its threads; "

@@ -11,6 +11,8 @@ from fathom.imports.vdbench_workload import Chosen, check_blocks
 from fathom.method.toml_text import Value, duration_text, size_text
 
 _ELAPSED_S = 30.0
+#: As many streams as a job has at most.
+_MOST_STREAMS = 64
 _CURVE = (10.0, 50.0, 70.0, 80.0, 90.0, 100.0)
 #: Loops, and what a step's name says of their value.
 _LOOPS = {
@@ -30,6 +32,8 @@ class Loops:
     rate_key = "iorate"
     #: Names a workload of a run, in the file and in words.
     workload_key, called = "wd", "streams"
+    #: Names what a workload works on, in the file.
+    storage_key = "sd"
 
     def __init__(self, run: Definition, general: Definition, draft: Draft) -> None:
         """Holds a run, with what stands before all definitions."""
@@ -70,6 +74,16 @@ class Loops:
             if pause_s:
                 idle: dict[str, Value] = {"kind": "idle", "time": duration_text(pause_s)}
                 self.keep(DraftStep(f"{name}-pause", idle | aimed))
+
+    def check_streams(self, workloads: int) -> None:
+        """Raises UsageError for more workloads at once than a job has streams."""
+        if workloads > _MOST_STREAMS:
+            workload, storage = self.workload_key, self.storage_key
+            raise UsageError(
+                f"{self.run.place}: {workloads:,} workloads at once, and a job has {_MOST_STREAMS} streams at most",
+                f"where they differ in their {storage} alone, give one {workload} all of these: "
+                f"{workload}=w,{storage}=*",
+            )
 
     def combinations(self) -> Iterator[tuple[Chosen, str]]:
         """Yields the values of all loops, the first of the file outermost, and what a step's name ends in.

@@ -19,8 +19,6 @@ from fathom.method.toml_text import Value, duration_text, size_text
 _Named = TypeVar("_Named", Storage, Definition)
 
 _MOST_THREADS = 1024
-#: As many streams as a job has at most.
-_MOST_STREAMS = 64
 #: By which of Vdbench's keys a job's is made.
 _SOURCE_KEYS = {
     "mix": ("forrdpct", "readpct", "writepct"),
@@ -269,15 +267,8 @@ class Combination:
                 "load": self._load(self._workloads[0], rate or only or None),
                 **own,
             }
-        if len(self._workloads) > _MOST_STREAMS:
-            raise self._too_many()
+        self._run.check_streams(len(self._workloads))
         return {**own, "streams": [self._stream(one, share, rate) for one, share in self._shares]}
-
-    def _too_many(self) -> UsageError:
-        return UsageError(
-            f"{self._place}: {len(self._workloads):,} workloads at once, and a job has {_MOST_STREAMS} streams at most",
-            "where they differ in their sd alone, give one wd all of these: wd=w,sd=*",
-        )
 
     @cached_property
     def _keeps_shares(self) -> bool:
