@@ -20,6 +20,16 @@ KEY_FIGURES: tuple[str, ...]
 """What a method may declare as the figure that its page opens with."""
 LARGE_BLOCK_BYTES: int
 """From this block size on, I/O is headlined in MB/s, smaller I/O in IOPS, as data sheets do."""
+BLOCK_BYTES_MAX: int
+"""Largest block of a job."""
+BLOCK_SIZES_MAX: int
+"""Most block sizes of an operation of a job."""
+STREAMS_MAX: int
+"""Most streams of a job."""
+THREADS_MAX: int
+"""Most load threads of a job."""
+PATTERN_BYTES_MAX: int
+"""Most bytes that every block of a job repeats."""
 HOST_CPU: str
 """Name of the resource of a twin that is its host's and not its own."""
 ENGINE_IODEPTH_MAX: int

@@ -64,6 +64,11 @@ mod _core {
             pyo3::types::PyTuple::new(module.py(), figures)?,
         )?;
         module.add("LARGE_BLOCK_BYTES", workload::Job::LARGE_BLOCK_BYTES)?;
+        module.add("BLOCK_BYTES_MAX", workload::Job::BLOCK_BYTES_MAX)?;
+        module.add("BLOCK_SIZES_MAX", workload::Job::BLOCK_SIZES_MAX)?;
+        module.add("STREAMS_MAX", workload::Job::STREAMS_MAX)?;
+        module.add("THREADS_MAX", workload::Job::THREADS_MAX)?;
+        module.add("PATTERN_BYTES_MAX", workload::BytePattern::BYTES_MAX)?;
         module.add("HOST_CPU", twin::HOST_CPU)?;
         module.add("ENGINE_IODEPTH_MAX", engine::IODEPTH_MAX)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))

@@ -11,6 +11,14 @@ use crate::{
 impl Job {
     /// From this block size on, I/O is headlined in MB/s, smaller I/O in IOPS, as data sheets do.
     pub const LARGE_BLOCK_BYTES: u32 = 64 << 10;
+    /// Largest block.
+    pub const BLOCK_BYTES_MAX: u32 = 1 << 30;
+    /// Most block sizes of an operation.
+    pub const BLOCK_SIZES_MAX: usize = 64;
+    /// Most streams.
+    pub const STREAMS_MAX: usize = 64;
+    /// Most load threads.
+    pub const THREADS_MAX: u32 = 1024;
 
     /// The operations of the mix.
     pub fn ops(&self) -> impl Iterator<Item = Op> + '_ {

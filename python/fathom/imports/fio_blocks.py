@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from fathom._core import BLOCK_SIZES_MAX
 from fathom.imports.fio_given import GivenOptions
 from fathom.method.toml_text import Value, size_text
 
@@ -16,8 +17,6 @@ _OPS: dict[str, tuple[str, ...]] = {
     "randtrim": ("trim",),
     "randrw": ("read", "write"),
 }
-#: Most block sizes of an operation of a job.
-_MOST_SIZES = 64
 
 Sizes = list[tuple[int, float]]
 
@@ -95,10 +94,10 @@ class Blocks:
         """
         least_text, _, most_text = text.partition("-")
         least, most = (self._block_size(one, "bsrange") for one in (least_text, most_text))
-        if most < least or most // least > _MOST_SIZES - 1:
+        if most < least or most // least > BLOCK_SIZES_MAX - 1:
             raise self._given.error(
                 "bsrange",
-                f"{text}: the largest size is below the smallest, or exceeds it more than {_MOST_SIZES - 1} times",
+                f"{text}: the largest size is below the smallest, or exceeds it more than {BLOCK_SIZES_MAX - 1} times",
                 "list sizes with shares: bssplit",
             )
         whole = [(size, least) for size in range(least, most, least)]
@@ -118,8 +117,8 @@ class Blocks:
             (self._block_size(size, "bssplit"), left if share is None else share)
             for (size, _, _), share in zip(parts, shares, strict=True)
         ]
-        if len(sizes) > _MOST_SIZES:
-            raise given.error("bssplit", f"{len(sizes)} sizes", f"list {_MOST_SIZES} at most")
+        if len(sizes) > BLOCK_SIZES_MAX:
+            raise given.error("bssplit", f"{len(sizes)} sizes", f"list {BLOCK_SIZES_MAX} at most")
         return [(size, share) for size, share in sizes if share]
 
 

@@ -5,10 +5,9 @@ As in fio's pattern.c. Its hexadecimal digits are bytes in their order, an odd n
 
 import re
 
+from fathom._core import PATTERN_BYTES_MAX
 from fathom.imports.fio_given import GivenOptions
 
-MOST_BYTES = 64
-"""As many as `content.pattern` takes."""
 _PART = re.compile(r'0[xX](?P<digits>[0-9a-fA-F]+)|"(?P<text>[^"]*)"|(?P<number>[0-9]+)')
 
 
@@ -24,8 +23,8 @@ def repeated_bytes(text: str, given: GivenOptions) -> str:
                 'write bytes, such as 0xdeadbeef or "text"',
             )
         found, at = found + _bytes_of(part), part.end()
-    if not 1 <= len(found) <= MOST_BYTES:
-        raise given.error("buffer_pattern", f"is {len(found)} bytes", f"write 1 to {MOST_BYTES}")
+    if not 1 <= len(found) <= PATTERN_BYTES_MAX:
+        raise given.error("buffer_pattern", f"is {len(found)} bytes", f"write 1 to {PATTERN_BYTES_MAX}")
     return f"0x{found.hex()}"
 
 

@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 
+from fathom._core import STREAMS_MAX
 from fathom.errors import UsageError
 from fathom.imports.draft import Draft, DraftStep, name_of
 from fathom.imports.vdbench_file import MOST_VALUES, Definition
@@ -11,8 +12,6 @@ from fathom.imports.vdbench_workload import Chosen, check_blocks
 from fathom.method.toml_text import Value, duration_text, size_text
 
 _ELAPSED_S = 30.0
-#: As many streams as a job has at most.
-_MOST_STREAMS = 64
 _CURVE = (10.0, 50.0, 70.0, 80.0, 90.0, 100.0)
 #: Loops, and what a step's name says of their value.
 _LOOPS = {
@@ -77,10 +76,10 @@ class Loops:
 
     def check_streams(self, workloads: int) -> None:
         """Raises UsageError for more workloads at once than a job has streams."""
-        if workloads > _MOST_STREAMS:
+        if workloads > STREAMS_MAX:
             workload, storage = self.workload_key, self.storage_key
             raise UsageError(
-                f"{self.run.place}: {workloads:,} workloads at once, and a job has {_MOST_STREAMS} streams at most",
+                f"{self.run.place}: {workloads:,} workloads at once, and a job has {STREAMS_MAX} streams at most",
                 f"where they differ in their {storage} alone, give one {workload} all of these: "
                 f"{workload}=w,{storage}=*",
             )

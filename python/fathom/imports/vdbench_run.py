@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
+from fathom._core import THREADS_MAX
 from fathom.errors import UsageError
 from fathom.imports.draft import Draft, name_of
 from fathom.imports.vdbench_file import Definition, GivenKey
@@ -18,7 +19,6 @@ from fathom.method.toml_text import Value, duration_text, size_text
 
 _Named = TypeVar("_Named", Storage, Definition)
 
-_MOST_THREADS = 1024
 #: By which of Vdbench's keys a job's is made.
 _SOURCE_KEYS = {
     "mix": ("forrdpct", "readpct", "writepct"),
@@ -357,9 +357,9 @@ class Combination:
         chosen = self._chosen.get("forthreads")
         storage = self._run.storage_of(workload.definition)
         threads = [max(int(chosen), 1) if chosen is not None else one.threads for one in storage]
-        if min(threads) < 1 or sum(threads) > _MOST_THREADS**2:
+        if min(threads) < 1 or sum(threads) > THREADS_MAX**2:
             raise UsageError(
-                f"{self._place}: {sum(threads)} threads", f"write 1 to {_MOST_THREADS**2} over all storage"
+                f"{self._place}: {sum(threads)} threads", f"write 1 to {THREADS_MAX**2} over all storage"
             )
         return threads
 
@@ -367,11 +367,11 @@ class Combination:
         """Returns the load: closed, or open at a rate. With several targets it is that of all together."""
         each = self._threads(workload)
         total = max(round(sum(each) * share), len(each))
-        threads = next(one for one in range(min(total, _MOST_THREADS), 0, -1) if total % one == 0)
+        threads = next(one for one in range(min(total, THREADS_MAX), 0, -1) if total % one == 0)
         load: dict[str, Value] = {"threads": threads, "iodepth": total // threads}
         if total > threads:
             self._run.draft.note(
-                f"{self._place}: {total:,} threads: a job has {_MOST_THREADS:,} at most, so here are {threads:,}, "
+                f"{self._place}: {total:,} threads: a job has {THREADS_MAX:,} at most, so here are {threads:,}, "
                 f"each with {total // threads:,} I/Os in flight"
             )
         if rate is not None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from fathom._core import BLOCK_BYTES_MAX, BLOCK_SIZES_MAX
 from fathom.imports.vdbench_file import Definition, GivenKey
 from fathom.method.toml_text import Value, size_text
 
@@ -17,9 +18,6 @@ Sizes: TypeAlias = tuple[tuple[int, float], ...]
 Chosen: TypeAlias = Mapping[str, float]
 
 _XFERSIZE: Sizes = ((4096, 100.0),)
-#: As many sizes as a job's `block` has at most.
-_MOST_SIZES = 64
-_MOST_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -110,8 +108,8 @@ def sizes_of(given: GivenKey) -> Sizes:
         if round(sum(values[1::2])) != 100:
             raise given.error(f"the percent add up to {sum(values[1::2]):g}", "make them 100")
     check_blocks(given, [size for size, _ in sizes])
-    if len(sizes) > _MOST_SIZES:
-        raise given.error(f"{len(sizes)} sizes, and a job has {_MOST_SIZES} at most", "list fewer")
+    if len(sizes) > BLOCK_SIZES_MAX:
+        raise given.error(f"{len(sizes)} sizes, and a job has {BLOCK_SIZES_MAX} at most", "list fewer")
     return tuple(
         sorted({size: sum(share for one, share in sizes if one == size) for size, _ in sizes}.items())
     )
@@ -120,7 +118,7 @@ def sizes_of(given: GivenKey) -> Sizes:
 def check_blocks(given: GivenKey, sizes: Sequence[int]) -> None:
     """Raises UsageError where one of the sizes, in bytes, is none of a block."""
     for size in sizes:
-        if size % 512 or not 0 < size <= _MOST_BYTES:
+        if size % 512 or not 0 < size <= BLOCK_BYTES_MAX:
             raise given.error(f"{size} bytes are no size of a block", "a multiple of 512 up to 1g")
 
 
@@ -129,8 +127,8 @@ def _multiples(given: GivenKey, least: int, most: int, step: int) -> Sizes:
     if least >= most or step <= 0 or step % 512:
         raise given.error("expected (least,most,step), the step a multiple of 512", "such as (4k,64k,4k)")
     count = (most - least) // step + 1
-    if count > _MOST_SIZES:
-        raise given.error(f"{count} sizes, and a job has {_MOST_SIZES} at most", "take a larger step")
+    if count > BLOCK_SIZES_MAX:
+        raise given.error(f"{count} sizes, and a job has {BLOCK_SIZES_MAX} at most", "take a larger step")
     return tuple((least + number * step, 100.0 / count) for number in range(count))
 
 

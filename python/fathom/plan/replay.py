@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from fathom._core import BLOCK_SIZES_MAX
 from fathom.errors import UsageError
 from fathom.method.method import Method, parse_method
 from fathom.method.toml_text import rate_text
@@ -26,8 +27,6 @@ RECORDED_DEPTH = 256
 FASTEST_DEPTH = 32
 MOST_THREADS = 256
 MOST_SPEED = 1_000_000
-_SIZES = 64
-"""Most block sizes that a job states for an operation."""
 _PATIENCE = 2.0
 """A replay at recorded times ends after this many times its length, whatever is left."""
 _LONG_GAP_S = 3600.0
@@ -198,7 +197,7 @@ def measure_step(
         "job": {
             "mix": {op: sum(sizes.values()) for op, sizes in used.items()},
             "block": {
-                op: [{"size": size, "share": ios} for size, ios in most_frequent(sizes, _SIZES)]
+                op: [{"size": size, "share": ios} for size, ios in most_frequent(sizes, BLOCK_SIZES_MAX)]
                 for op, sizes in used.items()
                 if op != "flush"
             },
@@ -235,7 +234,7 @@ def _fill(prepared: Prepared, replay: Replay) -> dict[str, object] | None:
 
 def _fill_of(fill: Prepared, replay: Replay) -> dict[str, object]:
     """Returns the step that issues prepared writes."""
-    sizes = most_frequent(fill.sizes["write"], _SIZES)
+    sizes = most_frequent(fill.sizes["write"], BLOCK_SIZES_MAX)
     job: dict[str, object] = {
         "mix": "write",
         "block": [{"size": size, "share": ios} for size, ios in sizes],

@@ -16,7 +16,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from fathom._core import TRACE_OPERATIONS
+from fathom._core import STREAMS_MAX, TRACE_OPERATIONS
 from fathom.errors import UsageError
 from fathom.output.text import some_of
 from fathom.traces.answers import SUFFIX, Counting
@@ -30,8 +30,6 @@ HEADER_BYTES = 32
 ROW = np.dtype([("arrival_ns", "<u8"), ("offset", "<u8"), ("size", "<u4"), ("op", "u1"), ("behind", "u1", 3)])
 CHUNK_BYTES = 1 << 20
 """Space is written in pieces of this size before the trace reads it."""
-MOST_DEVICES = 64
-"""The most streams of a job: each device of a replay is one."""
 MOST_BYTES = 64 << 20
 """The largest I/O that is replayed: every I/O in flight has a buffer of the largest size."""
 
@@ -88,7 +86,7 @@ def prepare_devices(
     """Does the same for each device of a trace, and returns their totals by name, in the order of the trace.
 
     Times count from the trace's first I/O on all of them. Devices with nothing to replay are left out. Raises
-    UsageError where that is all of them, or more than `MOST_DEVICES` are left.
+    UsageError where that is all of them, or more are left than a job has streams.
     """
     writers: list[_Writer] = []
     try:
@@ -168,9 +166,9 @@ class _Writer:
 
 def _refuse_many(trace: Trace, writers: Sequence[_Writer]) -> None:
     """Raises UsageError where more devices are replayed than a job has streams."""
-    if sum(bool(one.done.extent_bytes) for one in writers) > MOST_DEVICES:
+    if sum(bool(one.done.extent_bytes) for one in writers) > STREAMS_MAX:
         raise UsageError(
-            f"{trace.name} has more than {MOST_DEVICES} devices, the most that are replayed at once",
+            f"{trace.name} has more than {STREAMS_MAX} devices, the most that are replayed at once",
             f"name one, such as --trace-device {trace.devices[0]!r}",
         )
 

@@ -9,10 +9,6 @@ use super::priority::priorities;
 use super::rules::{ALIGN_BYTES_MAX, Checked, ensure, name, percent, weight};
 use crate::{Block, Extent, Job, Op, Pattern, Stream, Until};
 
-const BLOCK_BYTES_MAX: u32 = 1 << 30;
-const SIZES_MAX: usize = 64;
-const WORKLOADS_MAX: usize = 64;
-
 /// A device's slowest I/O takes longer; in less, a rate is a matter of where the window begins.
 const WINDOW_NS_MIN: u64 = 1_000_000;
 
@@ -97,8 +93,9 @@ fn journal(job: &Job) -> Checked {
 
 fn streams(whole: &Job) -> Checked {
     let count = whole.streams.len();
-    ensure(count <= WORKLOADS_MAX, "streams", || {
-        format!("streams has {count} entries, expected 1 to {WORKLOADS_MAX}")
+    let most = Job::STREAMS_MAX;
+    ensure(count <= most, "streams", || {
+        format!("streams has {count} entries, expected 1 to {most}")
     })?;
     for (index, stream) in whole.streams.iter().enumerate() {
         let earlier = &whole.streams[..index];
@@ -220,12 +217,13 @@ fn block(block: &Block) -> Checked {
     }
     let path = format!("block.{op}");
     let count = block.sizes.len();
-    ensure((1..=SIZES_MAX).contains(&count), &path, || {
-        format!("{op} has {count} block sizes, expected 1 to {SIZES_MAX}")
+    let most = Job::BLOCK_SIZES_MAX;
+    ensure((1..=most).contains(&count), &path, || {
+        format!("{op} has {count} block sizes, expected 1 to {most}")
     })?;
     for size in &block.sizes {
         ensure(
-            (1..=BLOCK_BYTES_MAX).contains(&size.size_bytes),
+            (1..=Job::BLOCK_BYTES_MAX).contains(&size.size_bytes),
             &path,
             || {
                 format!(

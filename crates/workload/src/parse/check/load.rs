@@ -3,7 +3,6 @@
 use super::rules::{Checked, ensure, weight};
 use crate::{Job, Load, Split};
 
-const THREADS_MAX: u32 = 1024;
 const IODEPTH_MAX: u32 = 65_536;
 const RATE_IOPS_MAX: f64 = 1e9;
 const PHASES_MAX: usize = 1000;
@@ -12,8 +11,9 @@ const SHARES_MAX: usize = 1024;
 
 pub(super) fn load(load: &Load) -> Checked {
     let (threads, iodepth) = (load.threads(), load.iodepth());
-    ensure((1..=THREADS_MAX).contains(&threads), "load.threads", || {
-        format!("threads is {threads}, expected 1 to {THREADS_MAX}")
+    let most = Job::THREADS_MAX;
+    ensure((1..=most).contains(&threads), "load.threads", || {
+        format!("threads is {threads}, expected 1 to {most}")
     })?;
     ensure((1..=IODEPTH_MAX).contains(&iodepth), "load.iodepth", || {
         format!("iodepth is {iodepth}, expected 1 to {IODEPTH_MAX}")
