@@ -162,7 +162,7 @@ def _totals(plan: Plan) -> list[str]:
     life = plan.endurance
     rated = f"{life.written_bytes / 1e12:,.0f} TB ({life.basis}; {without_document(life.source)})"
     wear = percent_digits(plan.wear_pct / 100, 2)
-    # What is below all that is shown is not about anything.
+    # `< 0.0001 %` is a bound already.
     about = bound or ("about " if plan.wear_pct >= LEAST_SHOWN else "")
     return [*lines, f"wear {about}{wear} of the rated life of {rated}"]
 

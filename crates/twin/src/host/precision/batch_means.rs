@@ -13,7 +13,7 @@ pub(super) const FEWEST_BATCHES: usize = 16;
 /// Runs that do not overlap which a window has room for. With fewer, runs span longer cycles, and the interval is wider.
 const RUNS: usize = 4;
 /// Correlation of neighbours above which batches are too short to be judged. At this value, on autoregressive series of
-/// 32 to 64 batches, their interval covers the mean 87 to 91 times in 100. It does so less often beyond.
+/// 32 to 60 batches, their interval covers the mean 89 to 93 times in 100. It does so less often beyond.
 const MOST_CORRELATION: f64 = 0.7;
 /// Most that the beginning of a window may move its mean, as a share of the half-width that is asked.
 const MOST_SHIFT: f64 = 0.25;
