@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from vm_guest import sh
 
+SMR = Path("/dev/nullb0")
+SMR_ZONE_MIB = 16
+SMR_CONVENTIONAL = 4
 LAB = {"test_guest_namespaces.py", "test_multipath.py", "test_power_cut.py"}
 
 
@@ -23,9 +26,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=others)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def empty() -> None:
+    """Nothing on the guest's drives that an earlier module has left: Fathom refuses drives that hold data."""
+    if os.environ.get("FATHOM_VM") != "guest":
+        return
+    for drive in ("/dev/nvme0n1", "/dev/nvme2n1"):
+        sh("blkdiscard", "--zeroout", drive)
+    if SMR.exists():
+        sh("blkzone", "reset", str(SMR))
+        sh("blkdiscard", "--zeroout", "--length", f"{SMR_CONVENTIONAL * SMR_ZONE_MIB}MiB", str(SMR))
+
+
 @pytest.fixture(scope="session")
 def smr() -> Path:
-    """A host-managed disk: 32 zones of 16 MiB, 4 of them conventional."""
-    if not Path("/dev/nullb0").exists():
-        sh("vmlab-guest", "smr", "512", "16", "4")
-    return Path("/dev/nullb0")
+    """A host-managed disk of 32 zones."""
+    if not SMR.exists():
+        sh("vmlab-guest", "smr", str(32 * SMR_ZONE_MIB), str(SMR_ZONE_MIB), str(SMR_CONVENTIONAL))
+    return SMR

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from vm_guest import GIB, sh, start
+from vm_guest import GIB, end_target, sh, start
 
 from fathom import _core
 from fathom.fleet.agent import HostAgent
@@ -20,7 +20,6 @@ T = TypeVar("T")
 # The guest is ten times slower than a machine: a coordinator that loads a library is away for longer than a lease.
 LEASE_S = 60.0
 WIRE, TARGET = "fathom0far", "10.78.0.1"
-NVMET = Path("/sys/kernel/config/nvmet")
 CUT_S = 1.5
 """Shorter than NVMe's keep-alive of 5 s: the connection outlives it."""
 METHOD = """
@@ -63,11 +62,7 @@ def far() -> Iterator[str]:
     yield sh("ip", "netns", "exec", "far", "vmlab-guest", "connect", TARGET).strip()
     sh("nvme", "disconnect", "-n", "nqn.vmlab")
     sh("ip", "netns", "del", "far")
-    for export in NVMET.glob("ports/*/subsystems/*"):
-        export.unlink()
-    for namespace in NVMET.glob("subsystems/*/namespaces/*"):
-        (namespace / "enable").write_text("0")
-        namespace.rmdir()
+    end_target()
 
 
 def loaded(device: str, method: str, out: Path, meanwhile: Callable[[], None] = lambda: None) -> Run:

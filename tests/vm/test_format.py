@@ -80,4 +80,3 @@ def test_without_its_token_or_where_it_is_mounted_nothing_is_formatted(method: s
             fathom.run(method, str(DRIVE), destroy=[token], purge="format", out=tmp_path)
     finally:
         sh("umount", "/mnt")
-        sh("wipefs", "--all", str(DRIVE))

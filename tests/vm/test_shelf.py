@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from test_fabric import Here
-from vm_guest import NVMET, sh, shelf_method
+from vm_guest import NVMET, end_target, sh, shelf_method
 
 from fathom.fleet.fleet import Fleet
 from fathom.load.initiator import ThisMachine
@@ -48,11 +48,7 @@ def shelf() -> Iterator[list[str]]:
     yield devices
     sh("nvme", "disconnect", "-n", "nqn.vmlab")
     sh("ip", "netns", "del", "shelf")
-    for export in NVMET.glob("ports/*/subsystems/*"):
-        export.unlink()
-    for namespace in NVMET.glob("subsystems/*/namespaces/*"):
-        (namespace / "enable").write_text("0")
-        namespace.rmdir()
+    end_target()
 
 
 def by_hosts(text: str, out: Path) -> Run:

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import pytest
 from test_fabric import Here
-from vm_guest import NVMET, sh
+from vm_guest import NVMET, end_target, sh
 
 from fathom.analysis.settled import Unsettled
 from fathom.catalog import method_text
@@ -68,13 +68,8 @@ def seen() -> Iterator[dict[str, str]]:
         found[host] = f"array:{','.join(sorted(own))}"
     yield found
     sh("nvme", "disconnect", "-n", NQN)
-    (port / "subsystems" / NQN).unlink()
-    for namespace in subsystem.glob("namespaces/*"):
-        (namespace / "enable").write_text("0")
-        namespace.rmdir()
+    end_target()
     sh("dmsetup", "remove", "part1", "part2")
-    for drive in DRIVES:
-        sh("blkdiscard", drive)
 
 
 def added_latency() -> Method:
