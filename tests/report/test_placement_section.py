@@ -88,11 +88,30 @@ def test_a_log_that_begins_anew_beside_random_writes_has_the_doubt_that_this_lea
     assert (placement.RESTART in figure.caption) is is_doubted
 
 
+@pytest.mark.parametrize(
+    ("block", "is_doubted"),
+    [('"128KiB"', True), ('[{ size = "32KiB", share = 1 }, { size = "64KiB", share = 1 }]', False)],
+)
+def test_a_log_of_one_block_size_has_the_doubt_that_its_turns_are_alike(
+    block: str, is_doubted: bool, tmp_path: Path
+) -> None:
+    text = STEP.replace('"0.1s"', '"3s"') % {"name": "long", "log": "", "small": ""}
+    assert '"128KiB"' in text
+    method = tmp_path / "long.toml"
+    method.write_text('schema = "fathom-method/1"\nname = "long"\n' + text.replace('"128KiB"', block))
+    section = placement.build(
+        compare([load(fathom.run(str(method), SN861, out=tmp_path).path)], lambda *_: ())
+    )
+    assert section is not None
+    [figure] = [one for one in section.blocks if isinstance(one, Figure)]
+    assert (placement.EQUAL_TURNS in figure.caption) is is_doubted
+
+
 def variant(run: Path, waf: float, half: float | None, *, placed: bool) -> placement.Variant:
     """A measured step with that WAF, known to `half` of it."""
     low, high = (None, None) if half is None else (waf * (1 - half), waf * (1 + half))
     points = [replace(point, waf=waf, waf_low=low, waf_high=high) for point in load(run).points]
-    return placement.Variant("step", "label", placed, points, (), (), restarts_log=False)
+    return placement.Variant("step", "label", placed, points, (), (), doubts=())
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,12 @@ RESTART = (
     "twin. `continues = true` goes on where settling ended."
 )
 """SN861 and PM9A3, three seeds each: `docs/explanation/ssd-twin.md`."""
+EQUAL_TURNS = (
+    " A log of one block size has turns of equal length. On a twin, WAF with one handle then depends on where a turn "
+    "ends within an erase unit: by up to 14 % of its mean on four drives, and alike in every run. A log of several "
+    "block sizes averages over that."
+)
+"""Logs of 128 KiB beside random writes: `docs/explanation/ssd-twin.md`."""
 LEVEL_SHARE = 0.98
 """A sentence names a WAF below this share of the other."""
 PUBLISHED = (
@@ -53,8 +59,8 @@ class Variant:
     points: Sequence[Point]
     streams: Sequence[Stream]
     line: Sequence[tuple[float, float]]
-    restarts_log: bool
-    """Whether it writes a log beside random writes, and began it anew after settling."""
+    doubts: Sequence[str]
+    """Sentences on what its interval leaves out."""
 
     @property
     def over(self) -> Bounds | None:
@@ -97,8 +103,9 @@ def build(comparison: Comparison) -> Section | None:
         "Bytes written to the media per byte written by the host, from the first second of settling to the end "
         "of the measured window. The tables of loads and streams cover that window alone."
     )
-    if any(not variant.placed and variant.restarts_log for _, load in found for variant in load):
-        caption += RESTART
+    caption += "".join(
+        dict.fromkeys(doubt for _, load in found for one in load if not one.placed for doubt in one.doubts)
+    )
     drawn = {
         variant.handles: variant.placed + 0 for _, load in found for variant in load if len(variant.line) > 1
     }
@@ -233,7 +240,7 @@ def _loads(column: Column) -> Iterator[list[Variant]]:
             points,
             streams,
             _waf_over_time(column, name),
-            _writes_log_beside_random(run.jobs.get(name)) and not _continues(run.raw_steps.get(name)),
+            _doubts(column, name),
         )
         loads.setdefault(_without_placement(run.jobs.get(name)), []).append(variant)
     for load in loads.values():
@@ -255,9 +262,21 @@ def _without_placement(job: Job | None) -> tuple[tuple[str, Job], ...]:
     return tuple(job.without_placement().streams.items()) if job else ()
 
 
-def _writes_log_beside_random(job: Job | None) -> bool:
+def _doubts(column: Column, step: str) -> list[str]:
+    """Returns what the interval of a step leaves out if its streams have one handle."""
+    job = column.run.jobs.get(step)
     writers = [stream for stream in job.streams.values() if stream.writes] if job else []
-    return len({stream.pattern.kind == "sequential" for stream in writers}) > 1
+    logs = [stream for stream in writers if stream.pattern.kind == "sequential"]
+    doubts = []
+    if 0 < len(logs) < len(writers) and not _continues(column.run.raw_steps.get(step)):
+        doubts.append(RESTART)
+    if logs and len(writers) > 1 and column.is_twin and all(_has_one_block_size(log) for log in logs):
+        doubts.append(EQUAL_TURNS)
+    return doubts
+
+
+def _has_one_block_size(job: Job) -> bool:
+    return all(len(sizes) == 1 for sizes in job.block_sizes.values())
 
 
 def _waf_over_time(column: Column, step: str) -> list[tuple[float, float]]:
