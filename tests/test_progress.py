@@ -2,16 +2,20 @@
 
 import io
 import time
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from fathom.cli.progress import LiveObserver
 from fathom.errors import FathomError
-from fathom.method.method import load_method
+from fathom.load.initiator import ThisMachine
+from fathom.method.method import load_method, parse_method
 from fathom.output.sparkline import sparkline
+from fathom.session import Options, SilentObserver, start_run
 from fathom.session.stepper import Progress
 from fathom.targets.parse import parse_target
+from fathom.targets.target import Target
 
 
 @pytest.mark.parametrize(("share", "tells"), [(0.25, True), (None, False)])
@@ -59,6 +63,37 @@ def test_the_table_shows_the_last_seconds_of_the_rate_at_80_columns_and_of_laten
             time.sleep(0.05)
     assert "▂▃▅█" in written.getvalue()
     assert ("█▅▃▂" in written.getvalue()) == (width == 160)
+
+
+SPARSE = """
+schema = "fathom-method/1"
+name = "sparse"
+[[steps]]
+name = "reads"
+[steps.job]
+mix = "read"
+block = "4KiB"
+pattern = "uniform"
+load = { rate = "10/s", arrival = "deterministic", iodepth = 1 }
+until = { count = 21 }
+"""
+
+
+def test_a_step_that_ends_soon_after_a_whole_second_shows_the_rate_of_a_second(tmp_path: Path) -> None:
+    seen: list[Progress] = []
+
+    class Watcher(SilentObserver):
+        def progressed(self, target: Target, progress: Progress) -> None:
+            seen.append(progress)
+
+    method = parse_method(SPARSE, "sparse.toml")
+    start_run(
+        method,
+        ThisMachine().resolve(["twin:samsung-pm9a3-7.68tb"]),
+        Options(out=tmp_path, observer=Watcher()),
+    )
+    assert 2.0 < seen[-1].elapsed_s < 2.1
+    assert [round(one.iops) for one in seen] == pytest.approx([10] * len(seen), abs=1)
 
 
 def test_a_start_that_fails_leaves_nothing_above_its_error() -> None:

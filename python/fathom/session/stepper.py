@@ -1,9 +1,11 @@
 """One step on one target: drives a backend's handle, judges rounds, collects rows. Knows no files and no safety."""
 
 import os
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from threading import Event
 from time import monotonic
 
@@ -23,12 +25,12 @@ POLL_S = 0.25
 WATCH_S = 60.0
 """How often a running step checks that its target is still the one claimed."""
 WHOLE_LEAST = 0.99
-"""A window counts as whole from this share of the time asked for."""
+"""A window, or a second, counts as whole from this share of its time."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What a watcher sees of a running step, once per poll."""
+    """What a watcher sees of a running step, once per poll. Rates and latency are those of the last second."""
 
     elapsed_s: float
     moved_bytes: int
@@ -126,6 +128,7 @@ class _Load:
         self._rows = rows
         self._attendance = attendance
         self._moved_bytes = 0
+        self._last: deque[_core.Interval] = deque()
 
     def follow(self) -> None:
         """Collects what it does until it has ended."""
@@ -150,18 +153,26 @@ class _Load:
         if interval.target:
             return
         self._moved_bytes += sum(op.bytes for op in interval.ops)
+        self._keep_last(interval)
         if self._judge and not self.enough and self._judge.add(interval):
             self.enough = True
             if self._backend.real_time:
                 self._handle.stop()
         self._attendance.on_progress(self._progress(interval))
 
+    def _keep_last(self, interval: _core.Interval) -> None:
+        """Keeps the last second: the end of a step may be some microseconds with one I/O, which is no rate."""
+        self._last.append(interval)
+        while sum(one.length_s for one in islice(self._last, 1, None)) >= WHOLE_LEAST:
+            self._last.popleft()
+
     def _progress(self, interval: _core.Interval) -> Progress:
-        ops, seconds = interval.ops, interval.length_s
+        ops = [op for one in self._last for op in one.ops]
+        seconds = sum(one.length_s for one in self._last)
         n = sum(op.n for op in ops)
         rounds = self._judge if isinstance(self._judge, SteadyRounds) else None
         return Progress(
-            elapsed_s=interval.start_s + seconds,
+            elapsed_s=interval.start_s + interval.length_s,
             moved_bytes=self._moved_bytes,
             iops=n / seconds,
             mbps=sum(op.bytes for op in ops) / 1e6 / seconds,
