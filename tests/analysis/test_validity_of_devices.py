@@ -85,6 +85,19 @@ def test_foreign_io_above_a_thousandth_is_noted():
     assert notes(sound(telemetry=[sample("device_read", 1.0005 * own), sample("device_written", 0.0)])) == []
 
 
+def test_what_is_in_flight_when_a_window_ends_is_no_foreign_io():
+    large = JOB | {"mix": {"ops": [{"op": "read", "sizes": [{"size_bytes": 262_144, "weight": 1.0}]}]}}
+    blocks, in_flight = 5 * 4000, 8 * 32
+    measured = Measured(DEVICE, [4000.0] * 5, block_bytes=262_144)
+
+    def rules(device_blocks: float) -> list[str]:
+        telemetry = [sample("device_read", device_blocks * 262_144), sample("device_written", 0.0)]
+        return [note.rule for note in notes(run_view([measured], job=large, telemetry=telemetry))]
+
+    assert "foreign-io" not in rules(blocks + in_flight)
+    assert "foreign-io" in rules(blocks + in_flight + 0.01 * blocks)
+
+
 def test_foreign_io_in_many_steps_is_one_note_that_names_the_worst():
     own = 60e6 * 4096
     steps = {"first": 1.01, "second": 1.25, "third": 1.02}

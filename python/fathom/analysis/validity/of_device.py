@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from fathom._core import Job
 from fathom.analysis.run_view import OFF_DEVICE, PAGE_CACHE, RunView
 from fathom.analysis.validity.note import Level, Note
 from fathom.output.text import in_others, percent
@@ -75,7 +76,8 @@ def foreign(view: RunView) -> Iterable[Note]:
         if target in view.totals and target not in view.members:
             continue
         own = moved.get((target, step), 0)
-        foreign = device_bytes - own
+        # What is under way when the window ends reaches the device too, and is in no second.
+        foreign = device_bytes - own - _most_in_flight_bytes(view.jobs.get(step))
         if own and foreign > FOREIGN_LEAST_BYTES and foreign / device_bytes > FOREIGN_MOST:
             share = foreign / device_bytes
             level: Level = "info" if share < METADATA_MOST and kinds[target] != "device" else "warning"
@@ -199,6 +201,14 @@ def _device_bytes(view: RunView) -> dict[tuple[str, str], float]:
         for target, step in read
         if target
     }
+
+
+def _most_in_flight_bytes(job: Job | None) -> int:
+    """Returns the most bytes that a job has under way at once; 0 where the run keeps none."""
+    if job is None:
+        return 0
+    streams = [*job.streams.values()] or [job]
+    return sum(one.threads * one.iodepth * one.largest_block_bytes for one in streams)
 
 
 def _moved_on_device(view: RunView) -> dict[tuple[str, str], int]:
