@@ -1,5 +1,6 @@
 """Disks under a file system through a whole run: the table by block size, limits, spread and verdict of the report."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,11 @@ from fathom.report import write_html
 from fathom.report.blocks import Table
 from fathom.report.comparison import Comparison, compare
 from fathom.report.data import load
+from fathom.report.disk_bars import by_block
 from fathom.report.drive_array import called, called_together, disks, ratio
 from fathom.report.sections import block_sizes, disk_verdict
 from fathom.report.sections.disk_verdict import DiskVerdict, Speed, WorkloadVerdict
+from fathom.report.style import grouped
 from fathom.runs.document import TargetRecord
 from fathom.runs.reader import Run
 from fathom.sizing.files import read_prices
@@ -80,6 +83,22 @@ def test_the_table_shows_every_block_size_beside_what_is_published(comparison: C
     assert published["Sequential write, MB/s"] == ["≥ 268.3", "272.6", "268.4", "268.4"]
     assert published["Random read, IOPS"] == ["157.0 to 160.0", "157.0 to 160.0", "–", "–"]
     assert published["Random write, IOPS"][1:3] == ["no figure", "no figure"]
+
+
+def test_bars_and_table_round_a_figure_alike(comparison: Comparison) -> None:
+    [first, *others] = disks(comparison)
+    odd = 245.354 / (first.value("1m-seq-read") or 1.0)
+    cells = dict(first.cells)
+    cell = cells["1m-seq-read"]
+    cells["1m-seq-read"] = replace(cell, repeats=[rates * odd for rates in cell.repeats])
+    figure = by_block([replace(first, cells=cells), *others], {})
+    [shown] = [
+        row.cells[0].text
+        for group in figure.data.groups
+        for row in group.rows
+        if (group.title, row.label.text) == ("Sequential read", "1 MiB")
+    ]
+    assert shown == grouped(245.354)
 
 
 def test_eight_readers_on_a_drive_stand_beside_what_is_published_and_one_beside_that(

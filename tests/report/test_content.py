@@ -17,12 +17,12 @@ import synthetic
 from fathom.columns.schema import POINTS, Point
 from fathom.output.text import many_of, signed_pct
 from fathom.report import print_table, run_json, runs_csv, style, write_html
-from fathom.report.blocks import Table
+from fathom.report.blocks import Figure, Table
 from fathom.report.comparison import Comparison, compare, shortened
 from fathom.report.data import load
 from fathom.report.findings import finding_texts
 from fathom.report.reference import reason
-from fathom.report.sections import corners
+from fathom.report.sections import corners, latency
 from fathom.report.sections.timeline import MAX_BUCKETS
 from fathom.runs.writer import writing_run
 from synthetic import REVIEWED, lookup
@@ -253,6 +253,17 @@ def test_the_histogram_of_a_step_has_every_io_of_its_point(comparison: Compariso
         for cell in corner.cells:
             assert cell.histogram is not None
             assert cell.histogram.n == cell.point.n
+
+
+def test_the_bins_of_slow_ios_are_told_without_an_exponent(comparison: Comparison) -> None:
+    section = latency.build(comparison)
+    assert section is not None
+    [bars] = [
+        block.data for block in section.blocks if isinstance(block, Figure) and block.group != "percentiles"
+    ]
+    edges = [row.label.text for group in bars.groups for row in group.rows]
+    assert max(float(edge.replace(",", "")) for edge in edges) >= 10_000
+    assert not any("e" in f"{row.label.text} {row.label.sub}" for group in bars.groups for row in group.rows)
 
 
 def test_utilisation_is_read_per_resource_with_its_busiest_server(comparison: Comparison) -> None:

@@ -148,6 +148,24 @@ def test_the_headline_of_one_target_compares_reads_and_writes_of_equal_blocks(tm
     assert f"writes {small} IOPS in blocks of 4 KiB." in sentence
 
 
+def test_the_headline_of_one_target_says_which_rates_are_those_of_a_mix(tmp_path: Path) -> None:
+    method = tmp_path / "streams.toml"
+    method.write_text(
+        METHOD.format(name="streams", step="large", op="read", block="128KiB", time="6s") + STREAMS
+    )
+    run = fathom.run(str(method), targets=["twin:samsung-pm9a3-7.68tb"], out=tmp_path)
+    rates = {point["op"]: point["iops"] for point in run.points.to_pylist() if point["step"] == "both"}
+    sentence = key_figure(compare([load(run.path)])).sentence
+    assert f"reads {compact(rates['read'])} IOPS beside writes" in sentence
+    assert sentence.endswith(" beside reads in blocks of 4 KiB.")
+
+
+def test_the_headline_of_a_curve_of_a_mix_names_its_operations(tmp_path: Path) -> None:
+    run = fathom.run("rate-curves", targets=["twin:samsung-pm9a3-7.68tb"], quick=True, out=tmp_path)
+    sentence = key_figure(compare([load(run.path)])).sentence
+    assert sentence.endswith(" IOPS of reads and writes in blocks of 4 KiB.")
+
+
 def test_the_first_screen_names_the_workloads_that_it_does_not_claim(tmp_path: Path) -> None:
     method = tmp_path / "part.toml"
     reads = METHOD.format(name="part", step="large-read", op="read", block="128KiB", time="6s")

@@ -93,3 +93,35 @@ def test_bytes_are_told_for_the_whole_drive_of_which_a_slice_was_simulated(secti
 
 def test_other_methods_have_no_such_plot(tmp_path: Path) -> None:
     assert saturation.build(compare([load(run_of("mine", tmp_path).path)])) is None
+
+
+def test_a_drive_that_loses_nothing_is_not_told_when_half_of_its_loss_was_over(tmp_path: Path) -> None:
+    method = tmp_path / "wsat.toml"
+    in_order = (
+        METHOD.replace('"4KiB"', '"1MiB"').replace('"uniform"', '"sequential"').replace('"2x"', '"110x"')
+    )
+    method.write_text(in_order.format(name="snia-wsat"))
+    run = fathom.run(str(method), "twin:samsung-pm9a3-7.68tb?slice_denominator=16384", seed=5, out=tmp_path)
+    built = saturation.build(compare([load(run.path)]))
+    assert built
+    assert built.key_figure
+    assert re.search(
+        r" loses nothing to random writes: \S+ IOPS after 110 capacities\.$", built.key_figure.sentence
+    )
+    [reason] = built.key_figure.reasons
+    assert re.search(r": \S+ IOPS fresh, \S+ at the end\.$", reason)
+    assert re.search(r" in the first [\d,]+ % of its capacity, ", str(built.answer[0]))
+
+
+def test_a_file_whose_purge_is_left_out_is_not_said_to_be_fresh(tmp_path: Path) -> None:
+    method = tmp_path / "wsat.toml"
+    slow = METHOD.replace("iodepth = 32", 'iodepth = 4, rate = "8k/s"').replace('"2x"', '"5x"')
+    method.write_text(slow.format(name="snia-wsat"))
+    run = fathom.run(str(method), f"file:{tmp_path}/small.bin", size_bytes=1 << 24, out=tmp_path)
+    built = saturation.build(compare([load(run.path)]))
+    assert built
+    assert built.key_figure
+    assert isinstance(built.key_figure.block, Figure)
+    [chart] = built.key_figure.block.charts
+    assert chart.title == "Random writes"
+    assert "fresh" not in " ".join(built.key_figure.reasons)

@@ -11,7 +11,15 @@ from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.load.resolve import ensure_simulable
 from fathom.method.curve import MARK
 from fathom.method.method import Method
-from fathom.output.text import LEAST_SHOWN, capacity, duration, percent, percent_digits, without_document
+from fathom.output.text import (
+    LEAST_SHOWN,
+    capacity,
+    digits,
+    duration,
+    percent,
+    percent_digits,
+    without_document,
+)
 from fathom.plan.fit import check_fits, check_measures
 from fathom.plan.plan import Plan, PlannedStep, plan_of
 from fathom.plan.power_states import states_of
@@ -218,7 +226,7 @@ def _of_runs(plan: Plan, repeats: int, states: int) -> list[str]:
     runs = repeats * states
     if not plan.whole:
         return [f"{what}: {runs} times all this"]
-    wear = "" if plan.wear_pct is None else f", wear {runs * plan.wear_pct:.2g} %"
+    wear = "" if plan.wear_pct is None else f", wear {digits(runs * plan.wear_pct, 2)} %"
     volume = capacity(runs * plan.written_bytes)
     return [f"{what}: {duration(runs * plan.time_s)}, {volume} written{wear}"]
 

@@ -32,8 +32,7 @@ def _blocks(kind: str, found: Sequence[Disk]) -> list[str]:
 
 
 def _value(disk: Disk, step: str) -> float | None:
-    value = None if disk.in_memory(step) else disk.value(step)
-    return None if value is None else rounded(value)
+    return None if disk.in_memory(step) else disk.value(step)
 
 
 def _bars(kind: str, found: Sequence[Disk], out: Gate) -> list[Bars]:
@@ -41,7 +40,8 @@ def _bars(kind: str, found: Sequence[Disk], out: Gate) -> list[Bars]:
     blocks = _blocks(kind, found)
     bars = []
     for disk in found:
-        values = [_value(disk, f"{block}-{kind}") for block in blocks]
+        known = [_value(disk, f"{block}-{kind}") for block in blocks]
+        values = [None if value is None else rounded(value) for value in known]
         spreads = [settled_spread(disk.column, f"{block}-{kind}", BLOCKS[block][1], out) for block in blocks]
         ranges = [bar_range(*one) for one in zip(spreads, values, strict=True)]
         bars.append(Bars(disk.column.short, slot(disk.column.index), values, ranges))

@@ -9,7 +9,7 @@ import numpy as np
 from fathom.analysis.run_view import Key, RunView, StepFigures
 from fathom.analysis.validity.note import Note
 from fathom.method.curve import SUSTAINED_LEAST
-from fathom.output.text import duration, in_others, percent
+from fathom.output.text import duration, in_others, percent, percent_digits
 from fathom.runs.remarks import WRONG_DATA_ERRNO, FailedIo, LostIo, ShortWindow, in_words
 from fathom.statistics.failed import WITHHELD_SHARE, is_marked, is_withheld
 from fathom.statistics.latency_columns import QUANTILES
@@ -61,7 +61,7 @@ def errors(view: RunView) -> Iterable[Note]:
 
 def _failed_text(share: float) -> str:
     """Returns in words the share of a step's I/O that failed, and the consequence for its figures."""
-    part = f"{100 * share:.2g} % of the step's"
+    part = f"{percent_digits(share, 2)} of the step's"
     if is_withheld(share):
         return f"{part}: above {percent(WITHHELD_SHARE)}, no figures are shown"
     return f"{part}: it affects the figures" if is_marked(share) else part

@@ -25,13 +25,15 @@ class _Unsettled:
     drift: float | None
 
     @property
-    def text(self) -> str:
+    def words(self) -> str:
+        """What was seen: a drift shows that the figure changes, little written that it may."""
         said = []
         if self.written_x is not None:
             said.append(f"{self.written_x:.2g}x of its region was written since its pattern began")
-        if self.drift is not None:
-            said.append(f"it moves by {percent(self.drift, '+.0f')} over the window")
-        return " and ".join(said)
+        if self.drift is None:
+            return f"WAF may not have settled: {said[0]}, so the figure may still change"
+        said.append(f"it moves by {percent(self.drift, '+.0f')} over the window")
+        return f"WAF had not settled: {' and '.join(said)}. The figure is still changing"
 
 
 def unsettled_waf(view: RunView) -> Iterable[Note]:
@@ -55,7 +57,7 @@ def unsettled_waf(view: RunView) -> Iterable[Note]:
                 "info",
                 target.name,
                 worst.step,
-                f"WAF had not settled: {worst.text}. The figure is still changing{others}",
+                f"{worst.words}{others}",
                 "write the same way for longer before measuring (`settle` in a copy of the method)",
             )
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from fathom.analysis.consistency import TAIL_S, TAIL_SHARE
 from fathom.analysis.settled import Unsettled
-from fathom.output.text import percent
+from fathom.output.text import digits, percent
 from fathom.report.axes import Axis, Switch, around_1_2_5, time_axis
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Bars, Dots, Line, Span, bar_chart, dots_chart, line_chart
@@ -72,7 +72,7 @@ def _sentence(long: LongStep, window: str, why: Unsettled | None) -> str:
         late = 100 * float(long.latency.bucket_shares((LATE_MS,))[-1])
         text += f"; {late:.3g} % of I/Os take {LATE_MS:g} ms or longer"
         if longest_us := long.latency.longest_us:
-            text += f", the longest {longest_us / 1000:.3g} ms"
+            text += f", the longest {digits(longest_us / 1000)} ms"
     if long.iops_per_watt:
         sure = f" ({long.watt_margin})" if long.watt_margin else ""
         text += f"; {grouped(long.iops_per_watt)} IOPS per watt{sure}"

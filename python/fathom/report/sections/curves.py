@@ -180,9 +180,12 @@ def _table(workloads: Sequence[Workload]) -> Table:
         for one in workload.drawn
     ]
     notes = [
-        "± is half the 95 % interval of the rate; a latency's own stands under it. An interval needs five "
-        "seconds that no twin watched and that do not drift. It also needs enough independent I/Os, which are "
-        "scarce near saturation. An unsustained point has no mean response latency, so no interval.",
+        "± is half the 95 % interval of the rate; a latency's own stands under it. An interval needs a window that "
+        "a twin watched, or five seconds that do not drift; the latency of a mix needs the seconds. It also needs "
+        "enough independent I/Os, which are scarce near saturation. The response latency of an unsustained point "
+        "grows with its window, so it has no interval.",
+        "Backlog growth: I/Os left over at the end, per second of the window. It is 0 where no more are left over "
+        "than the load keeps in flight, or than chance explains.",
         "Knee: Kneedle (2011) of service latency over the rate. It only describes: it decides nothing.",
     ]
     if any(one.column.repeats > 1 for workload in workloads for one in workload.drawn):

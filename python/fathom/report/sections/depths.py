@@ -8,7 +8,7 @@ from fathom.analysis.depths import enough
 from fathom.analysis.finding import joined
 from fathom.analysis.settled import no_target
 from fathom.columns.schema import Point
-from fathom.output.text import percent, signed_pct
+from fathom.output.text import digits, four_digits, percent, signed_pct
 from fathom.report.axes import Axis, around_1_2_5, from_zero
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Points, Row, Section, Table
 from fathom.report.charts import Line, line_chart
@@ -215,7 +215,7 @@ def _sentence(label: str, one: Scaling) -> str:
         if one.best.limit:
             text += f", which is limited by {plain(one.best.limit.name)}"
     if one.crossing:
-        text += f"; the asymptotes cross at {one.crossing:.3g} in flight"
+        text += f"; the asymptotes cross at {digits(one.crossing)} in flight"
     if enough is not last and enough.mean_us and last.mean_us:
         text += f"; at depth {last.depth}, latency is {last.mean_us / enough.mean_us:.1f} times as long"
     return text + "."
@@ -329,4 +329,4 @@ def _little(step: SweptStep) -> Item:
         return NONE
     gap_pct = 100 * (step.implied / step.outstanding - 1)
     far = abs(gap_pct) > LITTLE_GAP_PCT
-    return Item(f"{step.implied:.4g}", signed_pct(gap_pct) if far else "", tone="bad" if far else "")
+    return Item(four_digits(step.implied), signed_pct(gap_pct) if far else "", tone="bad" if far else "")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fathom.output.text import four_digits
 from fathom.report.axes import Axis, Switch, around_1_2_5
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Line, line_chart
@@ -165,7 +166,7 @@ def _histogram_table(corners: Sequence[Corner]) -> Table:
                     shares.setdefault(round(float(edge), 4), {})[cell.column.label] = float(share)
         rows = [
             Row(
-                Item(f"{edge:,.4g}", f"to {edge * 10 ** (1 / BINS_PER_DECADE):,.4g} us"),
+                Item(four_digits(edge), f"to {four_digits(edge * 10 ** (1 / BINS_PER_DECADE))} us"),
                 [_share(of.get(c)) for c in columns],
             )
             for edge, of in sorted(shares.items())

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fathom.analysis.settled import Unsettled
-from fathom.output.text import capacity
+from fathom.output.text import capacity, digits, percent_digits
 from fathom.report.axes import Axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Points, Row, Section, Table
 from fathom.report.charts import Line, line_chart
@@ -15,6 +15,7 @@ from fathom.report.comparison import Column, Comparison
 from fathom.report.findings import gate
 from fathom.report.legend import legend_of
 from fathom.report.style import compact, grouped, slot
+from fathom.runs.remarks import LeftOut, fact_of
 
 ORDER = 34
 LOADS = {"snia-wsat": "random writes", "snia-rwsw-multi-wsat": "the workload"}
@@ -41,11 +42,13 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Saturation:
-    """A target's load since the purge, in order, a second or several to a stretch."""
+    """A target's load since the place of the purge, in order, a second or several to a stretch."""
 
     column: Column
     load: str
     stretches: Sequence[Stretch]
+    was_purged: bool
+    """Whether the purge before it was done; a file has none."""
 
     @property
     def capacities(self) -> float:
@@ -67,7 +70,7 @@ def build(comparison: Comparison) -> Section | None:
     across = Axis("capacities written", "count", low=0)
     chart = Chart(
         "saturation",
-        f"{load[0].upper()}{load[1:]} since the purge",
+        f"{load[0].upper()}{load[1:]}" + " since the purge" * all(one.was_purged for one in found),
         sub="IOPS",
         option=line_chart(across, Axis("", "count", low=0), lines),
         summary="IOPS over capacities written; the table below has the figures.",
@@ -96,7 +99,7 @@ def _cliff(found: Sequence[Saturation], changing: Mapping[str, Unsettled]) -> st
     """Returns the share of its first rate that the best target keeps; of `changing` it is not claimed."""
     best = max(found, key=lambda one: one.stretches[-1].iops)
     first, last = best.stretches[0].iops, best.stretches[-1].iops
-    name, rate, written = best.column.short, compact(last), f"{best.capacities:.2g} capacities"
+    name, rate, written = best.column.short, compact(last), f"{digits(best.capacities, 2)} capacities"
     if why := changing.get(name):
         return f"{name} {why.verb} after {written}: it was at {rate} IOPS."
     if last > STEADY_SHARE * first:
@@ -105,8 +108,13 @@ def _cliff(found: Sequence[Saturation], changing: Mapping[str, Unsettled]) -> st
 
 
 def _fall(one: Saturation) -> str:
-    """Returns the capacities written when the rate is first nearer to its plateau than to its start."""
+    """Returns the capacities written when the rate is first nearer to its plateau than to its start; none without a
+    loss.
+    """
     first, last = one.stretches[0].iops, one.stretches[-1].iops
+    start = f"{one.column.short}: {compact(first)} IOPS {'fresh' if one.was_purged else 'at first'}"
+    if last > STEADY_SHARE * first:
+        return f"{start}, {compact(last)} at the end."
     cliff = next(
         (
             at.capacities
@@ -115,7 +123,7 @@ def _fall(one: Saturation) -> str:
         ),
         0.0,
     )
-    return f"{one.column.short}: {compact(first)} IOPS fresh; half of the loss is over at {cliff:.2g} capacities."
+    return f"{start}; half of the loss is over at {digits(cliff, 2)} capacities."
 
 
 def _saturation(column: Column) -> Saturation | None:
@@ -141,7 +149,21 @@ def _saturation(column: Column) -> Saturation | None:
         length_s = sum(row["length_s"] for row in part)
         if length_s:
             stretches.append(Stretch(written / capacity_bytes, sum(row["n"] for row in part) / length_s))
-    return Saturation(column, load, stretches) if written and len(stretches) > 1 else None
+    if not written or len(stretches) < 2:
+        return None
+    return Saturation(column, load, stretches, _was_purged(column))
+
+
+def _was_purged(column: Column) -> bool:
+    """Returns whether no purge of the column's run was left out on its target."""
+    kinds = {name: step.kind for name, step in column.run.steps.items()}
+    return not any(
+        event["event"] == "remark"
+        and event["target"] == column.target.name
+        and kinds.get(str(event["step"])) == "purge"
+        and isinstance(fact_of(event), LeftOut)
+        for event in column.run.run.events
+    )
 
 
 def _points(one: Saturation) -> list[tuple[float, float]]:
@@ -151,9 +173,10 @@ def _points(one: Saturation) -> list[tuple[float, float]]:
 def _sentence(one: Saturation) -> str:
     first, last = one.stretches[0], one.stretches[-1]
     size = capacity(one.column.target.known_bytes * one.capacities)
+    begun = percent_digits(first.capacities, 2)
     return (
-        f"{one.column.label}: {compact(first.iops)} IOPS in the first {100 * first.capacities:.2g} % of its capacity, "
-        f"{compact(last.iops)} after {last.capacities:.3g} capacities ({size})."
+        f"{one.column.label}: {compact(first.iops)} IOPS in the first {begun} of its capacity, "
+        f"{compact(last.iops)} after {digits(last.capacities)} capacities ({size})."
     )
 
 
@@ -168,7 +191,7 @@ def _table(found: Sequence[Saturation]) -> Table:
     whole = Row(
         Item("in all"),
         [
-            Item(f"{one.capacities:.3g}x", capacity(one.column.target.known_bytes * one.capacities))
+            Item(f"{digits(one.capacities)}x", capacity(one.column.target.known_bytes * one.capacities))
             for one in found
         ],
     )

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from fathom.analysis.finding import joined
-from fathom.output.text import size
+from fathom.output.text import many_of, size
 from fathom.prediction.words import order_words
 from fathom.report.blocks import Bar, Block, Card, Cards, Item, KeyFigure, NoBar, Points, Prose, Section
 from fathom.report.comparison import Cell, Column, Comparison, Corner
@@ -102,13 +102,23 @@ def _alone(ranked: Sequence[Corner]) -> str:
     smallest = min(sizes, default=None) if unit == "IOPS" else None
     best: dict[str, Cell] = {}
     for cell in cells:
-        op = MANY.get(cell.point.op, "does both")
         like = smallest is None or cell.point.block_bytes == smallest
+        op = cell.point.op
         if like and (op not in best or (cell.value or 0) > (best[op].value or 0)):
             best[op] = cell
-    parts = [f"{op} {rate_words(cell.value or 0, unit)}" for op, cell in best.items()]
+    parts = [_does(cell, rate_words(cell.value or 0, unit)) for cell in best.values()]
     blocks = f" in blocks of {size(smallest)}" if smallest else ""
     return f"{ranked[0].ranking[0].column.short} {joined(parts[:2])}{blocks}."
+
+
+def _does(cell: Cell, rate: str) -> str:
+    """Returns what a target does at a rate. A part of a mix names the others, because alone it may go faster."""
+    own = (cell.point.target, cell.point.step)
+    ops = [point.op for point in cell.column.run.points if (point.target, point.step) == own]
+    if cell.point.op not in MANY:
+        return f"does {rate} of {joined([many_of(op) for op in ops])}"
+    others = [many_of(op) for op in dict.fromkeys(ops) if op != cell.point.op]
+    return f"{MANY[cell.point.op]} {rate}" + (f" beside {joined(others)}" if others else "")
 
 
 def _reasons(texts: FindingTexts, ranked: Sequence[Corner]) -> list[str]:
