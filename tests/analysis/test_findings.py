@@ -258,6 +258,13 @@ def test_uneven_seconds_are_said_with_the_worst_one():
     assert "43 % of their mean, the worst second 57 %" in consistency.text
 
 
+@pytest.mark.parametrize(("offered", "uneven"), [(70_000.0, False), (80_000.0, True)])
+def test_seconds_as_uneven_as_their_arrivals_say_nothing_of_the_target(offered: float, uneven: bool):
+    seconds = [100_000.0, 40_000.0] * 30
+    found = findings(run_view([Measured("twin:a", seconds, point={"offered_iops": offered})], [A]))
+    assert ("consistency" in kinds(found)) == uneven
+
+
 def test_a_target_that_is_uneven_in_several_workloads_is_named_once_with_the_worst():
     series = {"4k-rand-read": [100_000.0, 60_000.0] * 30, "4k-rand-write": [100_000.0, 20_000.0] * 30}
     measured = [Measured("twin:a", rates, step=step) for step, rates in series.items()]

@@ -56,6 +56,13 @@ def test_a_gap_in_littles_law_is_noted():
     assert "gives 230.0 I/Os in flight, but 256.0 were (-10 %)" in note.text
 
 
+def test_ios_under_way_at_the_ends_of_a_short_window_are_no_gap_in_littles_law():
+    slow: dict[str, object] = {"mean_us": 1_200_000.0}
+    short, long = (Measured(DEVICE, [196.0] * seconds, point=slow) for seconds in (10, 120))
+    assert "littles-law" not in {note.rule for note in notes(run_view([short]))}
+    assert "littles-law" in {note.rule for note in notes(run_view([long]))}
+
+
 def test_littles_law_is_judged_over_both_halves_of_a_mix():
     halves = [
         Measured(DEVICE, [700_000.0] * 60, op="read", point={"mean_us": 256.0}),

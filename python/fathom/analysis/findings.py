@@ -89,7 +89,8 @@ def _consistency(view: RunView, ranked: Sequence[Sequence[StepFigures]]) -> Iter
     found: dict[str, list[tuple[float, float, StepFigures]]] = {}
     for figures in (one for members in ranked for one in members):
         rates = view.rates(figures)
-        if len(rates) < 20 or rates.mean() <= 0:
+        # An open load that is kept up with is as uneven as its arrivals.
+        if len(rates) < 20 or rates.mean() <= 0 or figures.kept_up:
             continue
         spread = float(rates.std(ddof=1) / rates.mean())
         if spread > UNSTEADY:

@@ -6,6 +6,7 @@ It reads no files: `RunView.of(run)` takes what `fathom.runs.Run` has read. `fat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import inf
 from typing import Protocol, cast
 
 import numpy as np
@@ -26,6 +27,9 @@ from fathom.statistics.failed import failed_share, is_withheld
 from fathom.statistics.means import mean_by_count
 from fathom.targets.not_measured import NotMeasured
 from fathom.targets.target import REAL_KINDS
+
+LITTLE_GAP = 0.05
+"""Share by which IOPS x mean latency may differ from the I/Os in flight, whatever the window."""
 
 
 class HasTables(Protocol):
@@ -92,6 +96,15 @@ class StepFigures:
         return self.rows[0].outstanding
 
     @property
+    def in_flight(self) -> "InFlight | None":
+        """What IOPS x mean latency gives beside the I/Os in flight; None where one of them is not known."""
+        kept = self.outstanding or self.asked_depth
+        if not kept or self.mean_us is None or self.iops <= 0:
+            return None
+        ends = self.mean_us / 1e6 / (self.rows[0].window_s or inf)
+        return InFlight(self.iops * self.mean_us / 1e6, float(kept), LITTLE_GAP + ends)
+
+    @property
     def interval(self) -> tuple[float, float] | None:
         """The 95 % interval of the headline as its points know it; operations of one mix vary together."""
         lows, highs = ([getattr(row, name) for row in self.rows] for name in ("iops_low", "iops_high"))
@@ -115,6 +128,29 @@ class StepFigures:
     def headline(self) -> float:
         """MB/s or IOPS."""
         return self.mbps if self.in_bandwidth else self.iops
+
+
+@dataclass(frozen=True)
+class InFlight:
+    """I/Os in flight by Little's law and as they were kept (Little, 1961).
+
+    `allowed`: the share by which they may differ. I/Os under way at the ends of a window are in flight, but count with
+    no latency, or with more than they spent in it. That may come to one mean latency of the window.
+    """
+
+    implied: float
+    kept: float
+    allowed: float
+
+    @property
+    def gap(self) -> float:
+        """How far the first is from the second, as a share."""
+        return self.implied / self.kept - 1
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether rate and latency cannot be of the same I/O."""
+        return abs(self.gap) > self.allowed
 
 
 PAGE_CACHE = "page-cache"

@@ -12,7 +12,6 @@ from fathom.output.text import signed_pct
 from fathom.prediction.interval import known_device
 from fathom.runs.document import TargetRecord
 
-LITTLE_GAP = 0.05
 BEYOND = 1.02
 """A rate from this fraction of a ceiling on contradicts it; below, it is rounding and the ends of windows."""
 NEAR = 0.75
@@ -88,17 +87,14 @@ def surprises(view: RunView, physics: PhysicsOf | None, rated: RatedOf | None) -
 def _little(view: RunView) -> Iterator[Finding]:
     """Yields steps in which IOPS x mean latency differs from the I/Os in flight (Little, 1961)."""
     for figures in view.steps.values():
-        kept = figures.outstanding or figures.asked_depth
-        if not kept or figures.mean_us is None or figures.iops <= 0:
-            continue
-        implied = figures.iops * figures.mean_us / 1e6
-        if abs(implied / kept - 1) > LITTLE_GAP:
+        found = figures.in_flight
+        if found and found.contradicts:
             text = (
                 f"Little's law does not hold for {view.label(figures.target)} in {figures.label}. IOPS x mean "
-                f"latency gives {number(implied)} I/Os in flight, but {number(kept)} were. Rate and latency do "
-                "not describe the same I/O."
+                f"latency gives {number(found.implied)} I/Os in flight, but {number(found.kept)} were. Rate and "
+                "latency do not describe the same I/O."
             )
-            measured = {"implied": implied, "in_flight": float(kept)}
+            measured = {"implied": found.implied, "in_flight": found.kept}
             yield Finding("surprise", text, (figures.target,), figures.step, measured)
 
 

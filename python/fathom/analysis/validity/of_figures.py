@@ -17,7 +17,6 @@ from fathom.statistics.levels import change_points
 from fathom.statistics.uncertainty import count_for, percentile_allowed
 
 DEPTH_LEAST = 0.95
-LITTLE_GAP = 0.05
 USUAL = QUANTILES["p9999_us"]
 """The highest percentile that every table has."""
 WRONG_DATA = "wrong-data"
@@ -167,19 +166,15 @@ def _asked_depth(view: RunView, figures: StepFigures) -> int | None:
 def little(view: RunView) -> Iterable[Note]:
     """Yields a note where rate and latency contradict Little's law."""
     for (target, step), figures in view.steps.items():
-        kept = figures.outstanding or figures.asked_depth
-        if not kept or figures.mean_us is None:
-            continue
-        implied = figures.iops * figures.mean_us / 1e6
-        gap = implied / kept - 1
-        if abs(gap) > LITTLE_GAP:
+        found = figures.in_flight
+        if found and found.contradicts:
             yield Note(
                 "littles-law",
                 "warning",
                 target,
                 step,
-                f"IOPS x mean latency gives {implied:.1f} I/Os in flight, but {kept:.1f} were "
-                f"({percent(gap, '+.0f')}): rate and latency do not describe the same I/O",
+                f"IOPS x mean latency gives {found.implied:.1f} I/Os in flight, but {found.kept:.1f} were "
+                f"({percent(found.gap, '+.0f')}): rate and latency do not describe the same I/O",
                 "look for stalls or a ramp inside the window, and for errors",
             )
 
