@@ -113,6 +113,13 @@ def test_a_tenth_slower_is_worse_in_rate_and_latency_with_intervals_that_hold_it
     assert found["256 KiB sequential read", "mbps"]["verdict"] == "worse"
 
 
+def test_a_change_over_repeats_that_is_not_new_over_base_is_explained(made: Made):
+    told = "a change is that of the geometric means of their own figures"
+    repeated = fathom(made("a", repeats=3), made("b", 0.9, repeats=3, seed=10), "--markdown").stdout
+    assert told in " ".join(repeated.split())
+    assert told not in " ".join(fathom(made("d"), made("e", 0.9, seed=20), "--markdown").stdout.split())
+
+
 def test_equal_runs_differ_in_nothing(made: Made):
     found = rows(made("a", repeats=3), made("b", repeats=3, seed=10))
     assert {row["verdict"] for row in found.values()} <= {"level", "cannot tell"}

@@ -1,6 +1,7 @@
 """A comparison in sentences: the answer first, then what else differs and what its intervals mean."""
 
 from collections import Counter
+from math import isclose
 
 from fathom.analysis.finding import joined
 from fathom.compare.gate import Outcome
@@ -136,6 +137,11 @@ def meaning(result: Result) -> list[str]:
         f"{Verdict.LEVEL.value.capitalize()}: the whole interval is within {result.level_pct:g} %. "
         f"{Verdict.UNKNOWN.value.capitalize()}: the interval includes 0 %.",
     ]
+    if any(_is_of_repeats(row) for row in result.rows):
+        texts.append(
+            "Over repeats, a change is that of the geometric means of their own figures. Base and new are plain means, "
+            "percentiles those of all I/Os together."
+        )
     if any(row.order_chance is not None for row in result.rows):
         texts.append("Real drives: how likely they differ the same way, by past misses of twins like these.")
     if needed := [row.repeats_needed for row in result.rows if row.repeats_needed]:
@@ -144,6 +150,13 @@ def meaning(result: Result) -> list[str]:
         whose = "" if result.base == PUBLISHED else " of each side"
         texts.append(f"{many} repeats{whose} would decide the open figures.")
     return texts
+
+
+def _is_of_repeats(row: Row) -> bool:
+    """Returns whether a change is not just the new figure over the base."""
+    return (
+        row.difference is not None and row.ratio is not None and not isclose(row.difference.ratio, row.ratio)
+    )
 
 
 def asides(row: Row) -> list[str]:
