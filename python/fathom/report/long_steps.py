@@ -61,6 +61,16 @@ class LongStep:
         return margin_of(self.figures.mean, found.low, found.high) if found else ""
 
     @property
+    def longest_us(self) -> float | None:
+        """At most what the longest I/O took: the end of its histogram bin, or the longest of the whole step if that is
+        less. None where no latencies were kept.
+        """
+        bin_us = self.latency.longest_us if self.latency else None
+        own = (self.column.target.name, self.step)
+        known = [one.max_us for one in self.column.run.points if (one.target, one.step) == own and one.max_us]
+        return min(bin_us, max(known, default=bin_us)) if bin_us else None
+
+    @property
     def end_s(self) -> float:
         """Length of the step."""
         return self.seconds.end_s

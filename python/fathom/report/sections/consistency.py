@@ -71,7 +71,7 @@ def _sentence(long: LongStep, window: str, why: Unsettled | None) -> str:
     if long.latency is not None:
         late = 100 * float(long.latency.bucket_shares((LATE_MS,))[-1])
         text += f"; {late:.3g} % of I/Os take {LATE_MS:g} ms or longer"
-        if longest_us := long.latency.longest_us:
+        if longest_us := long.longest_us:
             text += f", the longest {digits(longest_us / 1000)} ms"
     if long.iops_per_watt:
         sure = f" ({long.watt_margin})" if long.watt_margin else ""
@@ -146,10 +146,11 @@ def _share(long: LongStep, edge_ms: float) -> Item:
 
 
 def _longest_of(long: LongStep) -> Item:
-    longest_us = long.latency.longest_us if long.latency else None
-    if longest_us is None:
+    if long.longest_us is None:
         return NOT_KEPT
-    return Item(grouped(longest_us), title="the end of its histogram bin: at most so much")
+    return Item(
+        grouped(long.longest_us), title="the end of its histogram bin, or the step's longest: at most so much"
+    )
 
 
 def _percentile(long: LongStep, name: str, q: float) -> Item:
@@ -159,7 +160,8 @@ def _percentile(long: LongStep, name: str, q: float) -> Item:
     if found is None:
         need = f"needs {count_for(q):,} I/Os, has {long.latency.n:,}"
         return Item("n too small", tone="quiet", title=need)
-    return with_interval(found.us, long.bounds.get(name))
+    # The middle of a bin may lie above the longest I/O in it.
+    return with_interval(min(found.us, long.longest_us or found.us), long.bounds.get(name))
 
 
 def _row(label: str, unit: str, texts: Sequence[str]) -> Row:
