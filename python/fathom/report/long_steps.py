@@ -42,6 +42,8 @@ class LongStep:
     latency: Histogram | None
     bounds: Bounds
     efficiency: Efficiency | None
+    longest_us: float | None
+    """The longest I/O of these seconds; None where that was not kept."""
 
     @property
     def iops_per_watt(self) -> float | None:
@@ -59,16 +61,6 @@ class LongStep:
         """Half the 95 % interval of the mean rate, in percent; empty where the seconds drift."""
         found = self.figures.interval
         return margin_of(self.figures.mean, found.low, found.high) if found else ""
-
-    @property
-    def longest_us(self) -> float | None:
-        """At most what the longest I/O took: the end of its histogram bin, or the longest of the whole step if that is
-        less. None where no latencies were kept.
-        """
-        bin_us = self.latency.longest_us if self.latency else None
-        own = (self.column.target.name, self.step)
-        known = [one.max_us for one in self.column.run.points if (one.target, one.step) == own and one.max_us]
-        return min(bin_us, max(known, default=bin_us)) if bin_us else None
 
     @property
     def end_s(self) -> float:
@@ -101,6 +93,7 @@ class _StepEnd:
     rates: Floats
     latency: tuple[Histogram, Bounds] | None
     efficiency: Efficiency | None
+    longest_us: float | None
 
 
 def _long(column: Column, step: str, intervals: Seconds) -> LongStep | None:
@@ -120,8 +113,9 @@ def _long(column: Column, step: str, intervals: Seconds) -> LongStep | None:
     latency, bounds = _latency([end.latency for end in ends])
     label = plain(column.run.steps[step].label)
     watts = _efficiency_of([end.efficiency for end in ends])
+    longest_us = max((end.longest_us for end in ends if end.longest_us), default=None)
     return LongStep(
-        column, step, label, intervals, ends[0].from_s, len(ends), figures, latency, bounds, watts
+        column, step, label, intervals, ends[0].from_s, len(ends), figures, latency, bounds, watts, longest_us
     )
 
 
@@ -145,7 +139,25 @@ def _end(run: RunData, target: str, step: str, *, whole: bool) -> _StepEnd | Non
     tail_from_s = full[-len(rates)].start_s
     energies, accuracy = run.energies(target, step), run.meter_accuracy(target, step)
     latency = run.latency_from(target, step, tail_from_s)
-    return _StepEnd(from_s, rates, latency, efficiency(ios, energies, tail_from_s, accuracy))
+    return _StepEnd(
+        from_s,
+        rates,
+        latency,
+        efficiency(ios, energies, tail_from_s, accuracy),
+        _longest_us(run, target, step, tail_from_s),
+    )
+
+
+def _longest_us(run: RunData, target: str, step: str, from_s: float) -> float | None:
+    """Returns the longest I/O of a step from a second on; a histogram knows no more than its bin."""
+    found = run.query(
+        "intervals",
+        "select max(max_us) as longest_us from rows "
+        f"where target = $target[1] and step = $step[1] and start_s >= {from_s!r}",
+        {"target": [target], "step": [step]},
+    )
+    longest_us: float | None = found["longest_us"][0].as_py()
+    return longest_us
 
 
 def _latency(known: Sequence[tuple[Histogram, Bounds] | None]) -> tuple[Histogram | None, Bounds]:

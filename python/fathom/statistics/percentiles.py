@@ -79,18 +79,6 @@ class Histogram:
         """I/Os counted."""
         return int(self.count.sum())
 
-    @property
-    def longest_us(self) -> float | None:
-        """The longest I/O, as the end of its bin, which it is short of by less than a bin; None of none.
-
-        Beyond the last bin with an end it is that end.
-        """
-        counted = np.flatnonzero(self.count > 0)
-        if not len(counted):
-            return None
-        low_ns, high_ns = float(self.low_ns[counted[-1]]), float(self.high_ns[counted[-1]])
-        return (low_ns if low_ns >= OVERFLOW_NS else high_ns) / 1000
-
     def quantile(self, q: float) -> Quantile | None:
         """Returns the quantile q, or `None` when fewer than 100 I/Os lie beyond it."""
         return quantile_us(self.low_ns, self.high_ns, self.count, q)

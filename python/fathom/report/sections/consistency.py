@@ -148,9 +148,7 @@ def _share(long: LongStep, edge_ms: float) -> Item:
 def _longest_of(long: LongStep) -> Item:
     if long.longest_us is None:
         return NOT_KEPT
-    return Item(
-        grouped(long.longest_us), title="the end of its histogram bin, or the step's longest: at most so much"
-    )
+    return Item(grouped(long.longest_us))
 
 
 def _percentile(long: LongStep, name: str, q: float) -> Item:
