@@ -157,5 +157,22 @@ def test_every_stream_has_intervals_of_its_own_also_where_others_issue_its_opera
     assert alone.interval("mean_us") == reads.interval("mean_us")
 
 
+def test_the_bars_and_their_table_and_sentence_round_a_waf_alike(run: Path) -> None:
+    data = load(run)
+    points = [replace(point, waf=1.00501) if point.waf else point for point in data.points]
+    section = placement.build(compare([replace(data, points=points)], lambda *_: ()))
+    assert section
+    assert section.key_figure
+    assert isinstance(section.key_figure.block, Figure)
+    shown = [
+        item.text
+        for group in section.key_figure.block.data.groups
+        for row in group.rows
+        for item in row.cells
+    ]
+    assert set(shown) == {"1.01"}
+    assert "1.01" in section.key_figure.sentence
+
+
 def test_steps_of_streams_are_left_to_their_own_section(run: Path) -> None:
     assert amplification.build(compare([load(run)], lambda *_: ())) is None

@@ -147,7 +147,7 @@ def _key_figure(
         Bars(
             handles,
             placed + 0,
-            [next((_short(one.waf) for one in load if one.placed is placed), None) for _, load in known],
+            [next((one.waf for one in load if one.placed is placed), None) for _, load in known],
         )
         for placed, handles in sorted(kinds)
     ]
@@ -159,7 +159,8 @@ def _key_figure(
 
 
 def _figure(labels: Sequence[str], bars: Sequence[Bars]) -> Figure:
-    option = bar_chart(Axis("", "count", low=0), labels, bars, width_px=16)
+    drawn = [Bars(one.name, one.slot, [_short(waf) for waf in one.values]) for one in bars]
+    option = bar_chart(Axis("", "count", low=0), labels, drawn, width_px=16)
     chart = Chart(
         "key-waf",
         "Write amplification",
