@@ -220,6 +220,22 @@ def test_a_target_that_was_not_steady_is_left_out_of_the_ranking():
     assert first.text.endswith("Left out: Drive A, not settled (steady state was not reached).")
 
 
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        (2000, "Drive B leads 1 workload. 1 more claims nothing: "),
+        (1000, "1 workload: the best are level. 1 more claims nothing: "),
+    ],
+)
+def test_a_single_workload_of_which_something_is_claimed_is_no_several(second: float, said: str):
+    measured = [
+        Measured(name, rates(speed), step=step, point={"steady": steady})
+        for step, steady in (("4k-rand-read", True), ("4k-rand-write", False))
+        for name, speed in (("twin:a", 1000), ("twin:b", second))
+    ]
+    assert findings(run_view(measured, [A, B]))[0].text.startswith(said)
+
+
 def test_no_outcome_is_told_where_no_target_had_settled():
     measured = [Measured(name, rates(1000), point={"steady": False}) for name in ("twin:a", "twin:b")]
     found = findings(run_view(measured, [A, B]))

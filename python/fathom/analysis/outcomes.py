@@ -107,17 +107,19 @@ def overall(view: RunView, outcomes: Sequence[Finding], gate: Mapping[Key, Unset
         for target, count in sorted(wins.items(), key=lambda w: -w[1])
     ]
     without_winner = sum(one.kind == "no-winner" for one in contested)
-    behind = f" {unclaimed} more claim nothing: {no_target(gate.values())}." if unclaimed else ""
+    claims = "claims" if unclaimed == 1 else "claim"
+    behind = f" {unclaimed} more {claims} nothing: {no_target(gate.values())}." if unclaimed else ""
+    workloads = "1 workload" if len(contested) == 1 else f"{len(contested)} workloads"
     if level == len(contested):
-        parts.append("the best are level in all")
+        parts.append("the best are level" + " in all" * (level > 1))
     elif level:
         parts.append(f"{level} {'is' if level == 1 else 'are'} level")
     if without_winner:
         parts.append(f"{without_winner} {'has' if without_winner == 1 else 'have'} no winner")
     if level == without_winner == 0 and len(wins) == 1:
-        text = f"{view.label(next(iter(wins)))} {leads(view)} all {len(contested)} workloads."
+        text = f"{view.label(next(iter(wins)))} {leads(view)} {'all ' * (len(contested) > 1)}{workloads}."
     else:
-        text = f"{len(contested)} workloads: {joined(parts)}."
+        text = f"{workloads}: {joined(parts)}."
     yield Finding(
         "overall", text + behind, tuple(wins), None, {target: float(count) for target, count in wins.items()}
     )
