@@ -73,9 +73,10 @@ def test_the_whole_trace_and_the_whole_replay_are_beside_each_other(tmp_path: Pa
     assert whole["recorded_n"] == whole["n"] == len(recorded_us)
     assert whole["recorded_mean_us"] == pytest.approx(recorded_us.mean())
     assert whole["recorded_p50_us"] == pytest.approx(np.percentile(recorded_us, 50), rel=0.01)
-    [point] = [row for row in run.points.to_pylist() if row["op"] == "read"]
-    for name in ("mean_us", "p50_us", "p99_us", "p999_us"):
-        assert whole[name] == pytest.approx(point[name]) if point[name] else whole[name] is None
+    for point in run.points.to_pylist():
+        whole = of_phase(run, None, point["op"])
+        for name in ("mean_us", "p50_us", "p99_us", "p999_us"):
+            assert whole[name] == pytest.approx(point[name]) if point[name] else whole[name] is None
 
 
 @pytest.mark.parametrize("speed", [1.0, 2.0])

@@ -97,7 +97,12 @@ class Phases:
         whole = _Replayed(0.0, window_s)
         for op in ops:
             whole.ops.setdefault(op.op, _Done()).add(op)
-        found = self._rows_of(common, None, self._answers.whole, whole)
+        # A step's own percentiles lie within its shortest and longest I/O; the middle of a bin need not.
+        own_us: dict[str, Row] = {
+            op.op: {name: getattr(op, name) for name in QUANTILES} for op in ops if op.n
+        }
+        rows = self._rows_of(common, None, self._answers.whole, whole)
+        found = [row | own_us.get(str(row["op"]), {}) for row in rows]
         for number, (phase, replayed) in enumerate(zip(self._answers.phases, self._replayed, strict=True)):
             own = replayed if self._is_of(phase, replayed) else _Replayed()
             found += self._rows_of(common, number, phase, own)
