@@ -68,9 +68,10 @@ def build(comparison: Comparison) -> Section | None:
     load = found[0].load
     lines = [Line(one.column.short, slot(one.column.index), _points(one), labelled=True) for one in found]
     across = Axis("capacities written", "count", low=0)
+    since = " since the purge" if all(one.was_purged for one in found) else ""
     chart = Chart(
         "saturation",
-        f"{load[0].upper()}{load[1:]}" + " since the purge" * all(one.was_purged for one in found),
+        f"{load[0].upper()}{load[1:]}{since}",
         sub="IOPS",
         option=line_chart(across, Axis("", "count", low=0), lines),
         summary="IOPS over capacities written; the table below has the figures.",
