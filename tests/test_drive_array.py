@@ -15,7 +15,7 @@ from fathom.report.data import load
 from fathom.report.disk_bars import by_block
 from fathom.report.drive_array import called, called_together, disks, ratio
 from fathom.report.sections import block_sizes, disk_verdict
-from fathom.report.sections.disk_verdict import DiskVerdict, Speed, WorkloadVerdict
+from fathom.report.sections.disk_verdict import DiskVerdict, Speed, WorkloadVerdict, is_certain
 from fathom.report.style import grouped
 from fathom.runs.document import TargetRecord
 from fathom.runs.reader import Run
@@ -166,15 +166,32 @@ def test_a_use_is_answered_by_its_slowest_workload_and_five_percent_decide_nothi
     cmr, smr = disks(comparison)
     ratios = [
         *(Ratio(1.5, 1.4, 1.6, "a"), Ratio(0.97, 0.96, 0.98, "b")),
-        *(Ratio(0.8, 0.6, 1.1, "level"), Ratio(0.7, 0.6, 0.8, "b")),
+        *(Ratio(0.98, 0.93, 1.03, "level"), Ratio(0.7, 0.6, 0.8, "b")),
     ]
     judged = {step: WorkloadVerdict(step, found) for step, found in zip("abcd", ratios, strict=True)}
-    judgement = DiskVerdict(smr, cmr, judged, [])
+    judgement = DiskVerdict(smr, cmr, judged, [], [])
     assert judgement.answer(["b", "c"]) is Speed.AS_FAST
     assert judgement.answer(["a", "b"]) is Speed.AS_FAST_OR_FASTER
     assert judgement.answer(["b", "d"]) is Speed.SLOWER
     assert judgement.answer(["a", "d"]) is Speed.MIXED
     assert judgement.answer(["never measured"]) is None
+
+
+@pytest.mark.parametrize(
+    ("ratio", "decides"),
+    [
+        (Ratio(0.98, 0.93, 1.03, "level"), True),
+        (Ratio(0.97, 0.45, 1.49, "level"), False),
+        (Ratio(0.7, 0.5, 0.9, "b"), True),
+    ],
+)
+def test_a_ratio_whose_interval_holds_1_and_much_else_decides_nothing(ratio: Ratio, decides: bool) -> None:
+    assert is_certain(ratio) is decides
+
+
+def test_workloads_known_too_little_are_named_and_not_counted(comparison: Comparison) -> None:
+    text = str(disk_verdict.build(comparison))
+    assert "because the ratio's interval includes 1 and reaches beyond 10 %" in text
 
 
 def test_the_shipped_prices_are_relative_and_say_so(run: Run, tmp_path: Path) -> None:

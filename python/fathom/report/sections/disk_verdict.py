@@ -23,6 +23,8 @@ from fathom.statistics.uncertainty import Comparison as Ratio
 ORDER = 22
 AS_FAST = 0.05
 """A smaller difference decides no purchase, however certain it is."""
+LEVEL_WITHIN = 0.10
+"""How far from 1 the interval of a level ratio may reach. One that reaches further says nothing."""
 MOST_WORDS = 25
 """Words of a sentence of the opening."""
 USES = {
@@ -69,14 +71,20 @@ class WorkloadVerdict:
         return Speed.FASTER if self.ratio.ratio > 1 else Speed.SLOWER
 
 
+def is_certain(ratio: Ratio) -> bool:
+    """Returns whether a ratio decides anything: its interval excludes 1, or stays near it."""
+    return ratio.verdict != "level" or max(ratio.high - 1, 1 - ratio.low) <= LEVEL_WITHIN
+
+
 @dataclass(frozen=True)
 class DiskVerdict:
-    """One disk against the reference: the workloads judged, and those that memory absorbed on both."""
+    """One disk against the reference: the workloads judged, those that memory absorbed, and those known too little."""
 
     disk: Disk
     reference: Disk
     judged: dict[str, WorkloadVerdict]
     in_memory: Sequence[str]
+    uncertain: Sequence[str]
 
     def of(self, speed: Speed, steps: Sequence[str]) -> list[WorkloadVerdict]:
         """Returns the steps with that outcome."""
@@ -152,13 +160,16 @@ def _answers(judgement: DiskVerdict, prices: Prices) -> list[str]:
 
 def _judge(disk: Disk, reference: Disk) -> DiskVerdict:
     steps = dict.fromkeys([*STEPS, *(step for steps in USES.values() for step in steps)])
-    judged, in_memory = {}, []
+    judged, in_memory, uncertain = {}, [], []
     for step in steps:
         if disk.in_memory(step) or reference.in_memory(step):
             in_memory.append(step)
         elif found := ratio(disk, reference, step):
-            judged[step] = WorkloadVerdict(step, found)
-    return DiskVerdict(disk, reference, judged, in_memory)
+            if is_certain(found):
+                judged[step] = WorkloadVerdict(step, found)
+            else:
+                uncertain.append(step)
+    return DiskVerdict(disk, reference, judged, in_memory, uncertain)
 
 
 def _sentences(judgement: DiskVerdict, prices: Prices) -> list[str]:
@@ -178,6 +189,12 @@ def _sentences(judgement: DiskVerdict, prices: Prices) -> list[str]:
     if judgement.in_memory:
         names = called_together(judgement.in_memory)
         said.append(f"Not judged, because caches took most of one or both: {names}.")
+    if judgement.uncertain:
+        names = called_together(judgement.uncertain)
+        said.append(
+            f"Not judged, because the ratio's interval includes 1 and reaches beyond {100 * LEVEL_WITHIN:.0f} %: "
+            f"{names}."
+        )
     said += _price_sentences(judgement, prices)
     return said
 
@@ -282,16 +299,19 @@ def _per_tb(disk: Disk, prices: Prices) -> float | None:
     return price.price / disk.tb if price else None
 
 
+def _why_not(judgement: DiskVerdict, steps: Sequence[str]) -> str:
+    """Returns why none of these workloads was judged."""
+    if set(steps) & set(judgement.in_memory):
+        return "taken in memory"
+    return "too uncertain" if set(steps) & set(judgement.uncertain) else "too few seconds, or not measured"
+
+
 def _uses(judgement: DiskVerdict) -> Table:
     rows = []
     for use, steps in USES.items():
         ratios = [one.ratio for step in steps if (one := judgement.judged.get(step))]
         if not ratios:
-            why = (
-                "taken in memory"
-                if set(steps) & set(judgement.in_memory)
-                else "too few seconds, or not measured"
-            )
+            why = _why_not(judgement, steps)
             rows.append(Row(Item(use), [NONE, NONE, Item(f"not judged: {why}", tone="quiet")]))
             continue
         least, most = (pick(ratios, key=lambda one: one.ratio) for pick in (min, max))
