@@ -20,6 +20,16 @@ from fathom.statistics.student import critical, two_sided_p
 from fathom.statistics.uncertainty import mean_interval
 
 
+def test_repeats_that_are_the_same_to_the_bit_are_known_as_well_as_one_of_them():
+    one, three = estimate([100.0], [(99.0, 101.0)]), estimate([100.0] * 3, [(99.0, 101.0)] * 3)
+    assert one is not None
+    assert three is not None
+    assert (three.variance, three.repeats) == (one.variance, 3)
+    apart = estimate([100.0] * 3, [(99.0, 101.0), (99.0, 101.0), (98.9, 101.1)])
+    assert apart is not None
+    assert apart.variance < 0.5 * one.variance
+
+
 @pytest.mark.parametrize("freedom", [1, 1.7, 2, 4, 9.3, 60, 1e6, math.inf])
 @pytest.mark.parametrize("t", [0.01, 0.7, 2.0, 5.5, 40.0])
 def test_the_probability_of_a_t_is_that_of_scipy(t: float, freedom: float):

@@ -254,10 +254,19 @@ def test_intervals_from_means_alone_cover_and_are_no_narrower_than_the_repeats_o
     found = [means_interval(50 + rng.standard_normal(4)) for _ in range(2000)]
     covered = np.mean([one is not None and one.low <= 50 <= one.high for one in found])
     assert covered == pytest.approx(0.95, abs=0.015)
-    alike = means_interval([10.0, 10.0], [1.0, 1.0])
+    alike = means_interval([10.0, 10.0], [1.0, 2.0])
     assert alike is not None
-    assert alike.high - alike.mean == pytest.approx(1 / np.sqrt(2))
+    assert alike.high - alike.mean == pytest.approx(np.sqrt(5) / 2)
     assert means_interval([10.0]) is None
+
+
+def test_repeats_that_are_the_same_to_the_bit_say_no_more_than_one_of_them():
+    seconds = 100 + np.random.default_rng(3).standard_normal(40)
+    assert repeats_interval([seconds] * 3) == mean_interval(seconds)
+    assert compare([seconds] * 3, seconds + 1) == compare(seconds, seconds + 1)
+    same = means_interval([10.0] * 3, [1.0] * 3)
+    assert same is not None
+    assert same.high - same.mean == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("differ", [0.0, 0.1])

@@ -69,8 +69,9 @@ def estimate(
 ) -> Estimate | None:
     """Returns the estimate of a figure from each repeat's value and its 95 % interval.
 
-    The variance is what differs between repeats, and at least what their own intervals allow. None where a value is
-    missing or not positive, and for a single value without an interval.
+    The variance is what differs between repeats, and at least what their own intervals allow. Repeats that are all the
+    same say no more than one of them. None where a value is missing or not positive, and for a single value without an
+    interval.
 
     Args:
         values: one of each repeat.
@@ -85,6 +86,8 @@ def estimate(
     count = len(logs)
     own = [_variance_within(bound) for bound in bounds]
     within = None if None in own or not own else sum(one for one in own if one is not None) / count**2
+    if within is not None and len({*zip(known, bounds, strict=True)}) == 1:
+        within = own[0]
     between = variance(logs) / count if count > 1 else None
     if within is None and between is None:
         return None

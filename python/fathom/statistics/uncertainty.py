@@ -114,10 +114,10 @@ def repeats_interval(
     """Returns the interval of the mean over repeats of a run: repeats are drawn first, then blocks inside each.
 
     With few repeats a plain hierarchical bootstrap is too narrow. So the draw between repeats is scaled by sqrt(R / (R
-    - 1)) and widened to Student's t with R - 1 degrees of freedom. One repeat gives `mean_interval`. `None` where a
-    repeat alone has none.
+    - 1)) and widened to Student's t with R - 1 degrees of freedom. One repeat gives `mean_interval`, and so do repeats
+    that are all the same to the bit. `None` where a repeat alone has none.
     """
-    runs = [as_series(repeat) for repeat in repeats]
+    runs = _distinct([as_series(repeat) for repeat in repeats])
     if len(runs) == 1:
         return mean_interval(runs[0], confidence, seed)
     if not runs or min(len(run) for run in runs) < LEAST_SAMPLES:
@@ -132,7 +132,7 @@ def means_interval(
     """Returns the interval of the mean over repeats that are known by their means alone; `None` for fewer than two.
 
     Student's t with R - 1 degrees of freedom, never narrower than what the repeats' own half-widths, where all are
-    known, say of their mean.
+    known, say of their mean. Repeats that are all the same say no more than one of them.
     """
     y = as_series(means)
     count = len(y)
@@ -140,6 +140,8 @@ def means_interval(
         return None
     known = [width for width in half_widths if width is not None]
     within = hypot(*known) / count if len(known) == count else 0.0
+    if len(known) == count and len({*zip(y.tolist(), known, strict=True)}) == 1:
+        within = known[0]
     half = max(_student(confidence, count - 1) * float(y.std(ddof=1)) / sqrt(count), within)
     mean = float(y.mean())
     return Interval(mean, mean - half, mean + half, float(count), confidence)
@@ -462,9 +464,14 @@ def _block_means(y: Floats, block: int) -> Floats:
     return y[:whole].reshape(-1, block).mean(axis=1)
 
 
+def _distinct(runs: list[Floats]) -> list[Floats]:
+    """Returns one run of those that are all the same to the bit, as a twin's without chance are: more say no more."""
+    return runs[:1] if all(np.array_equal(run, runs[0]) for run in runs) else runs
+
+
 def _runs(side: ArrayLike | Sequence[ArrayLike]) -> list[Floats]:
     """Returns a side of a comparison as a list of repeats."""
     if isinstance(side, Sequence) and side and not np.isscalar(side[0]):
-        return [as_series(repeat) for repeat in side]
+        return _distinct([as_series(repeat) for repeat in side])
     one = np.asarray(side, dtype=np.float64)
-    return [as_series(repeat) for repeat in (one if one.ndim == 2 else [one])]
+    return _distinct([as_series(repeat) for repeat in (one if one.ndim == 2 else [one])])
