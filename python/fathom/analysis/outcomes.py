@@ -110,14 +110,15 @@ def overall(view: RunView, outcomes: Sequence[Finding], gate: Mapping[Key, Unset
     claims = "claims" if unclaimed == 1 else "claim"
     behind = f" {unclaimed} more {claims} nothing: {no_target(gate.values())}." if unclaimed else ""
     workloads = "1 workload" if len(contested) == 1 else f"{len(contested)} workloads"
+    every = workloads if len(contested) == 1 else f"all {workloads}"
     if level == len(contested):
-        parts.append("the best are level" + " in all" * (level > 1))
+        parts.append("the best are level in all" if level > 1 else "the best are level")
     elif level:
         parts.append(f"{level} {'is' if level == 1 else 'are'} level")
     if without_winner:
         parts.append(f"{without_winner} {'has' if without_winner == 1 else 'have'} no winner")
     if level == without_winner == 0 and len(wins) == 1:
-        text = f"{view.label(next(iter(wins)))} {leads(view)} {'all ' * (len(contested) > 1)}{workloads}."
+        text = f"{view.label(next(iter(wins)))} {leads(view)} {every}."
     else:
         text = f"{workloads}: {joined(parts)}."
     yield Finding(
