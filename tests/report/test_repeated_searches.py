@@ -91,7 +91,7 @@ def test_a_mean_over_repeats_is_students_over_their_window_means() -> None:
 
 def test_a_mean_over_repeats_is_never_surer_than_the_rounds_inside_each() -> None:
     alone = RepeatedRounds([rounds(FLAT)]).mean("rnd")
-    alike = RepeatedRounds([rounds(FLAT) for _ in range(3)]).mean("rnd")
+    alike = RepeatedRounds([rounds(scaled(FLAT, share)) for share in (1, 1 + 1e-9, 1 - 1e-9)]).mean("rnd")
     assert alone is not None
     assert alone.interval is not None
     assert alike is not None
