@@ -49,6 +49,51 @@ def test_an_absent_file_is_made_with_its_blocks_reserved_and_marked(tmp_path: Pa
     assert ready.direct_align_bytes in (512, 4096)
 
 
+def while_reserving(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
+    """Lets something happen once, in the middle of making a file."""
+    allocate = file_making.allocate
+
+    def reserve(fd: int, size_bytes: int) -> bool:
+        monkeypatch.setattr(file_making, "allocate", allocate)
+        happens()
+        return allocate(fd, size_bytes)
+
+    monkeypatch.setattr(file_making, "allocate", reserve)
+
+
+def test_a_file_is_never_seen_half_made_and_a_killed_run_leaves_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    seen: list[Path] = []
+
+    def killed() -> None:
+        seen.extend(tmp_path.iterdir())
+        raise KeyboardInterrupt
+
+    while_reserving(monkeypatch, killed)
+    with pytest.raises(KeyboardInterrupt):
+        make(tmp_path / "x.bin")
+    assert [*seen, *tmp_path.iterdir()] == []
+
+
+def test_a_file_that_another_run_makes_meanwhile_is_in_use_and_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = tmp_path / "x.bin"
+    while_reserving(monkeypatch, lambda: make(path))
+    with pytest.raises(RefusedError, match="another Fathom run is using it"):
+        make(path)
+    assert own(path)
+
+
+def test_a_file_of_others_that_comes_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "x.bin"
+    while_reserving(monkeypatch, lambda: path.write_text("thesis"))
+    with pytest.raises(RefusedError, match="another file has taken its place"):
+        make(path)
+    assert path.read_text() == "thesis"
+
+
 def test_describing_and_checking_a_file_makes_nothing(tmp_path: Path):
     check_target(file_target(tmp_path / "x.bin", MIB), writes=True)
     assert list(tmp_path.iterdir()) == []

@@ -67,7 +67,12 @@ def lock(fd: int, target: Target, *, exclusive: bool) -> None:
     try:
         fcntl.flock(fd, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        raise RefusedError(f"{target.name} refused: another Fathom run is using it", "wait for it") from error
+        raise in_use(target) from error
     except OSError as error:
         if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS):
             raise
+
+
+def in_use(target: Target) -> RefusedError:
+    """Returns the refusal of a target that another run has."""
+    return RefusedError(f"{target.name} refused: another Fathom run is using it", "wait for it")

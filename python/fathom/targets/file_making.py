@@ -7,8 +7,9 @@ from pathlib import Path
 from uuid import uuid4
 
 from fathom.errors import FathomError
+from fathom.output.marked import attribute
 from fathom.output.text import size
-from fathom.targets.file_hold import lock
+from fathom.targets.file_hold import in_use, lock
 from fathom.targets.file_path import (
     allocated_bytes,
     explained,
@@ -17,7 +18,7 @@ from fathom.targets.file_path import (
     status_of,
     target_path,
 )
-from fathom.targets.own_file import OwnFile, file_bytes, mark_closed, mark_own, own, unmark
+from fathom.targets.own_file import ATTRIBUTE, OwnFile, file_bytes, mark_closed, mark_own, own, unmark
 from fathom.targets.page_cache import direct_align_bytes
 from fathom.targets.syscalls import fallocate
 from fathom.targets.target import FileId, Target
@@ -57,11 +58,14 @@ def _reserve(target: Target, path: Path, status: os.stat_result | None, found: O
     free = free_bytes(path.parent)
     if size_bytes - held > free:
         raise _no_room(path, size_bytes - held, free)
-    create = os.O_CREAT | os.O_EXCL if status is None else 0
+    nameless = False
     try:
-        fd = os.open(path, os.O_RDWR | create | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        if status is None:
+            fd, nameless = _new_file(path)
+        else:
+            fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
-        raise explained(path, error) from error
+        raise _not_made(target, path, error) from error
     try:
         lock(fd, target, exclusive=True)
         if status is not None and FileId.of(os.fstat(fd)) != FileId.of(status):
@@ -69,14 +73,48 @@ def _reserve(target: Target, path: Path, status: os.stat_result | None, found: O
         os.ftruncate(fd, size_bytes)
         reserved = allocate(fd, size_bytes)
         mark_own(fd, path, found.uuid if found else str(uuid4()), target.capacity_bytes)
+        if nameless:
+            _name(fd, path)
     except OSError as error:
-        _undo(path, fd, found)
+        if not nameless:
+            _undo(path, fd, found)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise _no_room(path, size_bytes - held, free) from error
-        raise explained(path, error) from error
+        raise _not_made(target, path, error) from error
     finally:
         os.close(fd)
     return reserved
+
+
+def _new_file(path: Path) -> tuple[int, bool]:
+    """Opens a new file; returns it, and whether it has no name yet. Raises OSError, also where one has that name.
+
+    A file that gets its name last is never seen half made, and a killed run leaves none. Its mark cannot be a side-car,
+    which another run that makes the same file would replace.
+    """
+    try:
+        fd = os.open(path.parent, os.O_RDWR | os.O_TMPFILE | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
+            raise
+    else:
+        if attribute(fd, ATTRIBUTE) is not None:
+            return fd, True
+        os.close(fd)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), False
+
+
+def _name(fd: int, path: Path) -> None:
+    """Gives an open file that has no name its name. Raises OSError where something has that name."""
+    # With a directory given, Python asks linkat(2) to follow the link that /proc has for the descriptor.
+    os.link(f"/proc/self/fd/{fd}", path, src_dir_fd=fd, follow_symlinks=True)
+
+
+def _not_made(target: Target, path: Path, error: OSError) -> FathomError:
+    """Returns why a file could not be made or opened; one that came meanwhile may be another run's."""
+    if error.errno != errno.EEXIST:
+        return explained(path, error)
+    return in_use(target) if own(path) else replaced(path)
 
 
 def allocate(fd: int, size_bytes: int) -> bool:

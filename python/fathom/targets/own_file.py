@@ -17,7 +17,7 @@ from fathom.output.marked import attribute, own_text, put_attribute, write_side_
 from fathom.targets.syscalls import statx
 
 TRAILER_BYTES = 4096
-_ATTRIBUTE = "user.fathom"
+ATTRIBUTE = "user.fathom"
 _VERSION = "fathom-file/3"
 _OLDER = (b"fathom-file/1", b"fathom-file/2")
 _FORM = re.compile(
@@ -147,12 +147,12 @@ def _examine(fd: int, path: Path) -> OwnFile | Foreign:
 
 
 def _mark_text(fd: int, path: Path) -> bytes:
-    found = attribute(fd, _ATTRIBUTE)
+    found = attribute(fd, ATTRIBUTE)
     return found if found is not None else own_text(_side_car(path)) or b""
 
 
 def _set_mark(fd: int, path: Path, made: OwnFile) -> None:
-    if not put_attribute(fd, _ATTRIBUTE, made._mark):
+    if not put_attribute(fd, ATTRIBUTE, made._mark):
         write_side_car(_side_car(path), made._mark)
 
 
