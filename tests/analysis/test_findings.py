@@ -8,6 +8,7 @@ from judged_runs import Measured, run_view, twin
 
 from fathom.analysis.finding import cited
 from fathom.analysis.findings import Finding, findings
+from fathom.statistics.limits import LimitKind
 
 A, B, C = twin("a", "Drive A"), twin("b", "Drive B"), twin("c", "Drive C")
 
@@ -107,6 +108,40 @@ def test_workloads_without_a_winner_are_counted_apart_from_level_ones():
         [A, B],
     )
     assert findings(view)[0].text == "3 workloads: Drive B leads 1, 1 is level and 1 has no winner."
+
+
+def offered(spread: float, step: str = "read", *, c: float | None = None) -> list[Measured]:
+    """Two targets at a rate that was offered, one of them always a little lower; a third that falls behind it."""
+    limit: dict[str, object] = {"limit": {"kind": LimitKind.OFFERED_RATE.value, "amount": 20_000.0}}
+    both = [
+        Measured("twin:a", rates(20_000, spread), point=limit, step=step),
+        Measured("twin:b", rates(19_990, spread, seed=1), point=limit, step=step),
+    ]
+    return [*both, Measured("twin:c", rates(c, spread), step=step)] if c else both
+
+
+@pytest.mark.parametrize("spread", [0.01, 1e-6])
+def test_a_rate_that_was_offered_and_kept_up_with_ranks_nobody(spread: float):
+    kept_up, *_ = findings(run_view(offered(spread), [A, B]))
+    assert (kept_up.kind, kept_up.targets) == ("kept-up", ("twin:a", "twin:b"))
+    assert kept_up.text.startswith("Drive A and Drive B keep up with the rate offered in read, ")
+    assert kept_up.text.endswith(" IOPS, so it ranks none of them.")
+
+
+def test_who_falls_behind_an_offered_rate_follows():
+    kept_up, *_ = findings(run_view(offered(0.01, c=12_000), [A, B, C]))
+    assert kept_up.text.endswith("so it ranks none of them. Drive C follows with 12,010.")
+
+
+def test_workloads_whose_offered_rate_is_kept_up_with_are_counted_apart():
+    faster = [
+        Measured("twin:a", rates(50_000), step="two"),
+        Measured("twin:b", rates(90_000), step="two"),
+    ]
+    [first, *_] = findings(run_view([*offered(0.01, "one"), *faster], [A, B]))
+    assert first.text == "2 workloads: Drive B leads 1 and in 1 the best keep up with the rate offered."
+    [every, *_] = findings(run_view([*offered(0.01, "one"), *offered(0.01, "two")], [A, B]))
+    assert every.text == "2 workloads: the best keep up with the rate offered in all."
 
 
 def test_one_target_is_given_its_figure_and_interval():

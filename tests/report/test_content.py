@@ -341,6 +341,13 @@ def test_notes_of_one_rule_on_one_target_are_told_once_and_listed_by_step_on_the
     )
     print_table(console, [one], lookup)
     assert "1 more note is in the report" in console.export_text()
+    twins = list(synthetic.TWINS)[:2]
+    alike = [{**note, "target": twin.name, "level": "info"} for note in notes for twin in twins]
+    both = synthetic.make_run(tmp_path / "both", twins, notes=alike, measure_s=2, precondition_s=2, fill_s=1)
+    print_table(console, [both], lookup)
+    assert "4 more notes are in the report" in console.export_text(), (
+        "what is true of two targets counts once"
+    )
     page = write_html([run], tmp_path / "report.html", lookup).read_text()
     first, *others = synthetic.CORNERS
     assert (

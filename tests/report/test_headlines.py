@@ -101,7 +101,22 @@ def test_a_headline_does_not_call_targets_level_that_too_few_seconds_separate(tm
     )
     targets = ["twin:samsung-pm1743-7.68tb", "twin:samsung-pm9a3-7.68tb"]
     figure = key_figure(compare([load(fathom.run(str(method), targets=targets, out=tmp_path).path)]))
-    assert figure.sentence == "No target is ahead: all 2 workloads have too few seconds to separate the best."
+    assert figure.sentence == (
+        "No target is ahead: the best have too few seconds to separate them in all 2 workloads."
+    )
+    assert not any("level" in reason for reason in figure.reasons)
+
+
+def test_a_rate_that_was_offered_and_kept_up_with_ranks_nobody(tmp_path: Path) -> None:
+    load_at_rate = METHOD.replace("iodepth = 32 }", 'iodepth = 32, rate = "20000/s" }')
+    assert load_at_rate != METHOD
+    method = tmp_path / "offered.toml"
+    method.write_text(load_at_rate.format(name="offered", step="first", op="read", block="4KiB", time="2s"))
+    targets = ["twin:samsung-pm1743-7.68tb", "twin:samsung-pm9a3-7.68tb"]
+    figure = key_figure(compare([load(fathom.run(str(method), targets=targets, out=tmp_path).path)]))
+    assert figure.sentence.startswith(
+        "Samsung PM1743 and Samsung PM9A3 keep up with the rate offered in first"
+    )
     assert not any("level" in reason for reason in figure.reasons)
 
 

@@ -97,6 +97,13 @@ def test_a_rate_that_does_not_fit_its_latency_is_marked(swept: Comparison) -> No
     assert set(tones) == {"bad"}
 
 
+def test_a_short_window_may_differ_by_what_is_under_way_at_its_ends(swept: Comparison) -> None:
+    run = swept.columns[0].run
+    short = [replace(point, mean_us=1.3 * (point.mean_us or 0), window_s=1e-5) for point in run.points]
+    figure = block(depths.build(compare([replace(run, points=short)], lambda *_: ())), Figure)
+    assert not any(row.cells[5].tone for group in figure.data.groups for row in group.rows)
+
+
 def test_the_sentence_names_the_depth_that_is_enough(swept: Comparison) -> None:
     told = block(depths.build(swept), Points).texts
     assert "4 KiB random read: still rising at depth 64" in told[0]

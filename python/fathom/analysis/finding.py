@@ -13,6 +13,7 @@ Kind = Literal[
     "leader",
     "level",
     "no-winner",
+    "kept-up",
     "single",
     "stall",
     "unsettled",

@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import isfinite
 
 from fathom._core import Job
-from fathom.analysis.finding import Finding, joined, number, rate_text
+from fathom.analysis.finding import Finding, Kind, joined, number, rate_text
 from fathom.analysis.run_view import Key, RunView, StepFigures
 from fathom.analysis.settled import Unsettled, no_target, tags, verbs
 from fathom.output.text import span
@@ -43,6 +43,9 @@ def _outcome(view: RunView, ranked: Sequence[StepFigures]) -> Finding:
         bounds = interval_of(view, best)
         text = f"{view.label(best.target)} reaches {rate_text(best)} in {best.label}{_sure(bounds, best)}{_by(best)}."
         return Finding("single", text, (best.target,), best.step, {best.unit: best.headline}, bounds)
+    kept_up = [one for one in ranked if one.at_offered_rate]
+    if best.at_offered_rate and len(kept_up) > 1:
+        return _kept_up(view, ranked, kept_up)
     contest = [(other, _compare(view, best, other)) for other in ranked[1:]]
     level = [other for other, verdict in contest if verdict is None or verdict.verdict != "a"]
     figures = {one.target: one.headline for one in ranked}
@@ -70,22 +73,36 @@ def _no_winner(
     names = joined([view.label(one.target) for one in together])
     rates = joined([f"{number(one.headline)}" for one in together])
     ratios = [verdict for other, verdict in contest if other in level and verdict]
-    if separable := len(ratios) == len(level):
+    kind: Kind = "level" if len(ratios) == len(level) else "no-winner"
+    if kind == "level":
         text = f"{names} are level in {best.label}: {rates} {best.unit}; {_includes_one(ratios)}."
     else:
         text = (
             f"No winner in {best.label}: {names} did {rates} {best.unit}; too few seconds to separate them."
         )
-    behind = next((other for other in ranked if other not in together), None)
-    if behind:
-        text += f" {view.label(behind.target)} follows with {number(behind.headline)}."
-    kind = "level" if separable else "no-winner"
+    text += _next(view, ranked, together)
     return Finding(kind, text, tuple(one.target for one in together), best.step, figures, bounds)
+
+
+def _kept_up(view: RunView, ranked: Sequence[StepFigures], kept_up: Sequence[StepFigures]) -> Finding:
+    best, names = ranked[0], joined([view.label(one.target) for one in kept_up])
+    text = (
+        f"{names} keep up with the rate offered in {best.label}, {rate_text(best)}, so it ranks none of them."
+    )
+    figures = {one.target: one.headline for one in ranked}
+    targets = tuple(one.target for one in kept_up)
+    return Finding("kept-up", text + _next(view, ranked, kept_up), targets, best.step, figures)
+
+
+def _next(view: RunView, ranked: Sequence[StepFigures], together: Sequence[StepFigures]) -> str:
+    """Returns a sentence on the first that is not among the best; empty without one."""
+    behind = next((other for other in ranked if other not in together), None)
+    return f" {view.label(behind.target)} follows with {number(behind.headline)}." if behind else ""
 
 
 def overall(view: RunView, outcomes: Sequence[Finding], gate: Mapping[Key, Unsettled]) -> Iterable[Finding]:
     """Yields how many of the workloads each target leads; only for several targets on several workloads."""
-    contested = [one for one in outcomes if one.kind in ("leader", "level", "no-winner")]
+    contested = [one for one in outcomes if one.kind in ("leader", "level", "no-winner", "kept-up")]
     unclaimed = sum(one.kind == "unsettled" for one in outcomes)
     if len(contested) + unclaimed < 2 or len(view.document.targets) < 2:
         return
@@ -102,6 +119,7 @@ def overall(view: RunView, outcomes: Sequence[Finding], gate: Mapping[Key, Unset
         if one.kind == "leader":
             wins[one.targets[0]] = wins.get(one.targets[0], 0) + 1
     level = sum(one.kind == "level" for one in contested)
+    kept_up = sum(one.kind == "kept-up" for one in contested)
     parts = [
         f"{view.label(target)} {leads(view)} {count}"
         for target, count in sorted(wins.items(), key=lambda w: -w[1])
@@ -115,9 +133,13 @@ def overall(view: RunView, outcomes: Sequence[Finding], gate: Mapping[Key, Unset
         parts.append("the best are level in all" if level > 1 else "the best are level")
     elif level:
         parts.append(f"{level} {'is' if level == 1 else 'are'} level")
+    if kept_up == len(contested):
+        parts.append("the best keep up with the rate offered" + (" in all" if kept_up > 1 else ""))
+    elif kept_up:
+        parts.append(f"in {kept_up} the best keep up with the rate offered")
     if without_winner:
         parts.append(f"{without_winner} {'has' if without_winner == 1 else 'have'} no winner")
-    if level == without_winner == 0 and len(wins) == 1:
+    if level == kept_up == without_winner == 0 and len(wins) == 1:
         text = f"{view.label(next(iter(wins)))} {leads(view)} {every}."
     else:
         text = f"{workloads}: {joined(parts)}."

@@ -91,6 +91,12 @@ class StepFigures:
         return offered_iops is not None and self.iops >= SUSTAINED_LEAST * offered_iops
 
     @property
+    def at_offered_rate(self) -> bool:
+        """Whether the rate is the one that was offered, by what limits the step; that of a replay too."""
+        limit = self.rows[0].limit
+        return limit is not None and limit.is_offered_rate
+
+    @property
     def outstanding(self) -> float | None:
         """Mean I/O in flight as counted by the backend."""
         return self.rows[0].outstanding
@@ -98,11 +104,9 @@ class StepFigures:
     @property
     def in_flight(self) -> "InFlight | None":
         """What IOPS x mean latency gives beside the I/Os in flight; None where one of them is not known."""
-        kept = self.outstanding or self.asked_depth
-        if not kept or self.mean_us is None or self.iops <= 0:
-            return None
-        ends = self.mean_us / 1e6 / (self.rows[0].window_s or inf)
-        return InFlight(self.iops * self.mean_us / 1e6, float(kept), LITTLE_GAP + ends)
+        return InFlight.of(
+            self.iops, self.mean_us, self.outstanding or self.asked_depth, self.rows[0].window_s
+        )
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -141,6 +145,16 @@ class InFlight:
     implied: float
     kept: float
     allowed: float
+
+    @classmethod
+    def of(
+        cls, iops: float, mean_us: float | None, kept: float | None, window_s: float | None
+    ) -> "InFlight | None":
+        """Returns both counts of a window; None where one of them is not known."""
+        if not kept or mean_us is None or iops <= 0:
+            return None
+        mean_s = mean_us / 1e6
+        return cls(iops * mean_s, kept, LITTLE_GAP + mean_s / (window_s or inf))
 
     @property
     def gap(self) -> float:

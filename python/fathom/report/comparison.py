@@ -276,8 +276,21 @@ class Corner:
 
     @cached_property
     def level_with_best(self) -> list[Cell]:
-        """Cells that may be as good as the best: the interval of their ratio includes 1, or cannot be known."""
-        return [cell for cell, ratio in self.contest if ratio is None or ratio.verdict != "a"]
+        """Cells that may be as good as the best: the interval of their ratio includes 1, or cannot be known.
+
+        Those that only have the rate that was offered, as the best has, are level too.
+        """
+        return [
+            cell
+            for cell, ratio in self.contest
+            if cell in self.kept_up or ratio is None or ratio.verdict != "a"
+        ]
+
+    @cached_property
+    def kept_up(self) -> list[Cell]:
+        """The best, where several only have the rate that was offered: it ranks none of them. Empty elsewhere."""
+        offered = [cell for cell in self.ranking if cell.is_offered_rate]
+        return offered if len(offered) > 1 and offered[0] is self.ranking[0] else []
 
     @property
     def separable(self) -> bool:

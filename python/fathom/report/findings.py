@@ -69,7 +69,7 @@ def finding_texts(comparison: Comparison) -> FindingTexts:
     ]
     return FindingTexts(
         " ".join(texts("overall")),
-        [*first, *texts("level", "no-winner"), *texts("unsettled")],
+        [*first, *texts("level", "no-winner", "kept-up"), *texts("unsettled")],
         " ".join(texts("agreement", "order")),
         [*texts("stall"), *texts("surprise")],
         [text for text in remarks if text],
@@ -100,7 +100,7 @@ def _said_of_replay(finding: Finding, comparison: Comparison) -> bool:
     if not cells or not all(cell.is_replay for cell in cells):
         return False
     offered = all(cell.is_offered_rate for cell in cells)
-    return finding.kind == "unsettled" or (finding.kind == "single" and offered)
+    return finding.kind == "unsettled" or (finding.kind in ("single", "kept-up") and offered)
 
 
 def _rated(device: str) -> Mapping[tuple[str, str | None], Rated]:

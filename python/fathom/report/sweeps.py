@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from fathom.analysis.finding import joined
+from fathom.analysis.run_view import InFlight
 from fathom.analysis.settled import Unsettled, verbs
 from fathom.columns.column import Rule, columns_of, combined
 from fathom.columns.schema import Point
@@ -102,9 +103,9 @@ class SweptStep:
         return self.whole.mean_us
 
     @property
-    def implied(self) -> float | None:
-        """I/Os in flight by Little's law: IOPS x mean latency."""
-        return None if self.mean_us is None else self.iops * self.mean_us / 1e6
+    def in_flight(self) -> InFlight | None:
+        """What IOPS x mean latency gives beside the I/Os in flight."""
+        return InFlight.of(self.iops, self.mean_us, self.outstanding, self.whole.window_s)
 
     @property
     def limited_by(self) -> str | None:

@@ -31,6 +31,7 @@ from fathom.report.rounds import Mean, TargetRounds, axes, rounds_of
 from fathom.report.sections import answers
 from fathom.report.style import grouped, plain
 from fathom.report.workloads import workloads
+from fathom.runs.document import NoteRecord
 from fathom.statistics.limits import meanings
 
 LEVEL_STYLE = {"error": "bold red", "warning": "yellow", "info": "dim"}
@@ -403,20 +404,20 @@ def _named(targets: Sequence[str]) -> str:
 
 def _print_notes(console: Console, comparison: Comparison) -> None:
     """Prints one line per rule and level, whatever the number of targets; errors of a few steps each. The report has
-    all.
+    all. One that is true of several targets counts once.
     """
     said: dict[tuple[str, str, str, str], list[str]] = {}
-    left_out = 0
+    left_out: set[tuple[str, str | None, str]] = set()
     for group in comparison.notes:
         first = group.notes[0]
         if first.rule == "quick-run":
             continue
         if group.level == "info":
-            left_out += len(group.notes)
+            left_out |= {_said_by(note) for note in group.notes}
             continue
         is_error = group.level == "error"
         shown = group.shown if is_error else group.notes[:1]
-        left_out += len(group.notes) - len(shown)
+        left_out |= {_said_by(note) for note in group.notes[len(shown) :]}
         for note in shown:
             others = group.others if is_error else ""
             said.setdefault((group.level, note.step or "", note.text + others, note.next_step), []).append(
@@ -430,7 +431,11 @@ def _print_notes(console: Console, comparison: Comparison) -> None:
             text.append(plain(f" → {next_step}"), style="dim")
         console.print(text)
     if left_out:
-        console.print(Text(_in_report(left_out, "note"), style="dim"))
+        console.print(Text(_in_report(len(left_out), "note"), style="dim"))
+
+
+def _said_by(note: NoteRecord) -> tuple[str, str | None, str]:
+    return note.rule, note.step, note.text
 
 
 def _in_report(count: int, noun: str) -> str:

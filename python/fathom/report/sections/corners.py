@@ -245,7 +245,9 @@ def _headline(cell: Cell, corner: Corner, why: Unsettled | None) -> Item:
         return Item(grouped(cell.value), "no interval: too few seconds, or they drift", tone="strong")
     low, high = cell.interval
     place = "best" if best and not corner.level_with_best else ""
-    if corner.separable and corner.level_with_best and (best or cell in corner.level_with_best):
+    if cell in corner.kept_up:
+        place = "keeps up"
+    elif corner.separable and corner.level_with_best and (best or cell in corner.level_with_best):
         place = "level"
     return Item(
         grouped(cell.value),

@@ -6,6 +6,7 @@ from math import log2
 
 from fathom.analysis.depths import enough
 from fathom.analysis.finding import joined
+from fathom.analysis.run_view import LITTLE_GAP
 from fathom.analysis.settled import no_target
 from fathom.columns.schema import Point
 from fathom.output.text import digits, four_digits, percent, signed_pct
@@ -37,7 +38,6 @@ LEAST_DEPTHS = 4
 KEY_PX = 380
 IN_WORDS = {1: "one", 2: "two", 4: "four", 8: "eight"}
 MAX_WORKLOADS = 8
-LITTLE_GAP_PCT = 5.0
 NONE = Item("–", tone="quiet", title="not recorded, or too few I/Os")
 RING = (
     "Ring: the least depth that gives nearly the greatest rate. Past it, a further I/O in flight only waits."
@@ -296,7 +296,8 @@ def _table(labels: Sequence[str], groups: Sequence[Sequence[Scaling]]) -> Table:
     notes = [
         *intervals_of(steps),
         "p99 is that of the slower operation of a mix. IOPS x mean latency is the I/Os in flight, if both "
-        f"describe the same I/O. A difference of {LITTLE_GAP_PCT:.0f} % or more from the depth kept is marked.",
+        f"describe the same I/O. It is marked where it differs by more than {percent(LITTLE_GAP)} from the "
+        "depth kept, and by more than I/Os under way at the ends of the window explain.",
         "Knee: Kneedle (2011) over depth. It only describes.",
     ]
     return Table("Depth", heads, rows, notes)
@@ -325,8 +326,10 @@ def _p99(halves: Sequence[Point]) -> Item:
 
 
 def _little(step: SweptStep) -> Item:
-    if step.implied is None:
+    found = step.in_flight
+    if found is None:
         return NONE
-    gap_pct = 100 * (step.implied / step.outstanding - 1)
-    far = abs(gap_pct) > LITTLE_GAP_PCT
-    return Item(four_digits(step.implied), signed_pct(gap_pct) if far else "", tone="bad" if far else "")
+    far = found.contradicts
+    return Item(
+        four_digits(found.implied), signed_pct(100 * found.gap) if far else "", tone="bad" if far else ""
+    )

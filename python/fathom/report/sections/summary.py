@@ -84,14 +84,18 @@ def _contest(ranked: Sequence[Corner]) -> str:
 
 
 def _nobody(contested: Sequence[Corner]) -> str:
-    """Returns in how many workloads the best are level, and in how many that is not known."""
-    level = sum(corner.separable for corner in contested)
-    where = f"all {len(contested)} workloads"
-    if level == len(contested):
-        return f"the best are level in {where}"
-    if not level:
-        return f"{where} have too few seconds to separate the best"
-    return f"the best are level in {level} of {len(contested)} workloads, the others have too few seconds"
+    """Returns in how many workloads the best are level, only have the rate that was offered, or cannot be separated."""
+    found = Counter(_tie(corner) for corner in contested)
+    if len(found) == 1:
+        return f"the best {next(iter(found))} in all {len(contested)} workloads"
+    return f"the best {joined([f'{words} in {count}' for words, count in found.items()])} of {len(contested)} workloads"
+
+
+def _tie(corner: Corner) -> str:
+    """Returns why nobody leads a workload, behind "the best"."""
+    if corner.kept_up:
+        return "keep up with the rate offered"
+    return "are level" if corner.separable else "have too few seconds to separate them"
 
 
 def _alone(ranked: Sequence[Corner]) -> str:
@@ -124,11 +128,16 @@ def _does(cell: Cell, rate: str) -> str:
 def _reasons(texts: FindingTexts, ranked: Sequence[Corner]) -> list[str]:
     """Returns where nobody leads, what limits the leaders, and how far published figures are."""
     tied = [one for one in ranked if len(one.ranking) > 1 and one.level_with_best]
-    level = [one.label for one in tied if one.separable]
-    unknown = [one.label for one in tied if not one.separable]
+    kept_up = [one.label for one in tied if one.kept_up]
+    level = [one.label for one in tied if one.separable and not one.kept_up]
+    unknown = [one.label for one in tied if not (one.separable or one.kept_up)]
     limits = dict.fromkeys(one.ranking[0].point.limit.name for one in ranked if one.ranking[0].point.limit)
     cells = [cell for one in ranked for cell in one.cells]
     reasons = [f"The best are level in {joined(level)}."] if level else []
+    if kept_up:
+        reasons.append(
+            f"The best keep up with the rate offered in {joined(kept_up)}, so it ranks none of them."
+        )
     if unknown:
         reasons.append(f"Too few seconds to separate the best in {joined(unknown)}.")
     if limits:
@@ -232,6 +241,8 @@ def _verdict(corner: Corner) -> str:
     best, level = corner.ranking[0], corner.level_with_best
     if len(corner.ranking) == 1:
         return best.column.short
+    if corner.kept_up:
+        return f"{joined([cell.column.short for cell in corner.kept_up])} keep up with the rate offered"
     if level:
         said = "level with" if corner.separable else "with too few seconds to separate it from"
         return f"{best.column.short}, {said} {joined([cell.column.short for cell in level])}"
