@@ -13,9 +13,12 @@ from loop_devices import sh
 from fathom._core import FileSet, Job
 from fathom.errors import FathomError, RefusedError
 from fathom.load.backend import EngineBackend
+from fathom.targets import file_sets
 from fathom.targets.claim import Claimed, claim, recheck
 from fathom.targets.file_sets import DIRECTORY_NAME, set_target
 from fathom.targets.files import dir_target
+from fathom.targets.own_set import OwnSet, examine_set
+from fathom.targets.syscalls import rename_new
 from fathom.targets.target import Target
 
 FILES = {"count": 12, "size": "64KiB", "depth": 1, "width": 3}
@@ -208,6 +211,71 @@ def test_two_runs_cannot_write_one_set(tmp_path: Path) -> None:
         pytest.raises(RefusedError, match="another Fathom run"),
     ):
         claim(target(tmp_path), writes=True).__enter__()
+
+
+@pytest.mark.parametrize("writes", [True, False])
+@pytest.mark.parametrize("files", [FILES, {"count": 3, "size": "8KiB"}], ids=["alike", "another layout"])
+def test_a_run_that_is_refused_leaves_the_files_of_the_run_before_it(
+    tmp_path: Path, files: dict[str, object], writes: bool
+) -> None:
+    directory = tmp_path / DIRECTORY_NAME
+    with claim(target(tmp_path), writes=True):
+        (directory / "d0001/f0000001").rename(directory / "d0001/f0000001r")
+        (directory / "d0001/m0000003").mkdir()
+        before = sorted(directory.rglob("*"))
+        with pytest.raises(RefusedError, match="another Fathom run"):
+            claim(target(tmp_path, files), writes=writes).__enter__()
+        assert sorted(directory.rglob("*")) == before
+
+
+def meanwhile(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
+    """Lets something happen once, before a new directory gets its name."""
+
+    def rename(old: Path, new: Path) -> bool:
+        monkeypatch.setattr(file_sets, "rename_new", rename_new)
+        happens()
+        return rename_new(old, new)
+
+    monkeypatch.setattr(file_sets, "rename_new", rename)
+
+
+def test_a_set_that_another_run_makes_meanwhile_is_in_use_and_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def laid_out() -> None:
+        with claim(target(tmp_path), writes=True) as ready:
+            load(ready)
+
+    meanwhile(monkeypatch, laid_out)
+    with pytest.raises(RefusedError, match="another Fathom run is using it"):
+        claim(target(tmp_path), writes=True).__enter__()
+    assert [path.name for path in tmp_path.iterdir()] == [DIRECTORY_NAME]
+    assert isinstance(examine_set(tmp_path / DIRECTORY_NAME), OwnSet)
+
+
+def test_a_directory_of_others_that_comes_meanwhile_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meanwhile(monkeypatch, lambda: (tmp_path / DIRECTORY_NAME).mkdir())
+    with pytest.raises(RefusedError, match="another directory has taken its place"):
+        claim(target(tmp_path), writes=True).__enter__()
+    assert [path.name for path in tmp_path.rglob("*")] == [DIRECTORY_NAME]
+
+
+@pytest.mark.parametrize("writes", [True, False])
+def test_where_no_directory_can_be_named_last_it_is_made_under_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writes: bool
+) -> None:
+    monkeypatch.setattr(file_sets, "rename_new", lambda *_: False)
+    with claim(target(tmp_path), writes=writes):
+        assert [path.name for path in tmp_path.iterdir()] == [DIRECTORY_NAME]
+
+
+def test_readers_join_a_reader_that_laid_the_files_out_and_no_writer_does(tmp_path: Path) -> None:
+    with claim(target(tmp_path), writes=False), claim(target(tmp_path), writes=False):
+        for files in (FILES, {"count": 3, "size": "8KiB"}):
+            with pytest.raises(RefusedError, match="another Fathom run"):
+                claim(target(tmp_path, files), writes=True).__enter__()
 
 
 def test_a_directory_put_in_place_of_one_that_is_held_is_refused(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from fathom.targets import libblkid
 from fathom.targets.file_check import check_file, check_held
 from fathom.targets.file_hold import hold_file
 from fathom.targets.file_making import prepare_file
-from fathom.targets.file_sets import check_held_set, check_set, hold_set, prepare_set
+from fathom.targets.file_sets import check_held_set, check_set, hold_set
 from fathom.targets.mkfs import check_maker, lifted, made_file_system
 from fathom.targets.safety import (
     NO_LIBBLKID,
@@ -156,7 +156,7 @@ def claim(
         with hold_file(ready, writes=writes) as held:
             yield _sealed(held, writes=writes)
     elif target.kind == "files":
-        with hold_set(prepare_set(checked), writes=writes) as held:
+        with hold_set(checked, writes=writes) as held:
             yield _sealed(held, writes=writes)
     elif target.kind == "device":
         yield _sealed(_with_device(checked), writes=writes)

@@ -15,8 +15,9 @@ from uuid import uuid4
 
 from fathom._core import FileSet
 from fathom.errors import NEW_RUN, FathomError, RefusedError
+from fathom.output.marked import attribute
 from fathom.output.text import size
-from fathom.targets.file_hold import lock, while_written
+from fathom.targets.file_hold import in_use, lock, while_written
 from fathom.targets.file_identity import notes_on, where_text
 from fathom.targets.file_making import allocate
 from fathom.targets.file_path import explained, free_bytes, target_path
@@ -24,6 +25,7 @@ from fathom.targets.file_users import users_of_any
 from fathom.targets.files import directory_of
 from fathom.targets.own_file import Foreign
 from fathom.targets.own_set import (
+    ATTRIBUTE,
     Entry,
     OwnSet,
     entries_of,
@@ -38,6 +40,7 @@ from fathom.targets.own_set import (
 )
 from fathom.targets.page_cache import direct_align_bytes
 from fathom.targets.safety import Refusal, refuse
+from fathom.targets.syscalls import rename_new
 from fathom.targets.target import FileId, Target
 
 DIRECTORY_NAME = "fathom-files"
@@ -61,7 +64,7 @@ def set_target(directory: Target, files: FileSet) -> Target:
 
 
 def check_set(target: Target, *, writes: bool) -> list[Refusal]:
-    """Returns the reasons not to use the set. `prepare_set` checks free space, permissions and O_DIRECT.
+    """Returns the reasons not to use the set. `hold_set` checks free space, permissions and O_DIRECT.
 
     What is held was looked through before, so of it only names and kinds are looked at.
     """
@@ -104,39 +107,126 @@ def _users(path: Path) -> list[str]:
         os.close(fd)
 
 
-def prepare_set(target: Target) -> Target:
-    """Lays the files out where they are not there yet, with their room reserved, and tries O_DIRECT.
+@contextmanager
+def hold_set(target: Target, *, writes: bool) -> Iterator[Target]:
+    """Lays the files out where they are not there yet, and keeps other Fathom runs off them while they are measured.
 
-    An own set of another layout is removed first. Returns the target with the alignment that its file system asks for.
+    Nothing is laid out or removed before the directory is locked (flock: exclusive to write, shared to read). An own
+    set of another layout is removed. Gives the target with the directory that is held, and its alignment for O_DIRECT.
 
-    Raises FathomError when there is no room, no permission or no O_DIRECT. What this call made and could not finish is
-    removed again.
+    Raises RefusedError when another run has it, or another directory has taken its place. Raises FathomError when there
+    is no room, no permission or no O_DIRECT; what this call made and could not finish is removed again.
+    """
+    path = target_path(target)
+    fd, made = _opened(target)
+    try:
+        lock(fd, target, exclusive=writes or made)
+        held = replace(target, held=FileId.of(os.fstat(fd)))
+        check_held_set(held)
+        refuse(target.name, check_set(held, writes=writes))
+        held, found = _prepared(fd, held, made=made)
+        if not writes:
+            lock(fd, target, exclusive=False)
+        held = replace(held, identity=replace(held.identity, file_uuid=found.uuid))
+        mark = (partial(mark_set_open, fd, path, found), partial(mark_set_closed, fd, path, found))
+        with while_written(path, *mark) if writes else nullcontext():
+            yield held
+    finally:
+        os.close(fd)
+
+
+def _opened(target: Target) -> tuple[int, bool]:
+    """Opens the directory; returns it, and whether it was made here, which locks it.
+
+    Raises RefusedError where one came meanwhile, FathomError where none can be made.
+    """
+    path = target_path(target)
+    try:
+        if os.path.lexists(path):
+            return os.open(path, _DIRECTORY), False
+        _check_room(path, _files(target), None)
+        return _new_directory(target, path), True
+    except FileExistsError as error:
+        raise in_use(target) if isinstance(known_set(path), OwnSet) else _replaced(path) from error
+    except OSError as error:
+        raise explained(path, error) from error
+
+
+def _new_directory(target: Target, path: Path) -> int:
+    """Makes the set's directory, locked and marked; returns it open. Raises OSError, also where one has its name.
+
+    It gets its name last, so that no other run sees it unmarked. Where its mark is a side-car it has its name at once.
+    """
+    if attribute(path.parent, ATTRIBUTE) is None:
+        return _own_directory(target, path)
+    unnamed = path.with_name(f".{path.name}.{uuid4()}")
+    fd = _own_directory(target, unnamed)
+    try:
+        named = rename_new(unnamed, path)
+    except OSError:
+        _drop(fd, unnamed)
+        raise
+    if named:
+        return fd
+    _drop(fd, unnamed)
+    return _own_directory(target, path)
+
+
+def _own_directory(target: Target, path: Path) -> int:
+    path.mkdir(mode=_DIRECTORY_MODE)
+    fd = os.open(path, _DIRECTORY)
+    try:
+        lock(fd, target, exclusive=True)
+        mark_set(path, str(uuid4()), _files(target))
+    except OSError:
+        _drop(fd, path)
+        raise
+    return fd
+
+
+def _drop(fd: int, path: Path) -> None:
+    os.close(fd)
+    path.rmdir()
+
+
+def _prepared(fd: int, target: Target, *, made: bool) -> tuple[Target, OwnSet]:
+    """Lays the files out in the open and locked directory where they are not there yet, with their room reserved.
+
+    Returns the target as `hold_set` gives it, and the set. Its mark is closed, so that readers may join.
     """
     path, files = target_path(target), _files(target)
-    found = examine_set(path) if os.path.lexists(path) else None
+    found = examine_set(path)
     if isinstance(found, Foreign):
         raise _replaced(path)
-    other = found is not None and not found.files.has_layout_of(files)
-    _check_room(path, files, found)
-    made, reserved = False, True
+    other = not found.files.has_layout_of(files)
+    if not other and found.listing is not None:
+        return _aligned(target, path, files), found
+    # Readers hold it shared, beside others.
+    lock(fd, target, exclusive=True)
     try:
+        if not made:
+            _check_room(path, files, found)
         if other:
-            remove_set(path)
-        if found is None or other:
-            path.mkdir(mode=_DIRECTORY_MODE)
-            made = True
-            mark_set(path, str(uuid4()), files)
-        if made or (found and found.listing is None):
-            reserved = _lay_out(path, files)
-    except OSError as error:
-        if made:
+            _empty(fd, found)
+            found = mark_set(path, str(uuid4()), files)
+        if not _lay_out(path, files):
+            note = f"{path}: {target.identity.file_system} reserves no space: a full disk shows up only during writes"
+            target = replace(target, notes=(*target.notes, note))
+        target = _aligned(target, path, files)
+        mark_set_closed(fd, path, found)
+    except (OSError, FathomError) as error:
+        if made or other:
             _undo(path)
+        if not isinstance(error, OSError):
+            raise
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise _no_room(path, files) from error
         raise explained(path, error) from error
-    if not reserved:
-        note = f"{path}: {target.identity.file_system} reserves no space: a full disk shows up only during writes"
-        target = replace(target, notes=(*target.notes, note))
+    return target, found
+
+
+def _aligned(target: Target, path: Path, files: FileSet) -> Target:
+    """Returns the target with the alignment that its file system asks for. Raises FathomError without O_DIRECT."""
     first, _ = files.paths()[0]
     aligned = direct_align_bytes(target, path / first, writes=True)
     return target if aligned is None else replace(target, direct_align_bytes=aligned)
@@ -144,11 +234,8 @@ def prepare_set(target: Target) -> Target:
 
 def _undo(path: Path) -> None:
     """Removes a directory that was just made, and what was laid out in it."""
-    with suppress(OSError):
-        if isinstance(known_set(path), OwnSet):
-            remove_set(path)
-        else:
-            path.rmdir()
+    with suppress(OSError, RefusedError):
+        remove_set(path)
 
 
 def _check_room(path: Path, files: FileSet, found: OwnSet | None) -> None:
@@ -207,32 +294,6 @@ def _make_file(directory: int, name: str, size_bytes: int) -> bool:
         os.close(fd)
 
 
-@contextmanager
-def hold_set(target: Target, *, writes: bool) -> Iterator[Target]:
-    """Keeps other Fathom runs off the set while it is measured (flock on its directory).
-
-    Gives the target with the directory that is held. Raises RefusedError when another run has it, or another directory
-    has taken its place.
-    """
-    path = target_path(target)
-    fd = os.open(path, _DIRECTORY)
-    try:
-        lock(fd, target, exclusive=writes)
-        held = replace(target, held=FileId.of(os.fstat(fd)))
-        check_held_set(held)
-        refuse(target.name, check_set(held, writes=writes))
-        found = known_set(path)
-        if isinstance(found, Foreign):
-            raise _replaced(path)
-        identity = replace(held.identity, file_uuid=found.uuid)
-        # What was just laid out is not closed yet, also where the run only reads.
-        mark = (partial(mark_set_open, fd, path, found), partial(mark_set_closed, fd, path, found))
-        with while_written(path, *mark) if writes or found.listing is None else nullcontext():
-            yield replace(held, identity=identity)
-    finally:
-        os.close(fd)
-
-
 def check_held_set(target: Target) -> None:
     """Passes when the name still leads to the directory that is held. Raises RefusedError."""
     path = target_path(target)
@@ -270,13 +331,18 @@ def remove_set(path: Path) -> None:
         raise _replaced(path)
     fd = os.open(path, _DIRECTORY)
     try:
-        directories, files = known_names(found.files)
-        for one in reversed(list(entries_of(fd))):
-            _remove(fd, one, files, directories)
+        _empty(fd, found)
     finally:
         os.close(fd)
     path.rmdir()
     unmark_set(path)
+
+
+def _empty(fd: int, found: OwnSet) -> None:
+    """Removes all that a set's layout has in its open directory."""
+    directories, files = known_names(found.files)
+    for one in reversed(list(entries_of(fd))):
+        _remove(fd, one, files, directories)
 
 
 def _remove(fd: int, one: Entry, files: Container[str], directories: Container[str]) -> None:

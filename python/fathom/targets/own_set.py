@@ -22,7 +22,7 @@ from fathom.targets.contents import find_unknown
 from fathom.targets.own_file import Foreign
 from fathom.targets.syscalls import statx
 
-_ATTRIBUTE = "user.fathom"
+ATTRIBUTE = "user.fathom"
 _VERSION = "fathom-set/1"
 _FORM = re.compile(
     rf"{_VERSION} inode=(?P<inode>\d+) born=(?P<born>\d+|unknown) uuid=(?P<uuid>[0-9a-f-]{{36}})"
@@ -95,7 +95,7 @@ def known_set(directory: Path) -> OwnSet | Foreign:
         return Foreign.UNMARKED
     try:
         status = os.fstat(fd)
-        marked = attribute(fd, _ATTRIBUTE)
+        marked = attribute(fd, ATTRIBUTE)
         text = marked if marked is not None else own_text(_side_car(directory)) or b""
         mark = _FORM.fullmatch(text.decode("ascii", "replace"))
         if mark is None:
@@ -226,7 +226,7 @@ def _files(layout: str) -> FileSet | None:
 
 
 def _put(fd: int, directory: Path, made: OwnSet) -> None:
-    if not put_attribute(fd, _ATTRIBUTE, made._mark):
+    if not put_attribute(fd, ATTRIBUTE, made._mark):
         write_side_car(_side_car(directory), made._mark)
 
 

@@ -1,6 +1,7 @@
-"""Linux calls that Python's `os` lacks: statx, fallocate, a probe of io_uring_setup, and an ioctl to a device."""
+"""Linux calls that Python's `os` lacks: statx, fallocate, renameat2, a probe of io_uring_setup, ioctl to a device."""
 
 import ctypes
+import errno
 import fcntl
 import os
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ _AT_EMPTY_PATH = 0x1000
 _STATX_BTIME = 0x800
 _STATX_DIOALIGN = 0x2000
 _STATX_SIZE_BYTES = 256
+_RENAME_NOREPLACE = 1
 _IO_URING_SETUP = 425
 _IO_URING_PARAMS_BYTES = 120
 
@@ -78,6 +80,22 @@ def fallocate(fd: int, size_bytes: int) -> None:
     if call(fd, 0, 0, size_bytes) != 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
+
+
+def rename_new(old: Path, new: Path) -> bool:
+    """Gives a file or directory a name that nothing has yet; returns False where the file system cannot ask for that.
+
+    Raises OSError as rename(2) does, and FileExistsError where something has the name.
+    """
+    if not hasattr(_LIBC, "renameat2"):
+        return False
+    names = (_AT_FDCWD, os.fsencode(old), _AT_FDCWD, os.fsencode(new))
+    if _LIBC.renameat2(*names, ctypes.c_uint(_RENAME_NOREPLACE)) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in (errno.EINVAL, errno.ENOSYS):
+        return False
+    raise OSError(code, os.strerror(code), str(new))
 
 
 def io_uring_errno() -> int:
