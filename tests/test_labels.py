@@ -1,6 +1,7 @@
 """Tags and notes on runs, from the command line: added, removed, printed, and asked for in the list."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 from fathom.cli import app
 from fathom.errors import UsageError
-from fathom.runs.labels import FOLDER, Labels, labels_file, read_labels
+from fathom.runs.labels import FOLDER, Labels, change_labels, labels_file, read_labels
 from small_runs import add
 
 
@@ -49,6 +50,13 @@ def test_the_list_shows_tags_and_keeps_the_runs_that_have_all_that_are_asked_for
         (runs[0].name, ["golden", "rack 7"])
     ]
     assert runs[0].name not in fathom("runs", "--tag", "silver")
+
+
+def test_no_tag_is_lost_where_many_label_a_run_at_once(runs: list[Path]) -> None:
+    tags = [f"tag {number}" for number in range(16)]
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        list(pool.map(lambda tag: change_labels(runs[0], lambda old: old.changed([tag], [], None)), tags))
+    assert sorted(read_labels(runs[0]).tags) == sorted(tags)
 
 
 def test_damaged_labels_leave_the_list_whole(runs: list[Path]) -> None:

@@ -18,9 +18,10 @@ from fathom._core import TwinDevice
 from fathom.catalog import CatalogError, load_device
 from fathom.catalog.twin_params import twin_params_json
 from fathom.columns.schema import POINTS
-from fathom.errors import FathomError, UsageError
+from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.load.resolve import resolve_targets
 from fathom.method.method import load_method, parse_method
+from fathom.runs.files import alone_in
 from fathom.session import Options, start_run
 from fathom.sweep.grid import combinations, parse_axis
 from fathom.sweep.page import write_page
@@ -173,6 +174,13 @@ def test_the_same_sweep_goes_on_with_what_is_missing(tmp_path: Path, workers: Ex
     assert ended == ["dies_per_channel 4"]
     assert gather(asked.axes, again).num_rows == 3
     assert json.loads((tmp_path / "sweep.json").read_text())["status"] == "complete"
+
+
+def test_two_processes_do_not_simulate_one_sweep(tmp_path: Path, workers: Executor) -> None:
+    with alone_in(tmp_path), pytest.raises(RefusedError, match="another process simulates this sweep"):
+        simulated(sweep("dies_per_channel=2,4"), tmp_path, workers)
+    _, ended = simulated(sweep("dies_per_channel=2,4"), tmp_path, workers)
+    assert len(ended) == 2
 
 
 def test_a_sweep_is_named_after_what_its_figures_depend_on() -> None:

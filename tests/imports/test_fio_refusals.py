@@ -284,3 +284,10 @@ def test_whatever_is_written_gives_a_method_that_can_be_run_or_a_refusal(
     except FathomError:
         return
     assert parse_method(method, "again").steps
+
+
+def test_results_of_fio_are_sent_to_the_command_that_takes_them(tmp_path: Path) -> None:
+    path = tmp_path / "fio.json"
+    path.write_text('{\n "fio version" : "fio-3.33",\n "jobs" : [\n  {}\n ]\n}\n')
+    with pytest.raises(UsageError, match="results of fio, not a job file; `fathom import-results`"):
+        import_method(path)

@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,7 +13,8 @@ from others import Fathom
 from fathom.errors import FathomError, UsageError
 from fathom.load.workers import Workers, local_workers
 from fathom.results.formats import Format
-from fathom.results.import_files import FEW, import_results
+from fathom.results.import_files import FEW, Outcome, import_results
+from fathom.runs.check import check
 from fathom.runs.reader import Run
 
 T = TypeVar("T")
@@ -249,6 +250,26 @@ def test_hundreds_of_files_are_counted_and_those_known_are_found_without_opening
     second = import_results([tmp_path / "in"])
     assert (len(second.runs), len(second.duplicates), len(second.bad)) == (0, 300, 1)
     assert looked == []
+
+
+def test_two_imports_of_the_same_files_at_once_leave_whole_runs_and_one_of_each(folder: Path, tmp_path: Path):
+    out = tmp_path / "out"
+
+    def imported(_: int) -> Outcome | UsageError:
+        try:
+            return import_results([folder], out=out)
+        except UsageError as error:
+            return error
+
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        outcomes = list(pool.map(imported, range(4)))
+    errors = [str(one) for one in outcomes if isinstance(one, UsageError)]
+    assert all("a run of this name is there already" in error for error in errors)
+    import_results([folder], out=out)
+    runs = [Run(path) for path in out.iterdir() if not path.name.startswith(".")]
+    assert len(runs) == 40
+    assert all(check(run.path).whole for run in runs)
+    assert not list(out.glob(".*.new"))
 
 
 class Counting:

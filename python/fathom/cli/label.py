@@ -45,14 +45,10 @@ def label(
 
 def _local(runs: list[str], is_change: bool, change: "Callable[[Labels], Labels]") -> "dict[str, Labels]":
     from fathom.runs.home import find_run
-    from fathom.runs.labels import read_labels, write_labels
+    from fathom.runs.labels import change_labels, read_labels
 
-    found: dict[str, Labels] = {}
-    for run in [find_run(name).absolute() for name in runs]:
-        found[run.name] = labels = change(read_labels(run))
-        if is_change:
-            write_labels(run, labels)
-    return found
+    paths = [find_run(name).absolute() for name in runs]
+    return {run.name: change_labels(run, change) if is_change else read_labels(run) for run in paths}
 
 
 def _in_store(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fathom.compare.sides import Side
 from fathom.errors import FathomError, UsageError
-from fathom.runs.files import write_atomically
+from fathom.runs.files import alone_in, write_atomically
 from fathom.runs.home import runs_home
 
 LAST_GOOD = "last-good"
@@ -31,8 +31,9 @@ def keep(new: Side) -> None:
     paths = ",".join(str(run.run.path.resolve()) for run in new.runs)
     home = runs_home()
     home.mkdir(parents=True, exist_ok=True)
-    document = {"schema": _SCHEMA, "runs": _load() | {_key(new): paths}}
-    write_atomically(home / _FILE, json.dumps(document, indent=1) + "\n")
+    with alone_in(home):
+        document = {"schema": _SCHEMA, "runs": _load() | {_key(new): paths}}
+        write_atomically(home / _FILE, json.dumps(document, indent=1) + "\n")
 
 
 def _key(new: Side) -> str:

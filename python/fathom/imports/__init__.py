@@ -65,6 +65,10 @@ def _draft(text: str, file: str, variables: Variables) -> Draft:
                 "import a file that it has written",
             )
         return reader(text, file, variables)
+    if '"fio version"' in text:
+        raise UsageError(
+            f"{file}: results of fio, not a job file", "`fathom import-results` makes a run of them"
+        )
     raise UsageError(
         f"{file}: neither fio's nor Vdbench's",
         "expected [jobs], fio commands of a script, or sd=, wd= and rd= lines",

@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+from secrets import token_hex
 
 from fathom.errors import FathomError, UsageError
 from fathom.load.workers import InProcess, Workers
@@ -22,7 +23,7 @@ from fathom.results.reading import Unit
 from fathom.runs.document import OriginFile, RunDocument
 from fathom.runs.home import runs_home
 from fathom.runs.layout import RUN, SWEEP, is_sweep
-from fathom.runs.whole import WholeRuns
+from fathom.runs.whole import WholeRuns, taken
 from fathom.text_file import read_bytes
 
 MOST_BYTES = 1 << 28
@@ -166,7 +167,7 @@ class _Queue:
             self._waiting.append(_Waiting(group, frozenset(), Path(), failed))
             return
         name = hashlib.sha256("".join(sorted(key)).encode()).hexdigest()
-        building = self._place.home / f".{name}.new"
+        building = self._place.home / f".{name}.{token_hex(4)}.new"
         result = None
         if key not in self._busy and not self._place.known.run_of(key):
             self._busy.add(key)
@@ -197,10 +198,7 @@ class _Queue:
             return
         path = place.home / result
         if place.runs.has(path):
-            why = UsageError(
-                f"{path}: a run of this name is there already", "`fathom check` says whether it is whole"
-            )
-            outcome.bad.append(FailedFile(first.group[0], str(why)))
+            outcome.bad.append(FailedFile(first.group[0], str(taken(path))))
             return
         place.runs.complete(path, first.building)
         place.known.add(first.key, result)

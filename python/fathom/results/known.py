@@ -14,7 +14,7 @@ from typing import Self
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from fathom.runs.files import write_json
+from fathom.runs.files import alone_in, write_json
 from fathom.runs.home import run_directories
 from fathom.runs.index import FOLDER
 from fathom.runs.layout import RUN
@@ -74,14 +74,12 @@ class Known:
         with suppress(OSError):
             if not folder.is_symlink():
                 folder.mkdir(exist_ok=True)
-                write_json(
-                    folder / LIST,
-                    {
-                        name: {"stamp": entry.stamp, "files": sorted(entry.files)}
-                        for name, entry in self._runs.items()
-                    },
-                    durable=False,
-                )
+                listed = {
+                    name: {"stamp": entry.stamp, "files": sorted(entry.files)}
+                    for name, entry in self._runs.items()
+                }
+                with alone_in(folder):
+                    write_json(folder / LIST, listed, durable=False)
 
 
 def _load(folder: Path) -> Mapping[str, _Entry]:

@@ -1,6 +1,7 @@
 """Small durable writes: a file is either its old self or its new self, never half of each."""
 
 import errno
+import fcntl
 import json
 import os
 import stat
@@ -14,6 +15,8 @@ from fathom.text_file import no_wait
 
 MOST_WAITING = 32
 """Files that wait for the disk at once."""
+NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF)
+"""What flock fails with where a file system has no locks, or NFS none for a folder."""
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -38,6 +41,28 @@ def write_atomically(path: Path, text: str, *, durable: bool = True) -> None:
 def write_json(path: Path, document: Mapping[str, object], *, durable: bool = True) -> None:
     """Writes an indented JSON document by `write_atomically`."""
     write_atomically(path, json.dumps(document, indent=1, allow_nan=False) + "\n", durable=durable)
+
+
+@contextmanager
+def alone_in(folder: Path, busy: FathomError | None = None) -> Iterator[None]:
+    """Lets others that change a folder's files in this way wait (flock): what was read there is still so when written.
+
+    With an error for `busy`, that is raised instead of waiting. Nothing is kept off where the file system has no locks.
+    Raises OSError where the folder cannot be opened.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (fcntl.LOCK_NB if busy else 0))
+        except BlockingIOError:
+            if busy:
+                raise busy from None
+        except OSError as error:
+            if error.errno not in NO_LOCKS:
+                raise
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def no_link(path: str, flags: int) -> int:

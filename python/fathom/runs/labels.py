@@ -1,6 +1,6 @@
 """Tags and a note on a run, kept beside the runs in `.labels/`: its directory and checksums stay as they are."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal
@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from fathom.errors import FathomError, UsageError
-from fathom.runs.files import no_link, write_errors_named, write_json
+from fathom.runs.files import alone_in, no_link, write_errors_named, write_json
 
 FOLDER = ".labels"
 MOST_TAGS = 20
@@ -76,9 +76,21 @@ def read_labels(run: Path) -> Labels:
         raise FathomError(f"{path}: labels cannot be read", "save them again, or remove the file") from error
 
 
-def write_labels(run: Path, labels: Labels) -> None:
-    """Replaces a run's labels. Raises FathomError where they cannot be written."""
+def change_labels(run: Path, change: Callable[[Labels], Labels], *, anew: bool = False) -> Labels:
+    """Replaces a run's labels by what `change` makes of them, and returns those. With `anew` a damaged file has none.
+
+    Raises FathomError for a damaged file, and where they cannot be written.
+    """
     path = labels_file(run)
     with write_errors_named(path.parent):
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        write_json(path, labels.model_dump(by_alias=True, mode="json"))
+        with alone_in(path.parent):
+            try:
+                before = read_labels(run)
+            except FathomError:
+                if not anew:
+                    raise
+                before = Labels()
+            after = change(before)
+            write_json(path, after.model_dump(by_alias=True, mode="json"))
+    return after

@@ -3,17 +3,20 @@
 They have the run's own tables and no folders of steps. What the journal of a run says of steps, nobody knows here.
 """
 
+import errno
 import os
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from secrets import token_hex
 from typing import Self
 
 import pyarrow as pa
 
 from fathom.columns.schema import TABLES
+from fathom.errors import UsageError
 from fathom.runs.compact import OF_STEPS, Row, write_table
 from fathom.runs.document import RunDocument
 from fathom.runs.event_log import append_event
@@ -74,12 +77,28 @@ class WholeRuns:
             sync_files([file for folder in made for file in (*folder.iterdir(), folder)])
         for path, building in list(self._complete.items()):
             with write_errors_named(path):
-                os.rename(building, path)  # noqa: PTH104 (`replace` would take the place of a run)
+                _name(building, path)
             del self._complete[path]
             self._unnamed.remove(building)
         for parent in {folder.parent for folder in made}:
             with write_errors_named(parent):
                 sync_directory(parent)
+
+
+def taken(path: Path) -> UsageError:
+    """Returns the error of a run whose name another has."""
+    return UsageError(
+        f"{path}: a run of this name is there already", "`fathom check` says whether it is whole"
+    )
+
+
+def _name(building: Path, path: Path) -> None:
+    try:
+        os.rename(building, path)  # noqa: PTH104 (`replace` would take the place of a run)
+    except OSError as error:
+        if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+            raise
+        raise taken(path) from error
 
 
 def write(building: Path, document: RunDocument, rows: Rows) -> None:
@@ -95,7 +114,7 @@ def write_whole(path: Path, document: RunDocument, rows: Rows) -> None:
 
     Raises FathomError where the directory cannot be written or is already there.
     """
-    building = path.with_name(f".{path.name}.new")
+    building = path.with_name(f".{path.name}.{token_hex(4)}.new")
     with WholeRuns() as runs:
         runs.begin(building)
         write(building, document, rows)

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from fathom.errors import FathomError
 from fathom.report import REPORT, style
 from fathom.runs.document import RunDocument, Status
-from fathom.runs.labels import Labels, labels_file, read_labels, write_labels
+from fathom.runs.labels import Labels, change_labels, labels_file, read_labels
 from fathom.runs.layout import JOURNAL, MANIFEST, RUN, is_run
 from fathom.runs.writer import is_written
 from fathom.serve.folder import check_plain, run_at, run_names, stamp_of
@@ -123,10 +123,7 @@ class RunIndex:
 
     def label(self, name: str, change: Callable[[Labels], Labels]) -> None:
         """Replaces a run's labels. Raises FathomError as `run_at`, and where they cannot be written."""
-        run, labels = run_at(self.home, name), Labels()
-        with suppress(FathomError):
-            labels = read_labels(run)
-        write_labels(run, change(labels))
+        change_labels(run_at(self.home, name), change, anew=True)
 
     def close(self) -> None:
         """Does nothing: the folder stays as it is."""

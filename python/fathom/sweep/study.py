@@ -16,14 +16,14 @@ from pathlib import Path
 from fathom import __version__, _core
 from fathom.catalog import load_device
 from fathom.catalog.twin_params import twin_params_json
-from fathom.errors import FathomError, UsageError
+from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.load.initiator import ThisMachine
 from fathom.load.resolve import ensure_simulable
 from fathom.load.workers import Workers, as_they_end
 from fathom.method.method import Method, parse_method
 from fathom.plan.prepare import prepare
 from fathom.runs.document import RunDocument
-from fathom.runs.files import sync_directory, write_json
+from fathom.runs.files import alone_in, sync_directory, write_json
 from fathom.runs.layout import SWEEP, SWEEP_SCHEMA
 from fathom.runs.manifest import leave_out_steps
 from fathom.session import Options, start_run
@@ -64,9 +64,20 @@ class Outcome:
 
 
 def simulate_all(sweep: Sweep, folder: Path, workers: Workers, watch: Watch) -> list[Outcome]:
-    """Simulates the combinations missing in the folder; one that fails does not stop the others."""
+    """Simulates the combinations missing in the folder; one that fails does not stop the others.
+
+    Raises RefusedError where another process simulates the same sweep.
+    """
     points = folder / "points"
     points.mkdir(parents=True, exist_ok=True)
+    busy = RefusedError(f"{folder}: another process simulates this sweep", "wait for it, or interrupt it")
+    with alone_in(folder, busy):
+        return _simulate_missing(sweep, folder, points, workers, watch)
+
+
+def _simulate_missing(
+    sweep: Sweep, folder: Path, points: Path, workers: Workers, watch: Watch
+) -> list[Outcome]:
     runs = {one: points / f"{one.number:04}" for one in sweep.combinations}
     missing = [one for one, run in runs.items() if not _complete(run)]
     _save(sweep, folder, "running", {})
