@@ -206,6 +206,18 @@ def test_both_streams_are_cleaned_for_whoever_writes_to_them(capsys: pytest.Capt
     assert not steering(out + errors)
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_letter_that_the_terminal_lacks_ends_no_command(encoding: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "fathom", "catalog", "show", "samsung-pm9a3-7.68tb"],
+        capture_output=True,
+        check=False,
+        env=os.environ | {"PYTHONIOENCODING": encoding},
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "Samsung PM9A3" in done.stdout.decode(encoding)
+
+
 def test_plain_text_stays_as_it_is() -> None:
     plain = "Ünïcode 日本語 − ≤ ‘x’\twith tabs\nand lines\r\n"
     assert printable(plain) == plain

@@ -53,8 +53,14 @@ class Cleaned:
 
 @contextmanager
 def cleaned_streams() -> Iterator[None]:
-    """Takes control characters out of all that is written to standard output and standard error."""
+    """Takes control characters out of all that is written to standard output and standard error.
+
+    A letter that the streams' encoding lacks becomes a question mark.
+    """
     before = sys.stdout, sys.stderr
+    for stream in before:
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     sys.stdout, sys.stderr = (cast(TextIO, Cleaned(stream)) for stream in before)
     try:
         yield
