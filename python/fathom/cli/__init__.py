@@ -3,6 +3,7 @@
 import os
 import sys
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
@@ -25,6 +26,7 @@ from fathom.cli.recommend import recommend
 from fathom.cli.results import check, query, report, runs
 from fathom.cli.serve import serve
 from fathom.cli.store import store_app
+from fathom.cli.streams import open_closed_streams
 from fathom.cli.supervise import report_to_terminal
 from fathom.cli.traces import characterise, trace_app
 from fathom.errors import DamageWarning, ExitCode, FathomError, UnverifiedWarning, UsageError
@@ -99,6 +101,7 @@ for heading, commands in COMMANDS.items():
 
 def main() -> None:
     """The entry point: every error that a user can cause is one line on stderr and an exit code."""
+    open_closed_streams()
     report_status = report_to_terminal(sys.argv[1:])
     with cleaned_streams(), no_frames():
         _say_warnings()
@@ -112,6 +115,16 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     report_status(status if isinstance(status, int) else int(status is not None))
     sys.exit(status)
+
+
+def _why_not(error: OSError) -> str:
+    """Returns what an error of the system says, of which file, and what to do where it is the current directory."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return "the current directory was removed; change to another"
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror or error}"
 
 
 def _status() -> int | str | None:
@@ -135,8 +148,7 @@ def _status() -> int | str | None:
     except BrokenPipeError:
         return ExitCode.OUTPUT_CLOSED
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        print(f"fathom: {where}{error.strerror or error}", file=sys.stderr)
+        print(f"fathom: {_why_not(error)}", file=sys.stderr)
         return ExitCode.FAILED
     except MemoryError:
         print("fathom: not enough memory; raise the limit of this shell or container", file=sys.stderr)
