@@ -118,7 +118,7 @@ def main() -> None:
 
 
 def _why_not(error: OSError) -> str:
-    """Returns what an error of the system says, of which file, and what to do where it is the current directory."""
+    """Returns what an error of the system says, and what to do where the current directory is gone."""
     try:
         Path.cwd()
     except FileNotFoundError:
