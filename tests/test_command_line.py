@@ -98,6 +98,31 @@ def test_a_stream_that_the_caller_closed_ends_no_command_and_is_given_to_no_file
     assert ("report.html" in ended.stdout) == (">&-" not in closed.replace("2>&-", ""))
 
 
+@pytest.mark.parametrize("command", ["run", "plan"])
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--iodepth 8", "--iodepth: without --trace there is no replay that takes it; give --trace FILE"),
+        (
+            "--trace-device a --speed 2",
+            "--trace-device, --speed: without --trace there is no replay that takes them",
+        ),
+    ],
+)
+def test_options_of_a_replay_are_refused_where_nothing_is_replayed(
+    command: str, options: str, said: str
+) -> None:
+    done = fathom(command, SHORT, TWIN, *options.split())
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_a_shell_without_hosts_is_refused() -> None:
+    done = fathom("run", SHORT, TWIN, "--shell", "ssh -p 2222")
+    assert done.returncode == 2
+    assert done.stderr.startswith("fathom: --shell is for the hosts of --hosts")
+
+
 def test_a_current_directory_that_was_removed_is_one_line(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()

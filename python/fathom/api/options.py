@@ -8,7 +8,7 @@ from typing import TypedDict
 
 from fathom.catalog.store import nearest
 from fathom.errors import UsageError
-from fathom.fleet.initiators import initiator_of
+from fathom.fleet.initiators import SSH, initiator_of
 from fathom.load.initiator import Initiator
 from fathom.plan.replay import Replay
 from fathom.session import Observer, Options, SilentObserver
@@ -94,7 +94,7 @@ def hosts_of(options: HostOptions) -> tuple[Path | None, str, str | None, int | 
     """Returns the file of hosts, the shell, the address of a Ray cluster, the number of processes here, and how long to
     wait for hosts.
     """
-    hosts, shell = path_of(options.get("hosts")), options.get("shell", "ssh")
+    hosts, shell = path_of(options.get("hosts")), options.get("shell", SSH)
     return hosts, shell, options.get("ray"), options.get("local_hosts"), options.get("wait")
 
 

@@ -8,6 +8,8 @@ from typing import Annotated, NamedTuple, get_type_hints
 
 import typer
 
+from fathom.fleet.initiators import SSH
+
 
 class HostOptions(NamedTuple):
     """Where load or simulations run; by default on this machine."""
@@ -17,7 +19,7 @@ class HostOptions(NamedTuple):
     ] = None
     shell: Annotated[
         str, typer.Option(help="how to reach those hosts: COMMAND HOST sh", metavar="COMMAND")
-    ] = "ssh"
+    ] = SSH
     ray: Annotated[
         str | None, typer.Option("--ray", help="run on every node of a Ray cluster", metavar="ADDRESS")
     ] = None

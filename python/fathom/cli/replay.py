@@ -37,6 +37,7 @@ def _replay(options: ReplayOptions) -> "Replay | None":
     from fathom.plan.replay import Fill, Offsets, Replay, Timing
 
     if options.trace is None:
+        _refuse_others(options)
         return None
     return Replay(
         options.trace,
@@ -49,6 +50,18 @@ def _replay(options: ReplayOptions) -> "Replay | None":
         size_bytes(options.align) or 1,
         options.threads,
     )
+
+
+def _refuse_others(options: ReplayOptions) -> None:
+    """Raises UsageError for an option of a replay that is given without a trace: no job takes it."""
+    defaults = ReplayOptions._field_defaults
+    given = [name for name, value in options._asdict().items() if value != defaults[name]]
+    if given:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise UsageError(
+            f"{names}: without --trace there is no replay that takes {'it' if len(given) == 1 else 'them'}",
+            "give --trace FILE, or set the load in a method's job: `fathom methods show` prints one to copy",
+        )
 
 
 def word_of(option: str, given: str, known: Sequence[Word]) -> Word:

@@ -12,6 +12,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from fathom.errors import FathomError, UsageError
+from fathom.fleet.initiators import SSH
 from fathom.fleet.process import HostProcess
 from fathom.output.text import duration
 from fathom.text_file import read_text
@@ -20,7 +21,6 @@ MOST_LOCAL_HOSTS = 64
 MOST_HOSTS = 1024
 RETRY_S = 2.0
 """From one try of a host that does not start to the next."""
-SSH = "ssh"
 SSH_OPTIONS = ("-T", "-a", "-x", "-o", "ClearAllForwardings=yes", "-o", "ServerAliveInterval=15")
 """Nothing of this machine is opened to the host: no agent, no display, no port; a connection that hangs ends."""
 _ADDRESS = r"(?:(?P<user>[^@]+)@)?(?:\[(?P<six>[^\]]+)\]|(?P<host>[^@\[\]]+?))(?::(?P<port>\d{1,5}))?"

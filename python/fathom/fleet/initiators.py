@@ -14,13 +14,16 @@ if TYPE_CHECKING:
     from fathom.load.initiator import Initiator
     from fathom.load.workers import Workers
 
+SSH = "ssh"
+"""How hosts are reached unless the user says otherwise."""
+
 
 @contextmanager
 def initiator_of(
     hosts: Path | None, shell: str, ray: str | None, local_hosts: int | None, wait: str | None = None
 ) -> Iterator["Initiator"]:
     """Yields where the load comes from; hosts live as long as the `with`."""
-    if not _given(hosts, ray, local_hosts, wait):
+    if not _given(hosts, shell, ray, local_hosts, wait):
         from fathom.load.initiator import ThisMachine
 
         yield ThisMachine()
@@ -42,7 +45,7 @@ def workers_of(
     hosts: Path | None, shell: str, ray: str | None, local_hosts: int | None, wait: str | None = None
 ) -> Iterator["Workers"]:
     """Yields where simulations run; hosts live as long as the `with`."""
-    if not _given(hosts, ray, local_hosts, wait):
+    if not _given(hosts, shell, ray, local_hosts, wait):
         from fathom.load.workers import local_workers
 
         with local_workers() as workers:
@@ -60,15 +63,18 @@ def workers_of(
             yield HostWorkers(found, _show)
 
 
-def _given(hosts: Path | None, ray: str | None, local_hosts: int | None, wait: str | None) -> bool:
+def _given(
+    hosts: Path | None, shell: str, ray: str | None, local_hosts: int | None, wait: str | None
+) -> bool:
     """Returns whether one of the options that name hosts is given. Raises UsageError for more than one."""
     from fathom.errors import UsageError
 
     given = sum(option is not None for option in (hosts, ray, local_hosts))
     if given > 1:
         raise UsageError("--hosts, --ray and --local-hosts exclude each other", "give only one")
-    if wait is not None and hosts is None:
-        raise UsageError("--wait is for the hosts of --hosts", "leave it out, or give --hosts FILE")
+    for name, is_given in (("--wait", wait is not None), ("--shell", shell != SSH)):
+        if is_given and hosts is None:
+            raise UsageError(f"{name} is for the hosts of --hosts", "leave it out, or give --hosts FILE")
     return given == 1
 
 

@@ -10,7 +10,7 @@ import io
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TextIO, cast
 
 REPLACEMENT = "�"
@@ -59,8 +59,10 @@ def cleaned_streams() -> Iterator[None]:
     """
     before = sys.stdout, sys.stderr
     for stream in before:
+        # A stream that was put on another file since it was made may refuse.
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+            with suppress(OSError):
+                stream.reconfigure(errors="replace")
     sys.stdout, sys.stderr = (cast(TextIO, Cleaned(stream)) for stream in before)
     try:
         yield
