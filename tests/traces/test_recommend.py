@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from math import log
+from math import ceil, log
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +22,10 @@ from fathom.recommend.page import render
 from fathom.recommend.portion import at_speed, portion
 from fathom.recommend.ranking import Recommendation, devices_of, recommend
 from fathom.recommend.reading import read
+from fathom.recommend.terminal import cells
 from fathom.recommend.words import basis, chance_text, grounds, growth_text, headline, reasons, years_text
 from fathom.sizing.files import Prices, read_prices
+from fathom.statistics.limits import Busy, Limit, LimitKind
 from fathom.traces.opening import open_trace
 from fathom.traces.prepare import HEADER_BYTES, ROW, prepare
 
@@ -341,6 +343,69 @@ def test_a_page_calls_a_drive_recommended_only_where_one_keeps_up(
     page = render(found(trace(tmp_path), workers, [FAST], objective))
     assert ("The recommended drive is on top" in page) is recommends
     assert ("Bars begin at 1" in page) is not recommends
+
+
+FAST_TOO = "kioxia-cm7-r-7.68tb"
+
+
+def limited(judged: Recommendation, *, host: bool = False, **change: object) -> Recommendation:
+    """Returns the recommendation with the same headroom for every drive, ended by the host or a part of the drive."""
+    limit = Limit(LimitKind.SATURATED, Busy(ranking.HOST if host else "controller", 1, 1.0, 1.0))
+    candidates = [
+        replace(one, judged=replace(one.judged, limit=limit, **change))
+        for one in judged.candidates
+        if one.judged
+    ]
+    return replace(judged, candidates=candidates)
+
+
+@pytest.mark.parametrize(
+    ("headroom", "beyond", "said"),
+    [
+        (64.0, True, "keeps up with more headroom than was tried, as 1 other does"),
+        (4.0, False, "keeps up with the most headroom, as 1 other does"),
+    ],
+)
+def test_no_drive_is_said_to_have_the_most_headroom_alone_where_another_may_have_as_much(
+    headroom: float, beyond: bool, said: str, tmp_path: Path, workers: Workers
+) -> None:
+    judged = found(trace(tmp_path), workers, [FAST, FAST_TOO])
+    assert headline(limited(judged, headroom=headroom, beyond=beyond)).endswith(said)
+
+
+def test_a_drive_that_the_one_thread_of_the_replay_could_not_load_is_not_called_too_slow(
+    tmp_path: Path, workers: Workers
+) -> None:
+    judged = found(trace(tmp_path), workers, [FAST, FAST_TOO])
+    slow = limited(judged, host=True, meets=False, headroom=0.5, beyond=False)
+    assert headline(slow) == (
+        "Whether any of these 2 drives keeps up is not known: the one thread of the replay falls behind"
+    )
+    assert [chance_text(one) for one in slow.candidates] == ["–", "–"]
+    able = limited(judged, host=True, headroom=4.0, beyond=False).candidates[0]
+    assert able.bounds is None
+    assert "4 times, where the one thread of the replay is the limit and not the drive" in growth_text(able)
+
+
+def test_no_real_drive_is_excluded_for_certain(tmp_path: Path, workers: Workers) -> None:
+    judged = found(trace(tmp_path), workers, [FAST])
+    one = limited(judged, meets=False, headroom=0.1, beyond=False).candidates[0]
+    assert one.spread
+    assert chance_text(one) == f"< {ceil(100 / (one.spread.rows + 1))} %"
+
+
+def test_the_range_of_headrooms_names_the_drive_that_it_is_about(tmp_path: Path, workers: Workers) -> None:
+    said = basis(found(trace(tmp_path), workers, [SLOW, FAST]))
+    label = load_device(FAST).identity.label
+    assert any(
+        one.startswith(f"{label}, blocks up to 8 KiB: 80 % of measured rates lie within") for one in said
+    )
+
+
+def test_a_price_of_any_size_has_no_exponent(tmp_path: Path, workers: Workers) -> None:
+    judged = found(trace(tmp_path), workers, [FAST])
+    dear = replace(judged.candidates[0], cost=123_456.0)
+    assert cells(dear, judged)[-1] == "123,500"
 
 
 def test_a_page_says_each_ground_once(tmp_path: Path, workers: Workers) -> None:

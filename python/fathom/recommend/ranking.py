@@ -21,6 +21,8 @@ DRIVES = ("ssd", "disk")
 MOST_IOS = 200_000
 """I/Os of the trace that are replayed, the first ones."""
 _SECONDS_PER_YEAR = DAYS * 86_400
+HOST = "host CPU"
+"""What the one thread of a replay keeps busy, by its name among resources."""
 Watch = Callable[[str, int, int], None]
 """Called for every drive that is judged, with its name, the number of judged ones and the total."""
 
@@ -51,19 +53,37 @@ class Candidate:
         return self.judged.headroom if self.judged else 0.0
 
     @property
+    def is_bound_by_host(self) -> bool:
+        """Returns whether the one thread of the replay ends the headroom, so that the drive may bear more."""
+        if self.judged is None or self.judged.beyond:
+            return False
+        limit = self.judged.limit
+        return limit is not None and limit.resource is not None and limit.resource.name == HOST
+
+    @property
+    def is_at_least(self) -> bool:
+        """Returns whether the headroom is only known to be at least what is given."""
+        return self.judged is not None and (self.judged.beyond or self.is_bound_by_host)
+
+    @property
     def bounds(self) -> tuple[float, float] | None:
         """Returns the headroom of a drive that is slower, or faster, than its twin by as much as the spread.
 
         None where the spread is not known, or the headroom is only a bound.
         """
-        if self.spread is None or self.judged is None or self.judged.below or self.judged.beyond:
+        if self.spread is None or self.judged is None or self.judged.below or self.is_at_least:
             return None
         return self.spread.around(self.headroom)
 
     @property
     def chance(self) -> float | None:
-        """Returns the chance that a real drive meets the objectives too, 0..1; None where nothing is known of it."""
+        """Returns the chance that a real drive meets the objectives too, 0..1; None where nothing is known of it.
+
+        Nothing is known of a drive that the one thread of the replay could not ask for the load.
+        """
         if self.spread is None or self.judged is None or not self.judged.fits:
+            return None
+        if self.is_bound_by_host and not self.judged.meets:
             return None
         return self.spread.chance_above(self.headroom)
 

@@ -8,10 +8,12 @@ from rich.table import Table
 from rich.text import Text
 
 from fathom.output.table import Name, flush_table
+from fathom.output.text import four_digits
 from fathom.prediction.interval import COVERAGE, Spread
 from fathom.recommend.judge import Judged
 from fathom.recommend.ranking import Candidate, Recommendation
 from fathom.recommend.words import (
+    NONE,
     basis,
     figure_text,
     grounds,
@@ -54,7 +56,7 @@ def cells(one: Candidate, found: Recommendation) -> list[str]:
         figure_text(judged.waf if judged else None, "{:.2f}"),
         years_text(one),
         figure_text(judged.watts if judged else None, "{:.1f}"),
-        figure_text(one.cost, "{:,.4g}"),
+        NONE if one.cost is None else four_digits(one.cost),
     ]
 
 

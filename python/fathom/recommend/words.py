@@ -1,7 +1,7 @@
 """A recommendation in words, cell by cell: for the terminal and the page."""
 
 from collections.abc import Sequence
-from math import floor
+from math import ceil, floor
 
 from fathom.output.text import agreeing, capacity, digits, duration, iops_text, latency_text, percent
 from fathom.prediction.interval import COVERAGE
@@ -38,6 +38,10 @@ def _none_of(found: Recommendation) -> str:
         if count == 1:
             return f"{found.candidates[0].label} is too small: {reach} it has"
         return f"None of these {count} drives is large enough: {reach} the largest has"
+    judged = [one for one in found.candidates if one.judged and one.judged.fits]
+    if judged and all(one.is_bound_by_host for one in judged):
+        whether = found.candidates[0].label if count == 1 else f"any of these {count} drives"
+        return f"Whether {whether} {objective_text(found)} is not known: the one thread of the replay falls behind"
     if count == 1:
         return f"{found.candidates[0].label} does not keep {_up(found)}"
     small = agreeing(f"{len(lacking)}", "of them is too small", "of them are too small")
@@ -48,10 +52,23 @@ def _why(best: Candidate, able: Sequence[Candidate]) -> str:
     """Returns what puts the best of the able drives first: cost decides only among those that have a price."""
     priced = sum(one.cost is not None for one in able)
     if best.cost is None:
-        return "with the most headroom"
+        return _most_headroom(best, able)
     if priced == len(able):
         return "at the least cost"
     return "and alone has a price" if priced == 1 else f"at the least cost of the {priced} that have a price"
+
+
+def _most_headroom(best: Candidate, able: Sequence[Candidate]) -> str:
+    """Returns in words that no other drive has more headroom, and how many have as much as far as that is known."""
+    alike = sum(
+        one.headroom >= best.headroom or (one.is_at_least and best.is_at_least)
+        for one in able
+        if one is not best
+    )
+    if not alike:
+        return "with the most headroom"
+    most = "more headroom than was tried" if best.judged and best.judged.beyond else "the most headroom"
+    return f"with {most}, as {agreeing(f'{alike}', 'other does', 'others do')}"
 
 
 def grounds(found: Recommendation) -> list[str]:
@@ -80,6 +97,8 @@ def _up(found: Recommendation) -> str:
 def growth_text(one: Candidate) -> str:
     """Returns `2.7 times (2.5 to 2.9 on 80 % of real drives; 97 % of them keep up)`."""
     factor = f"{headroom_text(one)} times"
+    if one.is_bound_by_host:
+        factor += ", where the one thread of the replay is the limit and not the drive"
     if one.chance is None:
         return f"{factor}; how far such a twin is from its drive is not known"
     if one.bounds is None:
@@ -92,10 +111,12 @@ def growth_text(one: Candidate) -> str:
 def chance_text(one: Candidate) -> str:
     """Returns the chance that a real drive keeps up, such as `74 %`; a dash where it is not known.
 
-    It is a bound, such as `> 93 %`, where no past miss is as large as the headroom.
+    It is a bound, such as `> 93 %` or `< 4 %`, where no past miss is as large as what the drive has or lacks.
     """
     if one.chance is None or one.spread is None:
         return NONE
+    if not one.chance:
+        return f"< {ceil(100 / (one.spread.rows + 1))} %"
     above_all = one.chance * (one.spread.rows + 1) > one.spread.rows - 0.5
     return f"> {floor(100 * one.chance)} %" if above_all else percent(one.chance)
 
@@ -192,8 +213,9 @@ def basis(found: Recommendation) -> list[str]:
         "Headroom: times are divided by a growing factor until the drive "
         f"{'misses the objective' if found.objectives else 'falls behind'}, known to 5 %.",
     ]
-    if spread := next((one.spread for one in found.candidates if one.spread), None):
-        said.append(f"Headroom is taken to be as uncertain as a rate; {spread_words(spread)}.")
+    if known := next(((one.label, one.spread) for one in found.candidates if one.spread), None):
+        label, spread = known
+        said += ["Headroom is taken to be as uncertain as a rate.", f"{label}, {spread_words(spread)}."]
     if found.prices.note:
         said.append(f"Prices: {found.prices.note}.")
     return said
