@@ -1,5 +1,6 @@
 """A choice as a page, what would change it, and what it costs over years."""
 
+from math import ceil
 from pathlib import Path
 
 import pytest
@@ -34,11 +35,16 @@ def owned(choice: Choice, name: str = MAINSTREAM) -> Ownership:
 
 def test_the_binding_need_may_grow_by_just_what_is_said() -> None:
     [said, *_] = changes(chosen("250 TB"))
-    assert said == "250 TB may grow by 22 % before 2 systems are needed"
-    assert chosen("304 TB").best == chosen("250 TB").best or chosen("304 TB").best
-    more = chosen("305 TB").best
-    assert more
-    assert (more.system.name, more.count) != (MAINSTREAM, 1)
+    assert said == "250 TB may grow by 21 % before 2 systems are needed"
+    for grown_pct, count in ((21, 1), (22, 2)):
+        grown = chosen(f"{250 * (100 + grown_pct) / 100:g} TB")
+        [mainstream] = [offer.count for offer in grown.offers if offer.system.name == MAINSTREAM]
+        assert mainstream == count
+
+
+def test_a_need_that_just_fits_may_not_grow_by_a_percent() -> None:
+    [said, *_] = changes(chosen("303 TB"))
+    assert said == "303 TB may grow by less than 1 % before 2 systems are needed"
 
 
 def test_the_second_comes_first_at_the_price_that_is_said() -> None:
@@ -46,8 +52,9 @@ def test_the_second_comes_first_at_the_price_that_is_said() -> None:
     best, second = choice.ranked[:2]
     assert best.cost
     assert second.cost
-    fall = 100 * (1 - best.cost / second.cost)
-    assert f"the second, {second.system.label}, comes first if it costs {fall:.0f} % less" in changes(choice)
+    fall_pct = ceil(100 * (1 - best.cost / second.cost))
+    assert second.cost * (100 - fall_pct) / 100 < best.cost
+    assert f"the second, {second.system.label}, comes first if it costs {fall_pct} % less" in changes(choice)
 
 
 def test_another_preference_is_named_only_where_it_changes_the_choice() -> None:

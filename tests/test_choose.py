@@ -149,6 +149,34 @@ def test_a_system_without_a_parts_list_is_compared_and_not_priced() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("needs", "among", "keys", "said"),
+    [
+        (["250 TB"], CLUSTERS, {"budget": 1500}, "least cost of the 2 that meet the needs within the budget"),
+        (["250 TB"], CLUSTERS, {"budget": 1000}, "the only one that meets the needs within the budget"),
+        (["250 TB"], CLUSTERS, {"budget": 500}, "is known to meet the needs within the budget"),
+        (["100 TB"], (MAINSTREAM, ARRAY), {}, "the only one that meets the needs and whose cost is known"),
+        (["100 TB"], (ARRAY,), {}, "No cost is known of a system that meets the needs"),
+        (
+            ["100 TB"],
+            (MAINSTREAM, ARRAY),
+            {"prefer": "most GB/s read"},
+            "the only one that meets the needs and whose bandwidth is known",
+        ),
+        (["read in 500 us"], CLUSTERS, {}, "None of these systems is known to meet the needs"),
+    ],
+)
+def test_the_headline_denies_no_system_what_its_own_reason_grants(
+    needs: list[str], among: tuple[str, ...], keys: dict[str, object], said: str
+) -> None:
+    assert headline(chosen(*needs, among=among, keys=keys)).endswith(said)
+
+
+def test_the_years_and_drives_of_wear_agree_with_their_numbers() -> None:
+    said = reasons(chosen("100 TB", keys={"writes_tb_per_day": 1, "years": 1, "prefer": "most GB/s read"}))
+    assert said[1].startswith("Over 1 year of these writes")
+
+
 def test_a_price_list_of_ones_own_turns_the_choice(tmp_path: Path) -> None:
     runner = CliRunner()
     shipped = runner.invoke(app, ["choose", "--show-prices"]).stdout

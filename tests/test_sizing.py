@@ -20,9 +20,9 @@ from fathom.sizing.choose import choose, systems_to_compare
 from fathom.sizing.drive import Drive, Figure, rated_drive
 from fathom.sizing.files import Needs, read_prices
 from fathom.sizing.measured import measured_drive
-from fathom.sizing.needs import Need, parse_need
+from fathom.sizing.needs import Kind, Need, parse_need
 from fathom.sizing.size import size
-from fathom.sizing.terminal import basis_text, each_text, headline, sentences
+from fathom.sizing.terminal import amount, basis_text, each_text, headline, sentences, sizing_json
 
 SN861 = "wd-ultrastar-dc-sn861"
 
@@ -73,6 +73,30 @@ def test_a_power_budget_below_the_count_is_an_answer_of_none() -> None:
     sizing = size(rated_drive(SN861), [parse_need("60 W"), parse_need("30M IOPS read")])
     assert sizing.drives is None
     assert headline(sizing).endswith("60 W: enough for 3 drives; 10 are needed")
+    sizing = size(rated_drive(SN861), [parse_need("20 W"), parse_need("30M IOPS read")])
+    assert headline(sizing).endswith("20 W: enough for 1 drive; 10 are needed")
+
+
+def test_a_latency_need_is_no_next_limit_of_a_number_of_drives() -> None:
+    sizing = size(rated_drive(SN861), [parse_need("200 TB"), parse_need("read in 1 ms")])
+    assert not any("Next limit" in one for one in sentences(sizing))
+    assert sizing_json(sizing)["next"] is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "text"),
+    [
+        ("bandwidth", 285e6, "285 MB/s"),
+        ("bandwidth", 6.7e9, "6.70 GB/s"),
+        ("bandwidth", 1.4e12, "1,400.00 GB/s"),
+        ("power", 13.5, "13.5 W"),
+        ("power", 1_234_567.0, "1,235,000 W"),
+    ],
+)
+def test_a_figure_of_any_size_is_read_without_exponent_and_to_three_digits(
+    kind: Kind, value: float, text: str
+) -> None:
+    assert amount(kind, value) == text
 
 
 def test_more_drives_do_not_make_one_read_faster() -> None:
@@ -84,7 +108,7 @@ def test_more_drives_do_not_make_one_read_faster() -> None:
 def test_endurance_is_drive_writes_a_day_over_the_warranty() -> None:
     figure = rated_drive(SN861 + "-7.68tb").figures["endurance", None]
     assert figure.value == pytest.approx(7.68e12 * 365 * 5)
-    assert figure.basis == "1 drive writes a day for 5 years"
+    assert figure.basis == "1 drive write a day for 5 years"
 
 
 def test_a_whole_multiple_takes_no_drive_too_many() -> None:

@@ -37,6 +37,8 @@ def test_reasons_that_the_opening_has_no_room_for_follow_in_a_part_of_their_own(
 def test_the_binding_need_may_grow_by_just_what_is_said() -> None:
     [said] = growth(sized("150 TB"))
     assert said == "150 TB may grow by 2 % before 21 drives are needed."
+    [said] = growth(sized("150.7 TB"))
+    assert said == "150.7 TB may grow by 1 % before 21 drives are needed."
     assert sized("153.6 TB").drives == 20
     assert sized("153.7 TB").drives == 21
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fathom.catalog.models import ProductIdentity, SpecRow
+from fathom.output.text import years_text
 
 STATED_KEYS = (
     "warranty_years",
@@ -22,7 +23,7 @@ STATED_KEYS = (
 def data_sheet(identity: ProductIdentity) -> dict[str, str]:
     """Returns what is stated of the product, by name."""
     stated = {
-        "warranty": f"{identity.warranty_years:g} years" if identity.warranty_years else "",
+        "warranty": years_text(identity.warranty_years) if identity.warranty_years else "",
         "operating": _range(identity.operating_min_c, identity.operating_max_c),
         "storage": _range(identity.storage_min_c, identity.storage_max_c),
         "size": " x ".join(f"{one:g}" for one in identity.size_mm) + (" mm" if identity.size_mm else ""),

@@ -119,6 +119,16 @@ def agreeing(shown: str, one: str, many: str) -> str:
     return f"{shown} {one if shown == '1' else many}"
 
 
+def years_text(years: float) -> str:
+    """Returns `1 year`, `5 years`."""
+    return agreeing(f"{years:g}", "year", "years")
+
+
+def writes_a_day_text(dwpd: float) -> str:
+    """Returns a rated endurance: `1 drive write a day`, `0.6 drive writes a day`."""
+    return f"{agreeing(f'{dwpd:g}', 'drive write', 'drive writes')} a day"
+
+
 def ios_in_flight(count: int) -> str:
     """Returns `1 I/O in flight`, `8 I/Os in flight`."""
     return f"{count:,} I/O{'' if count == 1 else 's'} in flight"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from fathom.analysis.finding import cited
-from fathom.output.text import percent
+from fathom.output.text import percent, years_text
 from fathom.report.axes import Axis
 from fathom.report.blocks import (
     Answer,
@@ -240,7 +240,7 @@ def _years(choice: Choice) -> Section:
         ),
     ]
     table = Table(plain(prices.currency), _heads(choice), [Group("", rows)], _year_notes(choice))
-    return Section("years", f"Cost over {needs.years:g} years", [table], short="Years")
+    return Section("years", f"Cost over {years_text(needs.years)}", [table], short="Years")
 
 
 def _lives(one: Ownership) -> Item:

@@ -1,11 +1,13 @@
 """What would change a recommendation: needs that grow, prices that move, another preference."""
 
 from collections.abc import Iterator
+from math import ceil
 
 from fathom.output.text import percent
 from fathom.sizing.choose import Choice, choose
 from fathom.sizing.files import parse_preference
 from fathom.sizing.reasons import LEVEL
+from fathom.sizing.terminal import room_text
 
 PREFERENCES = ("least cost", "least power", "most capacity", "most GB/s read", "most IOPS 70/30")
 
@@ -22,7 +24,7 @@ def _growth(choice: Choice) -> Iterator[str]:
     if best and floors and floors[0].each and floors[0].need.kind != "latency":
         binding = floors[0]
         room = best.count * (binding.each or 0.0) / binding.need.amount - 1
-        yield f"{binding.need.text} may grow by {percent(room)} before {best.count + 1} systems are needed"
+        yield f"{binding.need.text} may grow by {room_text(room)} before {best.count + 1:,} systems are needed"
 
 
 def _price(choice: Choice) -> Iterator[str]:
@@ -33,7 +35,8 @@ def _price(choice: Choice) -> Iterator[str]:
     if best.cost and second.cost and second.cost > best.cost:
         fall = 1 - best.cost / second.cost
         near = ", which is less than prices are known to" if fall < LEVEL else ""
-        yield f"the second, {second.system.label}, comes first if it costs {percent(fall)} less{near}"
+        enough = percent(ceil(100 * fall) / 100)
+        yield f"the second, {second.system.label}, comes first if it costs {enough} less{near}"
 
 
 def _preferences(choice: Choice) -> Iterator[str]:

@@ -69,7 +69,7 @@ def choose(needs: Needs, systems: Sequence[StorageSystem], prices: Prices) -> Ch
     if repeated := [name for name in names if names.count(name) > 1]:
         raise UsageError(f"{repeated[0]}: is named twice")
     offers = [Offer(system, size(system.drive, needs.needs, needs.derate)) for system in systems]
-    able = [offer for offer in offers if offer.count and _affordable(offer, needs.budget)]
+    able = [offer for offer in offers if offer.count and is_affordable(offer, needs.budget)]
     ranked = sorted(
         (offer for offer in able if merit(offer, needs) is not None),
         key=lambda offer: merit(offer, needs) or 0,
@@ -88,5 +88,6 @@ def merit(offer: Offer, needs: Needs) -> float | None:
     return offer.count * each * (1 if wanted.kind == "power" else -1)
 
 
-def _affordable(offer: Offer, budget: float | None) -> bool:
+def is_affordable(offer: Offer, budget: float | None) -> bool:
+    """Returns whether the offer is known to cost no more than the budget; any offer is where there is none."""
     return budget is None or (offer.cost is not None and offer.cost <= budget)

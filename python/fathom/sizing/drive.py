@@ -8,6 +8,7 @@ from fathom.catalog import load_device, load_published
 from fathom.catalog.models import SpecRow
 from fathom.catalog.store import entries, nearest
 from fathom.errors import UsageError
+from fathom.output.text import writes_a_day_text, years_text
 from fathom.prediction.interval import Spread
 from fathom.sizing.needs import OPS, SMALL_BYTES, Kind, Need, Op
 
@@ -135,7 +136,7 @@ def _figures(
         # A rating of writes in order may stand beside one of random writes: the lesser is the one to count on.
         if written_tb is None or (row.uncertain and daily_tb < written_tb):
             written_tb = daily_tb
-            endurance = f"{row.endurance_dwpd:g} drive writes a day for {warranty_years:g} years"
+            endurance = f"{writes_a_day_text(row.endurance_dwpd)} for {years_text(warranty_years)}"
     small = {op: getattr(row, f"rand_{op}_block_kib") in (None, SMALL_KIB) for op in ("read", "write")}
     in_order = "rated, outer tracks" if is_disk else "rated"
     stated: list[tuple[Kind, Op | None, float | None, float, str]] = [

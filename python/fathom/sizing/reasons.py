@@ -2,8 +2,8 @@
 fails.
 """
 
-from fathom.output.text import four_digits, percent
-from fathom.sizing.choose import Choice, Offer, merit
+from fathom.output.text import agreeing, four_digits, percent, years_text
+from fathom.sizing.choose import Choice, Offer, is_affordable, merit
 from fathom.sizing.ownership import ownership
 from fathom.sizing.system import GROUPS
 from fathom.sizing.terminal import amount, unmet_text
@@ -16,14 +16,35 @@ def headline(choice: Choice) -> str:
     """Returns `1 x WEKA 6-node Mainstream: least cost of the 3 that meet the needs`."""
     best = choice.best
     if best is None:
-        return "None of these systems meets the needs"
+        return _none_of(choice)
     rivals = len(choice.ranked)
-    among = (
-        f"{choice.needs.prefer.text} of the {rivals} that meet the needs"
-        if rivals > 1
-        else "the only one that meets the needs"
-    )
-    return f"{_counted(best)}: {among}"
+    meeting = f"meet{'s' * (rivals == 1)} the needs{_beyond_needs(choice)}"
+    among = f"{choice.needs.prefer.text} of the {rivals}" if rivals > 1 else "the only one"
+    return f"{_counted(best)}: {among} that {meeting}"
+
+
+def _none_of(choice: Choice) -> str:
+    """Returns why nothing is recommended: no system meets the needs, or none of those that do has what is asked too."""
+    meeting = [offer for offer in choice.offers if offer.count]
+    if any(is_affordable(offer, choice.needs.budget) for offer in meeting):
+        return f"No {_preferred(choice)} is known of a system that meets the needs"
+    return "None of these systems is known to meet the needs" + (" within the budget" if meeting else "")
+
+
+def _beyond_needs(choice: Choice) -> str:
+    """Returns in words what systems lack that meet the needs and are not ranked; empty where there are none."""
+    others = [offer for offer in choice.offers if offer.count and offer not in choice.ranked]
+    if not others:
+        return ""
+    if all(is_affordable(offer, choice.needs.budget) for offer in others):
+        return f" and whose {_preferred(choice)} is known"
+    return " within the budget"
+
+
+def _preferred(choice: Choice) -> str:
+    """Returns the noun of what the preference compares."""
+    kind = choice.needs.prefer.kind
+    return "rate" if kind == "iops" else kind
 
 
 def reasons(choice: Choice) -> list[str]:
@@ -48,14 +69,15 @@ def reasons(choice: Choice) -> list[str]:
 def _worn(best: Offer, choice: Choice) -> str:
     """Returns what the stated writes add to the cost of the first over the years; empty where they add nothing."""
     owned = ownership(best, choice.needs, choice.prices)
-    span = f"Over {choice.needs.years:g} years of these writes"
+    span = f"Over {years_text(choice.needs.years)} of these writes"
     if owned.wear_unknown:
         return (
             f"{span}, the cost of {_counted(best)} is not known: its drives have no rated life or no price."
         )
     if not owned.replaced or owned.total is None:
         return ""
-    return f"{span}, {_counted(best)} costs {four_digits(owned.total)}: it wears out {owned.replaced:,} drives more."
+    worn = agreeing(f"{owned.replaced:,}", "drive more", "drives more")
+    return f"{span}, {_counted(best)} costs {four_digits(owned.total)}: it wears out {worn}."
 
 
 def _counted(offer: Offer) -> str:
@@ -65,7 +87,8 @@ def _counted(offer: Offer) -> str:
 def _binding(offer: Offer, choice: Choice) -> str:
     floors = offer.sizing.floors
     binding = f"{floors[0].need.text} binds" if floors else "no need binds"
-    following = f", next limit {floors[1].need.text}" if len(floors) > 1 else ""
+    second = offer.sizing.following
+    following = f", next limit {second.need.text}" if second else ""
     return f"{_merit(offer, choice)}; {binding}{following}"
 
 
@@ -112,4 +135,4 @@ def _out(offer: Offer, choice: Choice) -> str:
         return (
             f"would meet them, at {four_digits(offer.cost)}: over the budget of {four_digits(wanted.budget)}"
         )
-    return f"would meet them, but its {wanted.prefer.kind} is not known"
+    return f"would meet them, but its {_preferred(choice)} is not known"

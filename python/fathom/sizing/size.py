@@ -73,6 +73,11 @@ class Sizing:
         return sorted(counted, key=lambda answer: -_exact(answer))
 
     @property
+    def following(self) -> Answer | None:
+        """The need that would decide if the first did not; None without one. A latency asks for no number of drives."""
+        return next((answer for answer in self.floors[1:] if answer.need.kind != "latency"), None)
+
+    @property
     def unmet(self) -> list[Answer]:
         """Needs that the count does not meet: impossible, not stated, or a ceiling below the count."""
         count = self.floors[0].drives if self.floors else 1

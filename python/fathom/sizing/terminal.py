@@ -1,17 +1,23 @@
 """A sizing at a terminal, and as JSON."""
 
+from math import floor
+
 from rich.console import Console
 from rich.text import Text
 
 from fathom.analysis.finding import cited
 from fathom.output.table import flush_table
-from fathom.output.text import capacity, iops_text, latency_text
+from fathom.output.text import capacity, four_digits, iops_text, latency_text, mbps_text, percent
 from fathom.prediction.interval import COVERAGE
 from fathom.prediction.words import range_words
 from fathom.sizing.needs import Kind
 from fathom.sizing.size import Answer, Sizing
 
 SCHEMA = "fathom-size/1"
+LEAST_ROOM = 0.01
+"""The least share by which a need may grow that is worth a sentence of its own."""
+ROUNDING = 1e-9
+"""What binary fractions may take from a whole number of percent."""
 
 
 def print_sizing(console: Console, sizing: Sizing) -> None:
@@ -53,8 +59,7 @@ def sentences(sizing: Sizing) -> list[str]:
         out.append(f"At the low end of the {100 * COVERAGE:.0f} % ranges {low} are needed.")
     if sizing.derate < 1:
         out.append(f"Bandwidth and IOPS of a drive count at {sizing.derate:g} of what it does (derate).")
-    if sizing.drives is not None and len(sizing.floors) > 1:
-        following = sizing.floors[1]
+    if sizing.drives is not None and (following := sizing.following):
         out.append(f"Next limit: {following.need.text}; {following.drives:,} would do.")
     for link in sizing.links:
         verdict = (
@@ -74,11 +79,20 @@ def growth(sizing: Sizing) -> list[str]:
     if not sizing.drives or not sizing.floors or not (each := sizing.floors[0].each):
         return []
     need = sizing.floors[0].need
-    room_pct = 100 * (sizing.drives * each / need.amount - 1)
-    if need.kind == "latency" or room_pct < 1:
+    room = sizing.drives * each / need.amount - 1
+    if need.kind == "latency" or room < LEAST_ROOM:
         return []
-    more = f"{sizing.drives + 1} {sizing.drive.noun}s are needed"
-    return [f"{need.text} may grow by {room_pct:.0f} % before {more}."]
+    more = f"{sizing.drives + 1:,} {sizing.drive.noun}s are needed"
+    return [f"{need.text} may grow by {room_text(room)} before {more}."]
+
+
+def room_text(room: float) -> str:
+    """Returns by which share a need may grow, whole percent that still fit: `13 %`, `less than 1 %`."""
+    return (
+        f"less than {percent(LEAST_ROOM)}"
+        if room < LEAST_ROOM
+        else percent(floor(100 * room + ROUNDING) / 100)
+    )
 
 
 def sizing_json(sizing: Sizing) -> dict[str, object]:
@@ -93,7 +107,7 @@ def sizing_json(sizing: Sizing) -> dict[str, object]:
         "derate": sizing.derate,
         "drives": sizing.drives,
         "binds": floors[0].need.text if floors else None,
-        "next": floors[1].need.text if len(floors) > 1 else None,
+        "next": sizing.following.need.text if sizing.following else None,
         "needs": [
             {
                 "need": answer.need.text,
@@ -126,7 +140,8 @@ def unmet_text(answer: Answer, sizing: Sizing) -> str:
     """Returns why no number of drives meets that need."""
     if answer.is_ceiling and answer.drives is not None:
         needed = sizing.floors[0].drives if sizing.floors else 1
-        return f"enough for {answer.drives:,} {sizing.drive.noun}s; {needed:,} {'is' if needed == 1 else 'are'} needed"
+        noun = sizing.drive.noun if answer.drives == 1 else f"{sizing.drive.noun}s"
+        return f"enough for {answer.drives:,} {noun}; {needed:,} {'is' if needed == 1 else 'are'} needed"
     return answer.why
 
 
@@ -160,9 +175,9 @@ def basis_text(answer: Answer) -> str:
 def amount(kind: Kind, value: float) -> str:
     """Returns a figure of that kind with its unit."""
     if kind == "bandwidth":
-        return f"{value / 1e9:.2f} GB/s"
+        return f"{value / 1e9:,.2f} GB/s" if value >= 1e9 else mbps_text(value / 1e6)
     if kind == "iops":
         return iops_text(value)
     if kind in ("capacity", "endurance"):
         return capacity(value)
-    return latency_text(value) if kind == "latency" else f"{value:g} W"
+    return latency_text(value) if kind == "latency" else f"{four_digits(value)} W"
