@@ -116,11 +116,13 @@ def test_text_that_is_no_json_is_refused_with_its_line(tmp_path: Path) -> None:
         ({"seq_write_mbps": 6000}, "seq_write_mbps", "exceed what 8 dies of 512 Gb can program, 1,680 MB/s"),
         ({"rand_read_iops": 1_900_000}, "rand_read_iops", "1,900,000 of 4 KiB are 7,782 MB/s, above the"),
         ({"rand_write_iops": 300_000}, "rand_write_iops", "above the sequential 900 MB/s"),
-        ({"tbw_tb": 438}, "tbw_tb", "1 drive writes a day for 5 years are 876 TB"),
+        ({"tbw_tb": 438}, "tbw_tb", "876 TB of 1 drive write a day for 5 years (assumed: no warranty_years)"),
+        ({"tbw_tb": 438, "warranty_years": 1}, "tbw_tb", "not the 175 TB of 1 drive write a day for 1 year"),
+        ({"dies": 4, "die_gbit": 512}, "dies", "4 dies of 512 Gb are 0.2749 TB for a capacity of 0.4801 TB"),
         ({"capacity_gb": 540, "tbw_tb": None}, "capacity_gb", "no whole number of dies gives 0.5401 TB"),
         ({"capacity_gb": 60, "tbw_tb": None, "seq_write_mbps": 90, "rand_write_iops": 4000,
-          "rand_read_iops": 900_000}, "rand_read_iops", "pages that 1 dies of 512 Gb can sense"),
-        ({"seq_read_mbps": 3.5}, "rand_read_iops", "300,000 of 4 KiB are 1,229 MB/s, above the sequential 4 MB/s"),
+          "rand_read_iops": 900_000}, "rand_read_iops", "pages that 1 die of 512 Gb can sense"),
+        ({"seq_read_mbps": 3.5}, "rand_read_iops", "300,000 of 4 KiB are 1,229 MB/s, above the sequential 3.5 MB/s"),
         ({"read_latency_us": 8}, "read_latency_us", "8 us is less than the 40 us in which TLC senses a page"),
         ({"seq_read_latency_us": 70}, "seq_read_latency_us", "such a drive does not read ahead"),
         ({"read_latency_us": 80_000}, "read_latency_us", "of 80,000 us each need 24,000 in flight"),
@@ -171,7 +173,7 @@ def test_a_check_does_not_ask_whether_the_drive_is_there_already(
     there.parent.mkdir(parents=True)
     there.write_text("")
     app(["new-device", str(tmp_path / "sheet.toml"), "--check"], standalone_mode=False)
-    assert "can have these ratings" in capsys.readouterr().out
+    assert "no rating is impossible" in capsys.readouterr().out
     assert there.read_text() == ""
 
 
@@ -357,3 +359,18 @@ def test_every_class_is_like_a_device_of_the_catalogue_of_its_kind() -> None:
         twin = load_device(one.like).twin
         assert twin is not None
         assert twin.kind == one.kind
+
+
+@pytest.mark.parametrize(
+    ("note", "nand"),
+    [
+        ("176-layer 3D TLC", "176-layer 3D TLC"),
+        ("generation 8, TLC, 1 Tb", "generation 8, TLC, 1 Tb"),
+        ("176 layers", "176 layers TLC"),
+        (None, "TLC"),
+    ],
+)
+def test_the_type_of_the_nand_is_named_once(tmp_path: Path, note: str | None, nand: str) -> None:
+    sheet = changed(tmp_path, nand_note=note)
+    assert published_of(sheet).identity.nand == nand
+    assert draft(sheet).device.identity.nand == f"{nand}, taken as 8 dies of 512 Gb"

@@ -47,7 +47,7 @@ def new_device(
     given = _asked() if sheet is None else read_sheet(sheet)
     paths = check_sheet(given, out, force=force or check)
     if check:
-        print(f"{given.device_name}: a drive can have these ratings")
+        print(f"{given.device_name}: no rating is impossible")
         return
     with workers_of(*hosts) as workers, TrialProgress(stderr()) as watch:
         made = make(given, paths, workers, seed, watch)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fathom.new_device.flash import Flash, flash_of
+from fathom.new_device.flash import LEAST_SPARE, MOST_SPARE, Flash, flash_of
 from fathom.new_device.link import link_mbps
 from fathom.new_device.sheet import DataSheet
+from fathom.output.text import mbps_text, percent, writes_a_day_text, years_text
 from fathom.prediction.priors import shipped_priors
 
 YEARS = 5.0
@@ -43,7 +44,7 @@ def problems(sheet: DataSheet) -> list[Problem]:
         return [*found, *_turns(sheet)]
     flash = flash_of(sheet)
     if not flash.possible:
-        return [*found, _spare(flash)]
+        return [*found, _spare(sheet, flash)]
     latencies = (*_sense(sheet, flash), *_ahead(sheet, flash), *_in_flight(sheet))
     return [*found, *_rates(sheet, flash), *latencies, *_mix(sheet)]
 
@@ -68,12 +69,13 @@ def _endurance(sheet: DataSheet) -> Iterator[Problem]:
     if not sheet.endurance_dwpd or not sheet.tbw_tb:
         return
     years = sheet.warranty_years or YEARS
+    assumed = "" if sheet.warranty_years else " (assumed: no warranty_years)"
     tb = sheet.endurance_dwpd * sheet.capacity_gb / 1000 * DAYS * years
     if abs(sheet.tbw_tb / tb - 1) > AGREE:
         yield Problem(
             "tbw_tb",
-            f"{sheet.tbw_tb:,.0f} TB, but {sheet.endurance_dwpd:g} drive writes a day "
-            f"for {years:g} years are {tb:,.0f} TB",
+            f"{sheet.tbw_tb:,.0f} TB is not the {tb:,.0f} TB of {writes_a_day_text(sheet.endurance_dwpd)} "
+            f"for {years_text(years)}{assumed}",
         )
 
 
@@ -83,8 +85,14 @@ def _power(sheet: DataSheet) -> Iterator[Problem]:
         yield Problem("power_idle_w", f"{sheet.power_idle_w:g} W idle is above the {max(active):g} W at work")
 
 
-def _spare(flash: Flash) -> Problem:
+def _spare(sheet: DataSheet, flash: Flash) -> Problem:
     tb = flash.capacity_bytes / 1e12
+    if sheet.dies:
+        return Problem(
+            "dies",
+            f"{flash.words} are {flash.raw_bytes / 1e12:.4g} TB for a capacity of {tb:.4g} TB; drives have "
+            f"{percent(LEAST_SPARE)} to {percent(MOST_SPARE)} more",
+        )
     return Problem(
         "capacity_gb",
         f"no whole number of dies gives {tb:.4g} TB: {flash.words} leave {100 * flash.spare:.1f} % spare; "
@@ -117,7 +125,7 @@ def _random_above_sequential(sheet: DataSheet, op: str) -> Iterator[Problem]:
     block_kib = getattr(sheet, f"rand_{op}_block_kib") or 4
     mbps = iops * block_kib * 1024 / 1e6
     if mbps > seq_mbps:
-        text = f"{iops:,.0f} of {block_kib:g} KiB are {mbps:,.0f} MB/s, above the sequential {seq_mbps:,.0f} MB/s"
+        text = f"{iops:,.0f} of {block_kib:g} KiB are {mbps:,.0f} MB/s, above the sequential {mbps_text(seq_mbps)}"
         yield Problem(f"rand_{op}_iops", text)
 
 

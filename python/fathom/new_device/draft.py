@@ -66,7 +66,6 @@ def draft(sheet: DataSheet) -> Draft:
 
 def _device(sheet: DataSheet) -> Device:
     parameters = _disk(sheet) if sheet.kind == "disk" else _ssd(sheet, flash_of(sheet))
-    note = sheet.nand_note if sheet.kind == "ssd" else None
     return Device(
         schema="fathom-device/1",
         name=sheet.device_name,
@@ -78,13 +77,18 @@ def _device(sheet: DataSheet) -> Device:
             label=sheet.label,
             form_factor=sheet.form_factor,
             interface=sheet.interface_text,
-            nand=f"{note + ' ' if note else ''}{sheet.nand}, taken as {flash_of(sheet).words}"
-            if sheet.nand
-            else None,
+            nand=f"{_nand(sheet)}, taken as {flash_of(sheet).words}" if sheet.kind == "ssd" else None,
             controller=sheet.controller,
         ),
         twin=TwinModel(kind=sheet.kind, bench=BENCH, parameters=parameters),
     )
+
+
+def _nand(sheet: DataSheet) -> str | None:
+    """Returns the NAND in the sheet's words, with its type once; None for a drive without."""
+    note = sheet.nand_note or ""
+    typed = sheet.nand is None or sheet.nand in note
+    return note if note and typed else " ".join(filter(None, (note, sheet.nand))) or None
 
 
 def published_of(sheet: DataSheet) -> Published:
@@ -99,7 +103,7 @@ def published_of(sheet: DataSheet) -> Published:
             form_factor=sheet.form_factor,
             interface=sheet.interface_text,
             capacities_gb=(sheet.capacity_gb,),
-            nand=" ".join(filter(None, (sheet.nand_note, sheet.nand))) or None,
+            nand=_nand(sheet),
             controller=sheet.controller,
             endurance_dwpd=(sheet.endurance_dwpd,) if sheet.endurance_dwpd else (),
             warranty_years=sheet.warranty_years,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from fathom.new_device.classes import NandClass, class_of, dies_of
 from fathom.new_device.sheet import DataSheet
+from fathom.output.text import agreeing
 from fathom.prediction.priors import shipped_priors
 
 LEAST_SPARE, MOST_SPARE = 0.04, 0.9
@@ -71,7 +72,7 @@ class Flash:
     @property
     def words(self) -> str:
         """The dies in words: `64 dies of 1024 Gb`."""
-        return f"{self.dies} dies of {self.nand.die_gbit} Gb"
+        return f"{agreeing(f'{self.dies}', 'die', 'dies')} of {self.nand.die_gbit} Gb"
 
 
 def flash_of(sheet: DataSheet) -> Flash:
