@@ -23,6 +23,7 @@ from fathom.load.resolve import resolve_targets
 from fathom.method.method import load_method, parse_method
 from fathom.runs.files import alone_in
 from fathom.session import Options, start_run
+from fathom.sweep.doubts import doubts
 from fathom.sweep.grid import combinations, parse_axis
 from fathom.sweep.page import write_page
 from fathom.sweep.study import Outcome, Sweep, simulate_all
@@ -135,6 +136,40 @@ def test_what_speaks_against_figures_is_said_once_for_all_combinations(
     assert "warning in 2 of 2 combinations: " in said
     page = write_page(asked, tmp_path, table, outcomes).read_text()
     assert "Warning in 2 of 2 combinations: " in page
+
+
+def test_a_waf_of_too_few_writes_is_called_one_that_may_still_change(
+    tmp_path: Path, workers: Executor
+) -> None:
+    writes = METHOD.replace('mix = "read"', 'mix = "write"').replace("random read", "random write")
+    method = parse_method(writes, "tiny.toml")
+    axes = [parse_axis("over_provisioning=0.1,0.3")]
+    asked = Sweep(method, (DRIVE,), axes, combinations(axes, method, (DRIVE,)), 1, quick=False)
+    outcomes, _ = simulated(asked, tmp_path, workers)
+    [said] = [one for one in doubts(outcomes) if "WAF" in one]
+    assert said.startswith("info in 2 of 2 combinations: WAF may not have settled")
+    reads = sweep("over_provisioning=0.1,0.3")
+    outcomes, _ = simulated(reads, tmp_path / "reads", workers)
+    assert not any("WAF" in one for one in doubts(outcomes))
+
+
+@pytest.mark.parametrize(("ratio", "text"), [(145, "x 145."), (1.06, "x 1.06."), (0.0015, "x 0.0015.")])
+def test_a_change_of_any_size_is_read_without_exponent_and_to_three_digits(ratio: float, text: str) -> None:
+    rows = [row_of(over_provisioning=0.07), row_of(over_provisioning=0.28, iops=ratio * 1_068_859.4)]
+    asked = corners("op=0.07,0.28")
+    assert f"change: {text}" in " ".join(printed(asked, table_of(asked, *rows)).split())
+
+
+def test_no_letter_is_lost_in_80_columns_where_names_of_settings_are_long(
+    tmp_path: Path, workers: Executor
+) -> None:
+    asked = sweep("job.load.threads=1,8", "job.load.iodepth=1,256")
+    outcomes, _ = simulated(asked, tmp_path, workers)
+    lines = printed(asked, gather(asked.axes, outcomes)).splitlines()
+    assert max(map(len, lines)) <= 80
+    ends = "".join(line.rstrip().rpartition("  ")[2] for line in lines[3:]).replace(" ", "")
+    assert ends.count("outstandingI/O") == 2
+    assert "limited" in ends
 
 
 def test_a_page_draws_measured_steps_alone_and_lists_those_that_warm_up_behind_them(

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from fathom._core import LARGE_BLOCK_BYTES
 from fathom.method.step_names import Steps, called
-from fathom.output.text import many_of
+from fathom.output.text import digits, many_of
 from fathom.report.findings import SIMULATED
 from fathom.report.style import grouped, plain
 from fathom.sweep.grid import Axis
@@ -136,7 +136,9 @@ def answer(sweep: Sweep, x: Axis, found: Sequence[Panel]) -> str:
     measured = {panel.label for panel in found if not panel.prepares}
     rest = f"; no other rate changes by {100 * LEVEL_SHARE:.0f} %" if len(moved) == 1 < len(measured) else ""
     span = f"From {plain(x.key)} {first} to {last}"
-    return f"{span}, {FIGURES[most.figure]} of {most.label}{which} change{beside}: x {most.ratio:.2g}{rest}."
+    return (
+        f"{span}, {FIGURES[most.figure]} of {most.label}{which} change{beside}: x {digits(most.ratio)}{rest}."
+    )
 
 
 @dataclass(frozen=True)

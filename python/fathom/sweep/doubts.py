@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from fathom.analysis.validity.of_waf import UNSETTLED_WAF
 from fathom.report.style import plain
 from fathom.runs.document import NoteRecord, RunDocument
 from fathom.sweep.study import Outcome
@@ -25,5 +26,8 @@ def doubts(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def _counts(note: NoteRecord) -> bool:
-    """Returns whether a note is a doubt. That a run is shortened is said of the whole sweep."""
-    return note.level != "info" and note.rule != "quick-run"
+    """Returns whether a note is a doubt. That a run is shortened is said of the whole sweep.
+
+    A WAF that may still change is one, because tables show the WAF of every step.
+    """
+    return note.rule == UNSETTLED_WAF or (note.level != "info" and note.rule != "quick-run")

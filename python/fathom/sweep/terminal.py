@@ -82,7 +82,7 @@ def _table(names: Sequence[str], rows: Sequence[Sequence[str]], table: pa.Table,
             heading,
             justify="right" if number else "left",
             overflow="fold",
-            no_wrap=name in FIGURES,
+            no_wrap=number,
             min_width=widest if number else None,
             max_width=widest if name != "limited_by" else None,
         )

@@ -12,6 +12,8 @@ from fathom.statistics.series import Floats, as_series
 from fathom.statistics.steady import WAF_LIMIT
 from fathom.statistics.trend import relative_drift
 
+UNSETTLED_WAF = "unsettled-waf"
+"""The rule of the note on a WAF that may still change."""
 LEAST_X = 1.0
 """Multiple of its region that a pattern must write before the WAF is its own: earlier data has then been replaced."""
 PARTS = 10
@@ -53,7 +55,7 @@ def unsettled_waf(view: RunView) -> Iterable[Note]:
             )
             others = in_others("the same", len(found) - 1, "step")
             yield Note(
-                "unsettled-waf",
+                UNSETTLED_WAF,
                 "info",
                 target.name,
                 worst.step,
