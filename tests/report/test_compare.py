@@ -20,10 +20,12 @@ from fathom.cli import app
 from fathom.compare import rows as rows_of
 from fathom.compare.gate import parse_gate
 from fathom.compare.metrics import METRICS
+from fathom.compare.rows import Compared, Result, Row
+from fathom.compare.words import meaning
 from fathom.errors import FathomError, UsageError
 from fathom.prediction.interval import order_chance, spread_of
 from fathom.runs.event_log import append_event
-from fathom.statistics.differences import Difference
+from fathom.statistics.differences import Difference, Verdict, confidence_of_each
 
 Made = Callable[..., Path]
 BUSY = {
@@ -134,6 +136,19 @@ def test_a_run_made_with_repeats_stands_for_all_of_them_and_runs_can_be_named_on
         key: row
         for key, row in rows(others, alone).items()  # pyright: ignore[reportArgumentType]
     }
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (1, "The interval holds with 95 %."),
+        (2, "The 2 intervals hold together with 95 % (each with 97.5 %)."),
+    ],
+)
+def test_one_interval_holds_by_itself_and_several_hold_together(count: int, said: str):
+    row = Row("w", METRICS["iops"], 1.0, 1.1, Difference(1.1, 1.0, 1.2, 0.95), Verdict.UNKNOWN)
+    pair = Compared("new", "base", [row] * count, [], [])
+    assert said in meaning(Result("base", "new", [pair], confidence_of_each(count), 2.0, ()))[0]
 
 
 def test_a_limit_that_is_missed_ends_with_exit_code_4_and_names_the_figure(made: Made):

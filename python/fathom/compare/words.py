@@ -132,8 +132,13 @@ def meaning(result: Result) -> list[str]:
     if not result.compared:
         return []
     each = f"{100 * result.confidence:.3g} %"
+    hold = (
+        f"The {result.compared:,} intervals hold together with 95 % (each with {each})."
+        if result.compared > 1
+        else "The interval holds with 95 %."
+    )
     texts = [
-        f"A change is new against base. The {result.compared} intervals hold together with 95 % (each with {each}).",
+        f"A change is new against base. {hold}",
         f"{Verdict.LEVEL.value.capitalize()}: the whole interval is within {result.level_pct:g} %. "
         f"{Verdict.UNKNOWN.value.capitalize()}: the interval includes 0 %.",
     ]
