@@ -374,3 +374,26 @@ def test_the_type_of_the_nand_is_named_once(tmp_path: Path, note: str | None, na
     sheet = changed(tmp_path, nand_note=note)
     assert published_of(sheet).identity.nand == nand
     assert draft(sheet).device.identity.nand == f"{nand}, taken as 8 dies of 512 Gb"
+
+
+SATA = """
+vendor = "Acme"
+model = "Sata"
+kind = "ssd"
+capacity_gb = 960
+interface = "SATA"
+nand = "TLC"
+seq_read_mbps = 560
+seq_write_mbps = 530
+rand_read_iops = 94_000
+rand_write_iops = 3_000
+source = "Acme Sata data sheet"
+"""
+
+
+def test_a_program_time_unlike_that_of_the_class_is_named_where_ratings_set_it(tmp_path: Path) -> None:
+    sheet = sheet_of(SATA, tmp_path)
+    fitted = make(sheet, check(sheet, None, force=False), HERE).fitted
+    [one] = [one for one in fitted.outside if one.parameter == "program_us"]
+    assert one.low < flash_of(sheet).nand.program_us < one.high < one.value
+    assert [one.key for one in fitted.ratings if not one.met] == ["seq_write_mbps"]

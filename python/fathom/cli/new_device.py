@@ -36,7 +36,7 @@ def new_device(
 ) -> None:
     """Make a drive of the catalogue from its data sheet.
 
-    The twin meets the ratings; the rest is that of its class.
+    The twin is fitted to the ratings; the rest is that of its class.
     """
     from fathom.new_device.make import check as check_sheet
     from fathom.new_device.make import make

@@ -55,13 +55,16 @@ class Draft:
     device: Device
     sets: Mapping[str, str]
     """The parameter that each rating sets, by its key. A rating that is not here is compared and sets nothing."""
+    of_class: Mapping[str, float]
+    """What the class has for parameters that the draft derives from ratings."""
 
 
 def draft(sheet: DataSheet) -> Draft:
     """Returns the device before it is fitted, and what its ratings set."""
     if sheet.kind == "disk":
-        return Draft(_device(sheet), DISK)
-    return Draft(_device(sheet), SSD_BEHIND_LINK if fills_link(sheet) else SSD)
+        return Draft(_device(sheet), DISK, {})
+    of_class = {"program_us": flash_of(sheet).nand.program_us}
+    return Draft(_device(sheet), SSD_BEHIND_LINK if fills_link(sheet) else SSD, of_class)
 
 
 def _device(sheet: DataSheet) -> Device:

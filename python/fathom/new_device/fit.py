@@ -90,7 +90,7 @@ def fit(
         _met(rating, case, one, draft.sets.get(rating.key))
         for (rating, case), one in zip(cases, results, strict=True)
     ]
-    return Fitted(device, met, _outside(draft.device, device))
+    return Fitted(device, met, _outside(draft, device))
 
 
 def _met(rating: Rating, case: Case, measured: Measured, parameter: str | None) -> Met:
@@ -121,16 +121,21 @@ def _with(device: Device, rating: Rating, case: Case, one: FittedParameter) -> D
     return device.model_copy(update={"twin": twin})
 
 
-def _outside(drafted: Device, device: Device) -> list[Outside]:
-    """Returns the fitted values of an SSD outside their class's range, which is around the draft's assumptions."""
+def _outside(draft: Draft, device: Device) -> list[Outside]:
+    """Returns the fitted values of an SSD outside their class's range.
+
+    It is around what the draft assumes, or around the class's own value where the draft derives it from ratings.
+    """
+    drafted = draft.device
     if drafted.twin is None or device.twin is None or drafted.twin.kind != "ssd":
         return []
     found = []
     for name, one in device.twin.parameters.items():
         start, width = drafted.twin.parameters[name], shipped_priors().parameters.get(name)
-        if one.basis != "calibrated" or width is None or isinstance(start.value, str):
+        usual = start.value if start.basis == "assumed" else draft.of_class.get(name)
+        if one.basis != "calibrated" or width is None or usual is None or isinstance(usual, str):
             continue
-        low, high = start.value / width.factor, start.value * width.factor
-        if start.basis == "assumed" and not low <= float(one.value) <= high:
+        low, high = usual / width.factor, usual * width.factor
+        if not low <= float(one.value) <= high:
             found.append(Outside(name, float(one.value), low, high))
     return found

@@ -10,7 +10,7 @@ from fathom.new_device.files import CHECKED
 from fathom.new_device.fit import UNITS, Fitted, Met
 from fathom.new_device.make import Made
 from fathom.output.table import flush_table
-from fathom.output.text import signed_pct
+from fathom.output.text import four_digits, signed_pct
 from fathom.report.style import grouped, plain
 
 
@@ -22,8 +22,8 @@ def print_made(console: Console, made: Made) -> None:
     for one in fitted.outside:
         _print_dim(
             console,
-            f"{one.parameter} is {one.value:.4g}, outside the {one.low:.4g} to {one.high:.4g} of its class: a wrong "
-            "rating, or a drive unlike its class",
+            f"{one.parameter} is {four_digits(one.value)}, outside the {four_digits(one.low)} to "
+            f"{four_digits(one.high)} of its class: a wrong rating, or a drive unlike its class",
         )
     for one in fitted.ratings:
         if not one.met:
@@ -52,7 +52,7 @@ def _print_ratings(console: Console, fitted: Fitted) -> None:
             Text.assemble(grouped(one.rated), (f" {unit}", "dim")),
             grouped(one.simulated),
             Text(signed_pct(one.error_pct), style="" if one.met else "yellow"),
-            f"{one.parameter} = {parameter.value:g}"
+            f"{one.parameter} = {four_digits(parameter.value)}"
             if parameter and not isinstance(parameter.value, str)
             else "",
             Text("" if one.parameter else "compared only", style="dim"),
