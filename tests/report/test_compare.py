@@ -440,6 +440,14 @@ def of_twin(folder: Path, number: int, *, catalog: str | None = None, share: flo
     )
 
 
+def test_a_twin_beside_figures_that_it_may_be_fitted_to_is_said_to_predict_nothing(tmp_path: Path):
+    own = of_twin(tmp_path, 0)
+    printed = " ".join(fathom(own, "--against", "published").stdout.split())
+    assert "published figures are for calibration: twins may be fitted to them, so being near" in printed
+    beside = " ".join(fathom(own, of_twin(tmp_path, 1)).stdout.split())
+    assert "for calibration" not in beside
+
+
 def test_two_drives_twins_differ_with_the_chance_that_real_drives_do(tmp_path: Path):
     sides = of_twin(tmp_path, 0), of_twin(tmp_path, 1, share=0.6)
     found = rows(*sides)

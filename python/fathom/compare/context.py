@@ -8,6 +8,7 @@ from pydantic import JsonValue
 from fathom.analysis.finding import joined
 from fathom.compare.rows import Result
 from fathom.compare.sides import Match, Side, matches
+from fathom.report.published import fitted_words
 from fathom.report.repeats import PASSING
 from fathom.report.style import plain
 from fathom.runs.document import NoteRecord, RunDocument
@@ -31,6 +32,7 @@ def context_of(base: Side | None, new: Side, result: Result) -> list[str]:
         *elsewhere(new),
         *(contrasts(base, new) if base else ()),
         *warned(base, new),
+        *(() if base else fitted(new)),
         *single_runs(base, new, result),
     ]
 
@@ -54,6 +56,12 @@ def warned(base: Side | None, new: Side) -> list[str]:
         for text in _warnings(side) if side else ():
             found.setdefault(text, []).append(name)
     return [f"{joined(names)}: {text}" for text, names in found.items()]
+
+
+def fitted(side: Side) -> list[str]:
+    """Returns a line on the published figures that a side's twins may be fitted to; none where there are no such."""
+    count = sum(cell.fitted for corner in side.comparison.corners for cell in corner.cells)
+    return [fitted_words(count)] if count else []
 
 
 def _warnings(side: Side) -> list[str]:
