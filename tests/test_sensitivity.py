@@ -20,7 +20,7 @@ from fathom.catalog.sensitivity import (
     write_sensitivity,
 )
 from fathom.catalog.sensitivity_terminal import print_sensitivity
-from fathom.catalog.sensitivity_words import movers
+from fathom.catalog.sensitivity_words import footnotes, movers
 from fathom.errors import UsageError
 from fathom.method.method import parse_method
 from fathom.prediction.misses import digest_of
@@ -134,6 +134,14 @@ def test_a_table_begins_with_what_moves_a_figure_most(found: Sensitivity) -> Non
     assert first.split()[0] == max(found.effects, key=lambda one: max(one.means)).parameter
     assert "A  4 KiB read, 1 outstanding" in lines
     assert "B  4 KiB read, 10k a second offered: mean latency" in lines
+
+
+def test_parameters_that_move_nothing_are_counted_in_the_number_that_they_have(found: Sensitivity) -> None:
+    strong, weak = (
+        found.effects[0].model_copy(update={"means": (mean,) * len(found.figures)}) for mean in (0.5, 0.0)
+    )
+    for effects, said in (((strong, weak), "1 more moves no"), ((strong, weak, weak), "2 more move no")):
+        assert footnotes(found.model_copy(update={"effects": effects}))[0] == f"{said} figure by 2 %."
 
 
 def test_a_page_names_what_moves_a_figure_the_strongest_first(found: Sensitivity) -> None:

@@ -3,6 +3,7 @@
 from math import expm1
 
 from fathom.catalog.sensitivity import Effect, Sensitivity
+from fathom.output.text import agreeing
 
 LEAST = 0.02
 """Least mean effect, in logarithms, of a parameter that is shown: less is the noise of a window known to 1 %."""
@@ -36,7 +37,8 @@ def footnotes(found: Sensitivity) -> list[str]:
     """Returns how many parameters are not shown, what the percentages are, and how they were found."""
     hidden = len(found.effects) - len(shown(found))
     quick = ", quick" if found.quick else ""
-    left_out = f"{hidden} more move no figure by {100 * LEAST:.0f} %." if hidden else ""
+    more = agreeing(f"{hidden}", "more moves", "more move")
+    left_out = f"{more} no figure by {100 * LEAST:.0f} %." if hidden else ""
     meaning = (
         "Mean change of a figure from one end of a parameter's range to the other, with the others anywhere in theirs. "
         "Ranges hold 80 % of a parameter's prior. What moves a figure most is worth measuring, or publishing, next. "

@@ -173,7 +173,12 @@ def _print_records(console: Console, columns: Sequence[Column]) -> None:
         and not found.falls_short
     ]
     if records:
-        console.print(Text(f"Such ranges hold these published rates: {'; '.join(records)}.", style="dim"))
+        console.print(
+            Text(
+                f"Ranges for blocks of all sizes hold these published rates: {'; '.join(records)}.",
+                style="dim",
+            )
+        )
 
 
 def _print_fitted(console: Console, comparison: Comparison) -> None:
