@@ -12,7 +12,7 @@ from fathom.catalog.pcie import link_of
 from fathom.cli import app
 from fathom.errors import UsageError
 from fathom.load.resolve import resolve_targets
-from fathom.method.method import load_method
+from fathom.method.method import load_method, parse_method
 from fathom.prediction.words import range_words
 from fathom.runs.reader import Run
 from fathom.session import Options, start_run
@@ -160,6 +160,21 @@ def test_a_system_is_not_sized_as_a_drive_and_the_command_that_does_is_named() -
         rated_drive("weka-cluster-mainstream-7450-pro")
 
 
+SHORT = """
+schema = "fathom-method/1"
+name = "short"
+[[steps]]
+name = "r"
+[steps.job]
+mix = "read"
+block = "4KiB"
+pattern = "uniform"
+load = { threads = 1, iodepth = 1 }
+until = { time = "1ms" }
+"""
+"""Reads for so short a time that few end in it."""
+
+
 @pytest.fixture(scope="module")
 def own_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Four corners of one twin."""
@@ -178,6 +193,17 @@ def test_a_run_of_ones_own_drive_sizes_by_what_it_measured(own_run: Run) -> None
     sizing = size(measured_drive(own_run.path), [parse_need("64 GB/s read")])
     assert sizing.answers[0].each == pytest.approx(best * 1e6)
     assert sizing.drives == -(-64e9 // (best * 1e6))
+
+
+def test_a_rate_of_a_few_ios_is_said_to_be_that(own_run: Run, tmp_path: Path) -> None:
+    method = parse_method(SHORT, "short.toml")
+    targets = resolve_targets(["twin:samsung-pm9a3-7.68tb?settled_share=1.0"])
+    short = start_run(method, targets, Options(out=tmp_path))
+    need = [parse_need("1M IOPS read")]
+    [said] = [one for one in sentences(size(measured_drive(short.path), need)) if "only" in one]
+    [row] = short.points.to_pylist()
+    assert f"step r, had only {row['n']} I/Os: its rate may be far off" in said
+    assert not any("only" in one for one in sentences(size(measured_drive(own_run.path), need)))
 
 
 def test_rates_of_a_twin_are_called_simulated_with_their_range_and_the_count_at_its_low_end(

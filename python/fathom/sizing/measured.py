@@ -13,6 +13,7 @@ from fathom._core import LARGE_BLOCK_BYTES
 from fathom.analysis.run_view import RunView
 from fathom.catalog import load_device
 from fathom.errors import FathomError, UsageError
+from fathom.output.text import agreeing
 from fathom.prediction.interval import COVERAGE, Spread, known_device, refuted, spread_of
 from fathom.prediction.words import checked_words, refuted_words
 from fathom.runs.document import TargetRecord
@@ -23,6 +24,8 @@ from fathom.statistics.failed import failed_share, in_words, is_marked
 
 _Figures = dict[tuple[Kind, Op | None], Figure]
 _ABSENT = "no workload of the run counts for it: IOPS are of 4 KiB, bandwidth of 64 KiB or more"
+FEW_IOS = 1000
+"""Fewer I/Os than that leave a rate open by 6 % or more where they come by chance."""
 _UNRATED = "no run measures it; --device NAME adds what a data sheet rates"
 _WITHIN = ", within the latency needed"
 
@@ -39,6 +42,8 @@ class _Point:
     iops: float
     bytes_per_s: float
     mean_us: Mapping[str, float]
+    ios: int | None
+    """None where a run of another program does not say how many."""
 
     def keeps(self, limits_us: Mapping[str, float]) -> bool:
         return all(mean <= limits_us[op] for op, mean in self.mean_us.items() if op in limits_us)
@@ -69,7 +74,17 @@ def measured_drive(path: Path, needs: Sequence[Need] = (), product: str | None =
         figures |= _bandwidth([point for point in of_op if point.block_bytes >= LARGE_BLOCK_BYTES])
         figures |= _iops([point for point in of_op if point.block_bytes == SMALL_BYTES], limits_us)
     absent = _ABSENT + _WITHIN * bool(limits_us)
-    return Drive(target.name, target.label, figures, "drive", absent, _UNRATED, tuple(_notes(run, target)))
+    notes = (*_notes(run, target), *_of_few(points, figures))
+    return Drive(target.name, target.label, figures, "drive", absent, _UNRATED, notes)
+
+
+def _of_few(points: Sequence[_Point], figures: _Figures) -> Iterator[str]:
+    """Yields a sentence for each step whose figures count, and which had too few I/Os to know a rate by."""
+    counted = {figure.source for figure in figures.values()}
+    for point in points:
+        if point.source in counted and point.ios is not None and point.ios < FEW_IOS:
+            only = agreeing(f"{point.ios:,}", "I/O", "I/Os")
+            yield f"The {point.source}, had only {only}: its rate may be far off, and so the count."
 
 
 def _notes(run: Run, target: TargetRecord) -> Iterator[str]:
@@ -157,4 +172,5 @@ def _points(run: Run, target: TargetRecord) -> Iterator[_Point]:
             sum(row["iops"] for row in halves),
             sum(row["mbps"] for row in halves) * 1e6,
             {row["op"]: row["mean_us"] for row in halves},
+            None if any(row["n"] is None for row in halves) else sum(row["n"] for row in halves),
         )
