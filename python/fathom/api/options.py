@@ -8,7 +8,8 @@ from typing import TypedDict
 
 from fathom.catalog.store import nearest
 from fathom.errors import UsageError
-from fathom.fleet.initiators import SSH, initiator_of
+from fathom.fleet.initiators import initiator_of
+from fathom.fleet.shell import SSH
 from fathom.load.initiator import Initiator
 from fathom.plan.replay import Replay
 from fathom.session import Observer, Options, SilentObserver

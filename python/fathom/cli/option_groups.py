@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple, get_type_hints
 
 import typer
 
-from fathom.fleet.initiators import SSH
+from fathom.fleet.shell import SSH
 
 
 class HostOptions(NamedTuple):

@@ -12,8 +12,8 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from fathom.errors import FathomError, UsageError
-from fathom.fleet.initiators import SSH
 from fathom.fleet.process import HostProcess
+from fathom.fleet.shell import SSH
 from fathom.output.text import duration
 from fathom.text_file import read_text
 

@@ -7,15 +7,14 @@ from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fathom.fleet.shell import SSH
+
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from fathom.fleet.process import HostProcess
     from fathom.load.initiator import Initiator
     from fathom.load.workers import Workers
-
-SSH = "ssh"
-"""How hosts are reached unless the user says otherwise."""
 
 
 @contextmanager
