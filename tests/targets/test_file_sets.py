@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from loop_devices import sh
+from meanwhile import meanwhile
 
 from fathom._core import FileSet, Job
 from fathom.errors import FathomError, RefusedError
@@ -18,7 +19,6 @@ from fathom.targets.claim import Claimed, claim, recheck
 from fathom.targets.file_sets import DIRECTORY_NAME, set_target
 from fathom.targets.files import dir_target
 from fathom.targets.own_set import OwnSet, examine_set
-from fathom.targets.syscalls import rename_new
 from fathom.targets.target import Target
 
 FILES = {"count": 12, "size": "64KiB", "depth": 1, "width": 3}
@@ -228,17 +228,6 @@ def test_a_run_that_is_refused_leaves_the_files_of_the_run_before_it(
         assert sorted(directory.rglob("*")) == before
 
 
-def meanwhile(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
-    """Lets something happen once, before a new directory gets its name."""
-
-    def rename(old: Path, new: Path) -> bool:
-        monkeypatch.setattr(file_sets, "rename_new", rename_new)
-        happens()
-        return rename_new(old, new)
-
-    monkeypatch.setattr(file_sets, "rename_new", rename)
-
-
 def test_a_set_that_another_run_makes_meanwhile_is_in_use_and_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -246,7 +235,7 @@ def test_a_set_that_another_run_makes_meanwhile_is_in_use_and_stays(
         with claim(target(tmp_path), writes=True) as ready:
             load(ready)
 
-    meanwhile(monkeypatch, laid_out)
+    meanwhile(monkeypatch, file_sets, "rename_new", laid_out)
     with pytest.raises(RefusedError, match="another Fathom run is using it"):
         claim(target(tmp_path), writes=True).__enter__()
     assert [path.name for path in tmp_path.iterdir()] == [DIRECTORY_NAME]
@@ -256,7 +245,7 @@ def test_a_set_that_another_run_makes_meanwhile_is_in_use_and_stays(
 def test_a_directory_of_others_that_comes_meanwhile_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    meanwhile(monkeypatch, lambda: (tmp_path / DIRECTORY_NAME).mkdir())
+    meanwhile(monkeypatch, file_sets, "rename_new", lambda: (tmp_path / DIRECTORY_NAME).mkdir())
     with pytest.raises(RefusedError, match="another directory has taken its place"):
         claim(target(tmp_path), writes=True).__enter__()
     assert [path.name for path in tmp_path.rglob("*")] == [DIRECTORY_NAME]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from loop_devices import Loops, sh
+from meanwhile import meanwhile
 
 from fathom._core import Job
 from fathom.errors import ExitCode, FathomError, RefusedError, UsageError
@@ -49,18 +50,6 @@ def test_an_absent_file_is_made_with_its_blocks_reserved_and_marked(tmp_path: Pa
     assert ready.direct_align_bytes in (512, 4096)
 
 
-def while_reserving(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
-    """Lets something happen once, in the middle of making a file."""
-    allocate = file_making.allocate
-
-    def reserve(fd: int, size_bytes: int) -> bool:
-        monkeypatch.setattr(file_making, "allocate", allocate)
-        happens()
-        return allocate(fd, size_bytes)
-
-    monkeypatch.setattr(file_making, "allocate", reserve)
-
-
 def test_a_file_is_never_seen_half_made_and_a_killed_run_leaves_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -70,7 +59,7 @@ def test_a_file_is_never_seen_half_made_and_a_killed_run_leaves_none(
         seen.extend(tmp_path.iterdir())
         raise KeyboardInterrupt
 
-    while_reserving(monkeypatch, killed)
+    meanwhile(monkeypatch, file_making, "allocate", killed)
     with pytest.raises(KeyboardInterrupt):
         make(tmp_path / "x.bin")
     assert [*seen, *tmp_path.iterdir()] == []
@@ -80,7 +69,7 @@ def test_a_file_that_another_run_makes_meanwhile_is_in_use_and_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     path = tmp_path / "x.bin"
-    while_reserving(monkeypatch, lambda: make(path))
+    meanwhile(monkeypatch, file_making, "allocate", lambda: make(path))
     with pytest.raises(RefusedError, match="another Fathom run is using it"):
         make(path)
     assert own(path)
@@ -88,7 +77,7 @@ def test_a_file_that_another_run_makes_meanwhile_is_in_use_and_stays(
 
 def test_a_file_of_others_that_comes_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     path = tmp_path / "x.bin"
-    while_reserving(monkeypatch, lambda: path.write_text("thesis"))
+    meanwhile(monkeypatch, file_making, "allocate", lambda: path.write_text("thesis"))
     with pytest.raises(RefusedError, match="another file has taken its place"):
         make(path)
     assert path.read_text() == "thesis"

@@ -166,8 +166,7 @@ class _Queue:
             failed.set_result(FailedFile(group[0], str(error)))
             self._waiting.append(_Waiting(group, frozenset(), Path(), failed))
             return
-        name = hashlib.sha256("".join(sorted(key)).encode()).hexdigest()
-        building = self._place.home / f".{name}.{token_hex(4)}.new"
+        building = self._place.home / f".{token_hex(8)}.new"
         result = None
         if key not in self._busy and not self._place.known.run_of(key):
             self._busy.add(key)

@@ -15,8 +15,6 @@ from fathom.text_file import no_wait
 
 MOST_WAITING = 32
 """Files that wait for the disk at once."""
-NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF)
-"""What flock fails with where a file system has no locks, or NFS none for a folder."""
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -52,14 +50,13 @@ def alone_in(folder: Path, busy: FathomError | None = None) -> Iterator[None]:
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (fcntl.LOCK_NB if busy else 0))
-        except BlockingIOError:
-            if busy:
-                raise busy from None
-        except OSError as error:
-            if error.errno not in NO_LOCKS:
-                raise
+        # Any other refusal means that there are no locks here.
+        with suppress(OSError):
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | (fcntl.LOCK_NB if busy else 0))
+            except BlockingIOError:
+                if busy:
+                    raise busy from None
         yield
     finally:
         os.close(descriptor)

@@ -23,9 +23,8 @@ from fathom.targets.file_making import allocate
 from fathom.targets.file_path import explained, free_bytes, target_path
 from fathom.targets.file_users import users_of_any
 from fathom.targets.files import directory_of
-from fathom.targets.own_file import Foreign
+from fathom.targets.own_file import ATTRIBUTE, Foreign
 from fathom.targets.own_set import (
-    ATTRIBUTE,
     Entry,
     OwnSet,
     entries_of,

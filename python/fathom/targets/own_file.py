@@ -18,6 +18,7 @@ from fathom.targets.syscalls import statx
 
 TRAILER_BYTES = 4096
 ATTRIBUTE = "user.fathom"
+"""The name of the mark, on a file and on the directory of a set."""
 _VERSION = "fathom-file/3"
 _OLDER = (b"fathom-file/1", b"fathom-file/2")
 _FORM = re.compile(

@@ -19,10 +19,9 @@ from pathlib import Path
 from fathom._core import FileSet, ParseError
 from fathom.output.marked import attribute, own_text, put_attribute, write_side_car
 from fathom.targets.contents import find_unknown
-from fathom.targets.own_file import Foreign
+from fathom.targets.own_file import ATTRIBUTE, Foreign
 from fathom.targets.syscalls import statx
 
-ATTRIBUTE = "user.fathom"
 _VERSION = "fathom-set/1"
 _FORM = re.compile(
     rf"{_VERSION} inode=(?P<inode>\d+) born=(?P<born>\d+|unknown) uuid=(?P<uuid>[0-9a-f-]{{36}})"
