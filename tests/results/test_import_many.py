@@ -14,6 +14,7 @@ from fathom.errors import FathomError, UsageError
 from fathom.load.workers import Workers, local_workers
 from fathom.results.formats import Format
 from fathom.results.import_files import FEW, Outcome, import_results
+from fathom.results.known import Known
 from fathom.runs.check import check
 from fathom.runs.reader import Run
 
@@ -226,13 +227,13 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     from fathom.results import known
 
     found: list[Path] = []
-    of_files = known._digests
+    of_files = known.files_of
 
     def noted(run: Path) -> frozenset[str]:
         found.append(run)
         return of_files(run)
 
-    monkeypatch.setattr(known, "_digests", noted)
+    monkeypatch.setattr(known, "files_of", noted)
     return found
 
 
@@ -269,6 +270,18 @@ def test_two_imports_of_the_same_files_at_once_leave_whole_runs_and_one_of_each(
     runs = [Run(path) for path in out.iterdir() if not path.name.startswith(".")]
     assert len(runs) == 40
     assert all(check(run.path).whole for run in runs)
+    assert not list(out.glob(".*.new"))
+
+
+def test_files_whose_run_another_import_named_meanwhile_are_duplicates_and_leave_nothing(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    out = tmp_path / "out"
+    import_results([folder], out=out)
+    nothing = Known(out, {})
+    monkeypatch.setattr(Known, "of", lambda _: nothing)
+    outcome = import_results([folder], out=out)
+    assert (len(outcome.runs), len(outcome.duplicates), len(outcome.bad)) == (0, 41, 3)
     assert not list(out.glob(".*.new"))
 
 

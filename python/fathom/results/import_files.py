@@ -18,7 +18,7 @@ from fathom.load.workers import InProcess, Workers
 from fathom.results import fio_logs
 from fathom.results.as_run import Source, write_run
 from fathom.results.formats import READERS, Format, TextFile, format_of
-from fathom.results.known import Digests, Known
+from fathom.results.known import Digests, Known, files_of
 from fathom.results.reading import Unit
 from fathom.runs.document import OriginFile, RunDocument
 from fathom.runs.home import runs_home
@@ -170,8 +170,7 @@ class _Queue:
         result = None
         if key not in self._busy and not self._place.known.run_of(key):
             self._busy.add(key)
-            self._place.runs.begin(building)
-            result = workers.submit(_written, group, self._chosen, building)
+            result = self._submit(group, building, workers)
         self._waiting.append(_Waiting(group, key, building, result))
         while len(self._waiting) > 2 * AT_ONCE:
             self._take()
@@ -181,6 +180,10 @@ class _Queue:
         while self._waiting:
             self._take()
 
+    def _submit(self, group: Sequence[Path], building: Path, workers: Workers) -> "Future[str | FailedFile]":
+        self._place.runs.begin(building)
+        return workers.submit(_written, group, self._chosen, building)
+
     def _take(self) -> None:
         """Takes the result of the first, once it has one."""
         first = self._waiting.popleft()
@@ -189,15 +192,18 @@ class _Queue:
             outcome.duplicates.append(Duplicate(first.group[0], there))
             return
         # Without a result of its own, the files alike before it were bad: this error is to name these.
-        future = first.result or InProcess().submit(_written, first.group, self._chosen, first.building)
-        result = future.result()
+        result = (first.result or self._submit(first.group, first.building, InProcess())).result()
         self._busy.discard(first.key)
         if isinstance(result, FailedFile):
             outcome.bad.append(result)
             return
         path = place.home / result
         if place.runs.has(path):
-            outcome.bad.append(FailedFile(first.group[0], str(taken(path))))
+            # Another import may have named its run of the same files meanwhile.
+            if files_of(path) == first.key:
+                outcome.duplicates.append(Duplicate(first.group[0], result))
+            else:
+                outcome.bad.append(FailedFile(first.group[0], str(taken(path))))
             return
         place.runs.complete(path, first.building)
         place.known.add(first.key, result)

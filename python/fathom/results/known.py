@@ -52,7 +52,7 @@ class Known:
                 stamp = _stamp(run)
                 kept = listed.get(run.name)
                 found[run.name] = (
-                    kept if kept and kept.stamp == stamp else _Entry(stamp=stamp, files=_digests(run))
+                    kept if kept and kept.stamp == stamp else _Entry(stamp=stamp, files=files_of(run))
                 )
         return cls(home, found)
 
@@ -97,7 +97,7 @@ def _stamp(run: Path) -> str:
     return f"{found.st_mtime_ns},{found.st_ctime_ns},{found.st_size},{found.st_ino}"
 
 
-def _digests(run: Path) -> Digests:
+def files_of(run: Path) -> Digests:
     """Returns the digests of the files that a run was imported from; none for any other run, or a damaged one."""
     try:
         origin = json.loads((run / RUN).read_text(encoding="utf-8")).get("origin")
