@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from pathlib import Path
 
+import nfs
 import pytest
 from loop_devices import Loops, sh
 from meanwhile import meanwhile
@@ -198,6 +199,15 @@ def test_a_file_system_without_locks_is_used_all_the_same(tmp_path: Path, monkey
     monkeypatch.setattr(file_hold.fcntl, "flock", no_locks)
     make(tmp_path / "x.bin")
     assert (tmp_path / "x.bin").stat().st_size == WHOLE
+
+
+def test_a_file_on_nfs_is_held_against_a_second_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(file_hold.fcntl, "flock", nfs.flock)
+    make(tmp_path / "x.bin", writes=False)
+    with claim(file_target(tmp_path / "x.bin", MIB), writes=True) as first:
+        assert first.held
+        with pytest.raises(RefusedError, match="another Fathom run is using it"):
+            make(tmp_path / "x.bin")
 
 
 def test_symlinks_and_special_files_are_refused(tmp_path: Path):

@@ -74,7 +74,7 @@ class Drive:
 @pytest.fixture(autouse=True)
 def _attached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def block_device(path: Path) -> BlockDevice:
-        (tmp_path / path.name).mkdir(exist_ok=True)
+        (tmp_path / path.name / "device").mkdir(parents=True, exist_ok=True)
         return BlockDevice(tmp_path / path.name, tmp_path)
 
     monkeypatch.setattr(power_states, "block_device", block_device)
@@ -89,6 +89,30 @@ def test_a_drive_is_in_the_state_during_the_run_and_in_its_own_after_it() -> Non
     with held(drive, 2) as found:
         assert drive.now == HINT | 2
         assert [(one.drive, one.state.most_w, one.before) for one in found] == [("nvme9n7", 8.0, HINT)]
+    assert drive.now == HINT
+
+
+def test_a_second_run_does_not_change_the_state_that_a_first_one_holds() -> None:
+    drive = Drive()
+    with held(drive, 2):
+        refused = rf"^{NODE}: another run holds its drive in a power state; wait for it$"
+        with pytest.raises(RefusedError, match=refused), held(drive, 1):
+            pass
+        assert drive.now == HINT | 2
+    with held(drive, 1):
+        assert drive.now == HINT | 1
+
+
+def test_namespaces_of_one_controller_are_held_together(tmp_path: Path) -> None:
+    drive, other = Drive(), replace(TARGET, name="/dev/nvme9n8", path=NODE.with_name("nvme9n8"))
+    (tmp_path / "nvme9").mkdir()
+    for name in (NODE.name, "nvme9n8"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "device").symlink_to(tmp_path / "nvme9")
+    with held_in([TARGET, other], 2, {}, drive.admin, drive.of) as both:
+        assert [one.drive for one in both] == ["nvme9n7", "nvme9n8"]
+        with pytest.raises(RefusedError, match="another run holds"), held(drive, 1):
+            pass
     assert drive.now == HINT
 
 

@@ -16,6 +16,9 @@ from fathom.targets.own_file import mark_closed, mark_open, own
 from fathom.targets.safety import refuse
 from fathom.targets.target import FileId, Target
 
+_NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF)
+"""Errors of file systems without locks. NFS gives the last for an exclusive lock on a directory (flock(2))."""
+
 
 @contextmanager
 def hold_file(target: Target, *, writes: bool) -> Iterator[Target]:
@@ -26,7 +29,9 @@ def hold_file(target: Target, *, writes: bool) -> Iterator[Target]:
 
     Raises RefusedError when another run has it, or another file has taken its place.
     """
-    fd = os.open(target_path(target), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    # NFS locks exclusively only what is open to write.
+    mode = os.O_RDWR if writes else os.O_RDONLY
+    fd = os.open(target_path(target), mode | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         lock(fd, target, exclusive=writes)
         held = replace(target, held=FileId.of(os.fstat(fd)))
@@ -69,7 +74,7 @@ def lock(fd: int, target: Target, *, exclusive: bool) -> None:
     except BlockingIOError as error:
         raise in_use(target) from error
     except OSError as error:
-        if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS):
+        if error.errno not in _NO_LOCKS:
             raise
 
 

@@ -4,8 +4,10 @@ The state is a feature of the controller: all its namespaces have it. The drive 
 controller ends it too. Fields are those of NVM Express base 2.0 (Power Management, feature 02h).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import fcntl
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -113,20 +115,52 @@ def held_in(
         features: the features of that controller.
 
     Raises:
-        RefusedError: a drive does not take the state. Those before it are put back.
+        RefusedError: another run holds a drive in a state, or a drive does not take this one. Those before it are put
+            back.
         FathomError: at the end, a drive was not in the state any more, or could not be put back.
     """
+    if number is None:
+        yield []
+        return
+    states = {
+        path: one for target in targets for path, one in check_power_state(target, number, admin).items()
+    }
+    with _locked(states), _set_to(states, before, features) as held:
+        yield held
+
+
+@contextmanager
+def _locked(paths: Iterable[Path]) -> Iterator[None]:
+    """Keeps other runs from holding these drives in a state. Raises RefusedError where one does."""
+    with ExitStack() as stack:
+        for drive, path in {_drive_of(path): path for path in paths}.items():
+            fd = os.open(drive, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            stack.callback(os.close, fd)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise RefusedError(
+                    f"{path}: another run holds its drive in a power state", "wait for it"
+                ) from error
+        yield
+
+
+def _drive_of(path: Path) -> Path:
+    """Returns the sysfs directory that all namespaces of a drive share: of its controller, or of its controllers'
+    subsystem.
+    """
+    return (block_device(path).disk.directory / "device").resolve()
+
+
+@contextmanager
+def _set_to(
+    states: Mapping[Path, PowerState], before: Mapping[str, int], features: Callable[[Path], FeatureAccess]
+) -> Iterator[list[Held]]:
     held: dict[Path, Held] = {}
     failure: BaseException | None = None
     try:
-        if number is not None:
-            states = {
-                path: one
-                for target in targets
-                for path, one in check_power_state(target, number, admin).items()
-            }
-            for path, state in states.items():
-                held[path] = _enter(path, state, before, features(path))
+        for path, state in states.items():
+            held[path] = _enter(path, state, before, features(path))
         yield list(held.values())
     except BaseException as error:
         failure = error
