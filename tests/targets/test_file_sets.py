@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import nfs
 import pytest
 from loop_devices import sh
 from meanwhile import meanwhile
@@ -15,7 +14,7 @@ from meanwhile import meanwhile
 from fathom._core import FileSet, Job
 from fathom.errors import FathomError, RefusedError
 from fathom.load.backend import EngineBackend
-from fathom.targets import file_hold, file_sets
+from fathom.targets import file_sets
 from fathom.targets.claim import Claimed, claim, recheck
 from fathom.targets.file_sets import DIRECTORY_NAME, set_target
 from fathom.targets.files import dir_target
@@ -212,13 +211,6 @@ def test_two_runs_cannot_write_one_set(tmp_path: Path) -> None:
         pytest.raises(RefusedError, match="another Fathom run"),
     ):
         claim(target(tmp_path), writes=True).__enter__()
-
-
-def test_a_set_on_nfs_is_used_without_a_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_hold.fcntl, "flock", nfs.flock)
-    for writes in (True, False):
-        with claim(target(tmp_path), writes=writes) as ready:
-            assert ready.held
 
 
 @pytest.mark.parametrize("writes", [True, False])

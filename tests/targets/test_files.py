@@ -1,4 +1,5 @@
 import errno
+import fcntl
 import json
 import os
 import shutil
@@ -8,7 +9,6 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from pathlib import Path
 
-import nfs
 import pytest
 from loop_devices import Loops, sh
 from meanwhile import meanwhile
@@ -202,7 +202,15 @@ def test_a_file_system_without_locks_is_used_all_the_same(tmp_path: Path, monkey
 
 
 def test_a_file_on_nfs_is_held_against_a_second_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(file_hold.fcntl, "flock", nfs.flock)
+    local = fcntl.flock
+
+    def nfs(fd: int, how: int) -> None:
+        may_write = fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE
+        if how & fcntl.LOCK_EX and not may_write:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        local(fd, how)
+
+    monkeypatch.setattr(file_hold.fcntl, "flock", nfs)
     make(tmp_path / "x.bin", writes=False)
     with claim(file_target(tmp_path / "x.bin", MIB), writes=True) as first:
         assert first.held

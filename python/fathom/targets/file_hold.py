@@ -16,9 +16,6 @@ from fathom.targets.own_file import mark_closed, mark_open, own
 from fathom.targets.safety import refuse
 from fathom.targets.target import FileId, Target
 
-_NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF)
-"""Errors of file systems without locks. NFS gives the last for an exclusive lock on a directory (flock(2))."""
-
 
 @contextmanager
 def hold_file(target: Target, *, writes: bool) -> Iterator[Target]:
@@ -74,7 +71,7 @@ def lock(fd: int, target: Target, *, exclusive: bool) -> None:
     except BlockingIOError as error:
         raise in_use(target) from error
     except OSError as error:
-        if error.errno not in _NO_LOCKS:
+        if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS):
             raise
 
 

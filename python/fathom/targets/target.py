@@ -64,7 +64,7 @@ class Identity:
     another device that took the name is recognised. `link_max_*` is what the device can do, `link_*` what it
     negotiated. `drive_managed` is whether a disk says that it orders shingled tracks by itself: not all of them do.
     `file_uuid` is of a file that Fathom made, `file_system_uuid` of a file system that it made: a resumed
-    run goes on with no others.
+    run goes on with no others. `server` is what a network file system is mounted from.
     """
 
     device: str | None = None
@@ -93,6 +93,7 @@ class Identity:
     file_system: str | None = None
     mount_point: str | None = None
     mount_options: str | None = None
+    server: str | None = None
     file_uuid: str | None = None
     file_system_uuid: str | None = None
 
