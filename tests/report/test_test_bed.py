@@ -111,6 +111,18 @@ def test_a_real_drive_stands_with_its_firmware_and_its_link(tmp_path: Path) -> N
     assert diagram.nodes[-1].title == "ACME ONE"
 
 
+def test_a_file_on_a_stack_stands_with_its_drive_and_the_layers_between(tmp_path: Path) -> None:
+    file = _device("dm-1", model="ACME ONE", layers=["LVM", "dm-crypt"], transport="sata")
+    [diagram], [_, drives] = _blocks(tmp_path, [file])
+    assert _cells(drives)["through"] == ["LVM, dm-crypt"]
+    assert diagram.nodes[-1].title == "ACME ONE"
+
+
+def test_a_file_on_several_drives_says_how_many(tmp_path: Path) -> None:
+    [diagram], _ = _blocks(tmp_path, [_device("md127", layers=["raid1"], drives=2)])
+    assert diagram.nodes[-1].title == "2 drives"
+
+
 def test_a_target_over_a_network_shows_the_network(tmp_path: Path) -> None:
     [diagram], _ = _blocks(tmp_path, [_device("nvme1n1", model="ACME", transport="nvme-tcp")])
     assert "NVMe over TCP" in [node.title for node in diagram.nodes]

@@ -2,6 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
+from trees import write_tree
 
 from fathom.targets import mounts, safety, sysfs
 from fathom.targets.discover import examine
@@ -10,19 +11,12 @@ from fathom.targets.parse import parse_targets
 from fathom.targets.sysfs import BlockDevice, HiddenError
 
 
-def write(root: Path, files: dict[str, str]) -> None:
-    for name, content in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content)
-
-
 @pytest.fixture
 def nvme(tmp_path: Path) -> BlockDevice:
     """A PCIe drive as the kernel shows it: link on the PCI function, identity on the controller above the disk."""
     pci = "devices/pci0000:00/0000:00:01.0/0000:01:00.0"
     disk = f"{pci}/nvme/nvme0/nvme0n1"
-    write(
+    write_tree(
         tmp_path,
         {
             f"{pci}/current_link_speed": "16.0 GT/s PCIe\n",
@@ -81,7 +75,9 @@ def test_a_hidden_multipath_path_is_not_listed(nvme: BlockDevice):
 
 def test_a_drive_with_two_ports_tells_the_link_of_its_first(nvme: BlockDevice):
     subsystem = nvme.sys / "devices/virtual/nvme-subsystem/nvme-subsys0"
-    write(subsystem, {"serial": "A0123456", "model": "SN861", "nvme0n1/dev": "259:0", "nvme0n1/size": "2048"})
+    write_tree(
+        subsystem, {"serial": "A0123456", "model": "SN861", "nvme0n1/dev": "259:0", "nvme0n1/size": "2048"}
+    )
     (subsystem / "nvme0").symlink_to(nvme.directory.parent)
     (subsystem / "nvme0n1/device").symlink_to(subsystem)
     head = BlockDevice(subsystem / "nvme0n1", nvme.sys)
@@ -93,7 +89,7 @@ def test_a_drive_with_two_ports_tells_the_link_of_its_first(nvme: BlockDevice):
 
 def test_the_link_of_an_adapter_is_not_taken_for_the_drives(tmp_path: Path):
     adapter = tmp_path / "devices/pci0/0000:00:17.0"
-    write(adapter, {"current_link_speed": "8.0 GT/s PCIe", "ata1/host0/0:0:0:0/block/sda/dev": "8:0"})
+    write_tree(adapter, {"current_link_speed": "8.0 GT/s PCIe", "ata1/host0/0:0:0:0/block/sda/dev": "8:0"})
     disk = adapter / "ata1/host0/0:0:0:0/block/sda"
     (disk / "device").symlink_to(adapter / "ata1/host0/0:0:0:0")
     assert BlockDevice(disk, tmp_path).identity().link_speed_gtps is None
@@ -102,7 +98,7 @@ def test_the_link_of_an_adapter_is_not_taken_for_the_drives(tmp_path: Path):
 def test_a_stack_is_followed_down(nvme: BlockDevice):
     (partition,) = nvme.partitions
     mapper = nvme.sys / "devices/virtual/block/dm-0"
-    write(mapper, {"dev": "253:0", "size": "2048"})
+    write_tree(mapper, {"dev": "253:0", "size": "2048"})
     for directory, link, to in [
         (partition.directory, "holders", mapper),
         (mapper, "slaves", partition.directory),
@@ -118,8 +114,8 @@ def test_a_stack_is_followed_down(nvme: BlockDevice):
 def test_a_scsi_serial_is_read_from_its_vital_product_page(tmp_path: Path):
     device = tmp_path / "devices/pci0/ata1/host0/0:0:0:0"
     disk = device / "block/sda"
-    write(disk, {"dev": "8:0", "size": "2048"})
-    write(device, {"model": "WDC WUH721818AL", "rev": "W232"})
+    write_tree(disk, {"dev": "8:0", "size": "2048"})
+    write_tree(device, {"model": "WDC WUH721818AL", "rev": "W232"})
     (device / "vpd_pg80").write_bytes(b"\x00\x80\x00\x08  3WJ123")
     (disk / "device").symlink_to(device)
     identity = BlockDevice(disk, tmp_path).identity()
@@ -132,7 +128,7 @@ def test_a_disk_that_orders_shingled_tracks_by_itself_says_so_in_its_characteris
 ):
     device = tmp_path / "devices/pci0/ata1/host0/0:0:0:0"
     disk = device / "block/sda"
-    write(disk, {"dev": "8:0", "size": "2048"})
+    write_tree(disk, {"dev": "8:0", "size": "2048"})
     page = b"\x00\xb1\x00\x3c\x1c\x20\x00\x02" + bytes([characteristics]) + bytes(55)
     (device / "vpd_pgb1").write_bytes(page)
     (disk / "device").symlink_to(device)
@@ -142,7 +138,7 @@ def test_a_disk_that_orders_shingled_tracks_by_itself_says_so_in_its_characteris
 
 
 def test_what_the_kernel_does_not_say_is_unknown(tmp_path: Path):
-    write(tmp_path / "block/vdb", {"dev": "254:16", "size": "oops"})
+    write_tree(tmp_path / "block/vdb", {"dev": "254:16", "size": "oops"})
     identity = BlockDevice(tmp_path / "block/vdb", tmp_path).identity()
     assert (identity.serial, identity.rotational, identity.link_speed_gtps) == (None, None, None)
     assert identity.size_bytes == 0
@@ -170,7 +166,7 @@ def test_the_mount_of_a_path_is_its_nearest_and_of_two_at_one_place_the_later(
         f"1 0 8:{n} / {point} rw - ext4 /dev/sda{n} rw"
         for n, point in enumerate(["/", "/data", "/", "/datb"])
     ]
-    write(tmp_path, {"self/mountinfo": "\n".join(lines)})
+    write_tree(tmp_path, {"self/mountinfo": "\n".join(lines)})
     monkeypatch.setattr(mounts, "PROC", tmp_path)
     found = {
         path: mount.dev for path in ("/data/x", "/data", "/database", "/") if (mount := mount_of(Path(path)))

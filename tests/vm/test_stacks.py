@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from vm_guest import sh
 
+from fathom.targets.files import file_target
 from fathom.targets.safety import check_device
 
 DRIVE = Path("/dev/nvme2n1")
@@ -64,6 +65,9 @@ def test_a_mounted_volume_speaks_against_its_drive_and_not_against_its_neighbour
     assert f"part of {first.name} (vg-first), {second.name} (vg-second)" in reasons(DRIVE)
     point = mounted(undo, first, tmp_path / "point")
     assert f"{first.name} is mounted on {point} (ext4)" in reasons(DRIVE)
+    assert (
+        file_target(point / "x.bin", 1 << 20).label == "file on QEMU NVMe Ctrl through device-mapper (ext4)"
+    )
     assert reasons(second) == []
     beside = looped(undo, DRIVE, "--offset", "128M", "--sizelimit", "16M")
     assert f"{first.name} is mounted on {point} (ext4)" in reasons(beside)
@@ -90,6 +94,7 @@ def test_a_mounted_array_speaks_against_its_members_and_loops_on_them(
     point = mounted(undo, array, tmp_path / "point")
     for member in members:
         assert f"{array.name} is mounted on {point} (ext4)" in reasons(member)
+    assert file_target(point / "x.bin", 1 << 20).label == "file on 2 drives through raid1 (ext4)"
     inside = looped(undo, members[0], "--offset", "32M", "--sizelimit", "16M")
     assert f"{array.name} is mounted on {point} (ext4)" in reasons(inside)
     assert f"lies on {members[0]}, which holds md raid" in reasons(inside)
@@ -111,3 +116,19 @@ def test_a_volume_on_an_array_is_followed_through_both(undo: list[tuple[str, ...
     point = mounted(undo, top, tmp_path / "point")
     for lower in (array, member):
         assert f"{top.name} is mounted on {point} (ext4)" in reasons(lower)
+
+
+def test_a_file_on_btrfs_of_two_drives_is_on_both(undo: list[tuple[str, ...]], tmp_path: Path) -> None:
+    nodes = []
+    for number in range(2):
+        image = Path(f"/dev/shm/btrfs{number}.img")
+        with image.open("wb") as file:
+            file.truncate(128 << 20)
+        nodes.append(str(looped(undo, image)))
+    sh("modprobe", "btrfs")
+    sh("mkfs.btrfs", "-q", *nodes)
+    point = tmp_path / "point"
+    point.mkdir()
+    sh("mount", "-o", f"device={nodes[1]}", nodes[0], str(point))
+    undo.append(("umount", str(point)))
+    assert file_target(point / "x.bin", 1 << 20).label == "file on 2 drives (btrfs)"

@@ -108,7 +108,8 @@ def _mount(identity: Identity) -> Iterator[tuple[str, str]]:
 
 def _drive(target: TargetRecord) -> Component:
     identity = target.identity
-    known = identity.get("model") or identity.get("device") or target.label or target.name
+    several = f"{count} drives" if (count := identity.get("drives")) else None
+    known = several or identity.get("model") or identity.get("device") or target.label or target.name
     title = NOTHING.get(target.kind) or plain(str(known))
     return Component("drive", title, 1, tuple(_drive_facts(target)), uplink=_link(identity))
 
@@ -117,6 +118,8 @@ def _drive_facts(target: TargetRecord) -> Iterator[tuple[str, str]]:
     identity = target.identity
     if firmware := identity.get("firmware"):
         yield "firmware", plain(str(firmware))
+    if layers := identity.get("layers"):
+        yield "through", plain(", ".join(map(str, cast("list[object]", layers))))
     if target.kind not in NOTHING:
         yield "capacity", capacity(cast("int", identity.get("size_bytes") or target.known_bytes))
 

@@ -1,46 +1,97 @@
 """Where a file lies: its file system and the drive below it, and what to know of that before a run."""
 
 import os
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from fathom.targets import sysfs
-from fathom.targets.mounts import Mount, dev_of_path
+from fathom.targets.mounts import Mount, devices_of
+from fathom.targets.sysfs import DM_CRYPT, BlockDevice
 from fathom.targets.target import Identity
 
 MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs", "devtmpfs"})
 
-NETWORK_FILE_SYSTEMS = frozenset(
-    {"9p", "afs", "beegfs", "ceph", "cifs", "gpfs", "lustre", "nfs", "nfs4", "orangefs", "smb3", "virtiofs"}
-    | {f"fuse.{name}" for name in ("ceph-fuse", "glusterfs", "juicefs", "rclone", "s3fs", "sshfs")}
+_NETWORK = (
+    "9p",
+    "afs",
+    "beegfs",
+    "ceph",
+    "cifs",
+    "glusterfs",
+    "gpfs",
+    "lustre",
+    "nfs",
+    "orangefs",
+    "smb",
+    "virtiofs",
+    "wekafs",
 )
-"""Types, as mountinfo names them, whose files another machine keeps: a server, or the host of this virtual one."""
+"""How mountinfo's names begin of file systems whose files another machine keeps: a server, or a virtual one's host."""
+
+_ZFS = "zfs"
+
+_NETWORK_FUSE = frozenset({"ceph-fuse", "glusterfs", "juicefs", "rclone", "s3fs", "sshfs"})
 
 
 def identity_of(mount: Mount | None) -> Identity:
-    """Returns the file system, and the one block device below it."""
+    """Returns the file system, and the block device or devices below it."""
     if mount is None:
         return Identity(file_system="unknown")
-    dev = (
-        dev_of_path(mount.source)
-        if mount.dev.startswith("0:") and mount.source.startswith("/")
-        else mount.dev
-    )
-    device = sysfs.readable_by_dev(dev) if dev else None
-    below = device.identity() if device else Identity()
+    named = mount.file_system == _ZFS or is_network_file_system(mount.file_system)
+    devices = [found for dev in sorted(devices_of(mount)) if (found := sysfs.readable_by_dev(dev))]
     return replace(
-        below,
+        _below(devices),
         file_system=mount.file_system,
         mount_point=mount.point,
         mount_options=mount.options,
-        server=mount.source if mount.file_system in NETWORK_FILE_SYSTEMS else None,
+        source=mount.source if named else None,
+    )
+
+
+def _below(devices: Sequence[BlockDevice]) -> Identity:
+    """Returns what is known of the devices below one file system, and of the drive where they lie on one alone."""
+    drives = {drive for device in devices for drive in device.drives}
+    layers = tuple(dict.fromkeys(layer for device in devices for layer in device.layers))
+    if len(devices) == 1:
+        own = devices[0].identity()
+        return _of_stack(own, drives, layers) if layers else own
+    if len(drives) == 1:
+        return replace(*(drive.identity() for drive in drives), layers=layers)
+    blocks = [known for device in devices if (known := device.identity().logical_block_bytes)]
+    return Identity(
+        size_bytes=sum(device.size_bytes for device in devices) or None,
+        logical_block_bytes=max(blocks, default=None),
+        layers=layers,
+        drives=len(drives) or None,
+    )
+
+
+def _of_stack(own: Identity, drives: Collection[BlockDevice], layers: tuple[str, ...]) -> Identity:
+    """Returns the identity of a stacked device, with what its drive says of itself where it lies on one."""
+    if len(drives) > 1:
+        return replace(own, layers=layers, drives=len(drives))
+    (drive,) = drives
+    return replace(
+        drive.identity(),
+        device=own.device,
+        dev=own.dev,
+        diskseq=own.diskseq,
+        wwid=own.wwid,
+        namespace=None,
+        size_bytes=own.size_bytes,
+        logical_block_bytes=own.logical_block_bytes,
+        zoned=own.zoned,
+        layers=layers,
     )
 
 
 def where_text(identity: Identity) -> str:
-    """Returns where a file lies: `on vda (ext4)`, `on nas:/export (nfs4)`, `in memory (tmpfs)`."""
-    below = identity.model or identity.device or identity.server or "an unnamed device"
-    where = "in memory" if in_memory(identity) else f"on {below}"
+    """Returns where a file lies: `on vda (ext4)`, `on 2 drives through LVM (xfs)`, `in memory (tmpfs)`."""
+    several = f"{identity.drives} drives" if identity.drives else None
+    below = several or identity.model or identity.device or identity.source
+    through = f" through {', '.join(identity.layers)}" if identity.layers else ""
+    where = "in memory" if in_memory(identity) else f"on {below or 'an unnamed device'}{through}"
     return f"{where} ({identity.file_system})"
 
 
@@ -49,14 +100,25 @@ def notes_on(typed: Path, path: Path, identity: Identity) -> tuple[str, ...]:
     notes: list[str] = []
     if in_memory(identity):
         notes.append(f"{path} is on {identity.file_system}: figures are those of memory, not of a drive")
-    if identity.server is not None:
+    if identity.file_system is not None and is_network_file_system(identity.file_system):
         notes.append(
-            f"{path} is on {identity.server} ({identity.file_system}): figures include the network and the server, "
+            f"{path} is on {identity.source} ({identity.file_system}): figures include the network and the server, "
             "whose memory may answer reads"
+        )
+    if identity.file_system == _ZFS:
+        notes.append(f"{path} is on ZFS: before OpenZFS 2.3 its cache answers reads, also with O_DIRECT")
+    if DM_CRYPT in identity.layers:
+        notes.append(
+            f"{path} is on an encrypted device: figures include {DM_CRYPT}, which works on the processor"
         )
     if Path(os.path.normpath(typed)) != path:
         notes.append(f"{typed} is {path}, through symbolic links")
     return tuple(notes)
+
+
+def is_network_file_system(name: str) -> bool:
+    """Returns whether another machine keeps the files of a file system that mountinfo names so."""
+    return name.startswith(_NETWORK) or name.removeprefix("fuse.") in _NETWORK_FUSE
 
 
 def in_memory(identity: Identity) -> bool:

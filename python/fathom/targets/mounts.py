@@ -60,7 +60,7 @@ def read_usage(*, openers: bool = True) -> Usage:
     """
     mounts: dict[str, list[Mount]] = {}
     for mount in _all_mounts():
-        for dev in _devices_of(mount):
+        for dev in devices_of(mount):
             known = mounts.setdefault(dev, [])
             if mount not in known:
                 known.append(mount)
@@ -148,7 +148,7 @@ def _all_mounts() -> Iterator[Mount]:
         yield from parse_mountinfo(text)
 
 
-def _devices_of(mount: Mount) -> set[str]:
+def devices_of(mount: Mount) -> set[str]:
     """Returns the block devices below a mount; for btrfs, which shows an anonymous 0:N, from its source and sysfs."""
     if not mount.dev.startswith("0:"):
         return {mount.dev}

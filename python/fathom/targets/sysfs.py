@@ -6,6 +6,7 @@ tree.
 
 from dataclasses import dataclass
 from pathlib import Path
+from string import digits
 
 from fathom.errors import RefusedError
 from fathom.targets.mounts import SYS
@@ -111,6 +112,32 @@ class BlockDevice:
         return found
 
     @property
+    def drives(self) -> list["BlockDevice"]:
+        """The whole disks at the bottom of every stack, by name: those that lie on no other device."""
+        lowest = (one for one in self.below() if not one.is_partition and not one.slaves)
+        return sorted(lowest, key=lambda disk: disk.name)
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """What lies between it and its drives, from the top, each kind once: `LVM`, `dm-crypt`, `raid1`."""
+        found: dict[str, None] = {}
+        level = [self.disk]
+        while level:
+            stacked = [device for device in level if device.slaves]
+            found |= dict.fromkeys(device.layer for device in stacked)
+            level = [member.disk for device in stacked for member in device.slaves]
+        return tuple(found)
+
+    @property
+    def layer(self) -> str:
+        """What a stacked device is, by the kernel's words: dm's UUID names who made it, md has a level."""
+        if level := text(self.directory / "md/level"):
+            return level
+        maker = (text(self.directory / "dm/uuid") or "").partition("-")[0]
+        kind = self.name.rstrip(digits)
+        return _DM_MAKERS.get(maker, "device-mapper" if kind == "dm-" else kind)
+
+    @property
     def holders(self) -> list["BlockDevice"]:
         """The devices stacked directly on it."""
         return self._linked("holders")
@@ -207,6 +234,18 @@ class BlockDevice:
             "/end_device-": "sas",
         }
         return next((label for part, label in known.items() if part in where), None)
+
+
+DM_CRYPT = "dm-crypt"
+
+_DM_MAKERS = {
+    "LVM": "LVM",
+    "CRYPT": DM_CRYPT,
+    "mpath": "multipath",
+    "VDO": "VDO",
+    "INTEGRITY": "dm-integrity",
+}
+"""Words for the part of dm's UUID that names its maker."""
 
 
 class HiddenError(RefusedError):

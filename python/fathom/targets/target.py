@@ -59,12 +59,15 @@ SentFiles = Annotated[
 class Identity:
     """Which thing was measured, as the kernel reports it; None where the kernel does not say.
 
-    For files and directories the device fields describe the block device below the file system, where there
-    is exactly one. `dev` is `major:minor`. `diskseq` is a number the kernel never gives twice between two boots, so
-    another device that took the name is recognised. `link_max_*` is what the device can do, `link_*` what it
-    negotiated. `drive_managed` is whether a disk says that it orders shingled tracks by itself: not all of them do.
-    `file_uuid` is of a file that Fathom made, `file_system_uuid` of a file system that it made: a resumed
-    run goes on with no others. `server` is what a network file system is mounted from.
+    For files and directories the device fields describe the block device below the file system, where there is exactly
+    one. `layers` are what lies between that device and its drives, from the top. Model, serial number, firmware and
+    links are then those of the drive; with several (`drives`) they are not known. `source` is what a file system on no
+    block device is mounted from: an export of NFS, a dataset of ZFS.
+
+    `dev` is `major:minor`. `diskseq` is a number the kernel never gives twice between two boots, so another device that
+    took the name is recognised. `link_max_*` is what the device can do, `link_*` what it negotiated. `drive_managed` is
+    whether a disk says that it orders shingled tracks by itself: not all of them do. `file_uuid` is of a file that
+    Fathom made, `file_system_uuid` of a file system that it made: a resumed run goes on with no others.
     """
 
     device: str | None = None
@@ -93,19 +96,29 @@ class Identity:
     file_system: str | None = None
     mount_point: str | None = None
     mount_options: str | None = None
-    server: str | None = None
+    source: str | None = None
+    layers: tuple[str, ...] = ()
+    drives: int | None = None
     file_uuid: str | None = None
     file_system_uuid: str | None = None
 
     def to_json(self) -> "dict[str, JsonValue]":
         """Returns the fields that are known, for run.json."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in asdict(self).items()
+            if value not in (None, ())
+        }
 
     @classmethod
     def from_json(cls, values: Mapping[str, object]) -> "Identity":
         """Returns the reverse of `to_json`; keys that this version does not know are left out."""
         known = {field.name for field in fields(cls)}
-        present = {name: value for name, value in values.items() if name in known}
+        present = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in values.items()
+            if name in known
+        }
         return cls(**present)  # pyright: ignore[reportArgumentType]
 
 

@@ -9,6 +9,7 @@ from fathom.analysis.validity.note import Note
 from fathom.output.text import in_others, percent
 from fathom.runs.document import TargetRecord
 from fathom.statistics.limits import CLIENT_BUSY_PCT
+from fathom.targets.file_identity import is_network_file_system
 from fathom.targets.target import REAL_KINDS
 from fathom.targets.telemetry_names import CPU_QUOTA, NIC_BUSY
 
@@ -20,19 +21,6 @@ QUOTA_MOST_PCT = 10.0
 STEAL_MOST_PCT = 1.0
 STRAGGLER = 0.8
 """Part of the median of the others below which a host or a drive is named."""
-NETWORK_FILE_SYSTEMS = (
-    "nfs",
-    "cifs",
-    "smb",
-    "ceph",
-    "lustre",
-    "beegfs",
-    "gpfs",
-    "wekafs",
-    "glusterfs",
-    "9p",
-    "fuse",
-)
 NETWORK_TRANSPORTS = ("nvme-tcp", "nvme-rdma", "nvme-fc")
 NETWORK_DEVICES = ("nbd", "rbd", "drbd")
 
@@ -268,7 +256,7 @@ def _over_network(target: TargetRecord) -> bool:
     """Returns whether I/O leaves the host: a file system of the network, NVMe over a fabric, a network block device."""
     file_system, device = (str(target.identity.get(key) or "") for key in ("file_system", "device"))
     return (
-        file_system.startswith(NETWORK_FILE_SYSTEMS)
+        is_network_file_system(file_system)
         or target.identity.get("transport") in NETWORK_TRANSPORTS
         or device.removeprefix("/dev/").startswith(NETWORK_DEVICES)
     )
