@@ -13,6 +13,8 @@ from vm_guest import sh
 from fathom.errors import RefusedError
 from fathom.method.method import Method, parse_method
 from fathom.plan.files import with_files
+from fathom.runs.check import check
+from fathom.runs.labels import change_labels, read_labels
 from fathom.runs.reader import Run
 from fathom.session import Options, start_run
 from fathom.targets.claim import claim
@@ -114,3 +116,10 @@ def test_a_set_of_files_on_nfs_is_measured(nfs: Path, tmp_path: Path) -> None:
     run = start_run(several, with_files(several, [dir_target(nfs, None)]), Options(out=tmp_path))
     assert all(rate > 0 for rate in iops(run))
     assert (nfs / DIRECTORY_NAME).is_dir()
+
+
+def test_a_run_that_is_kept_on_nfs_is_whole_and_takes_labels(nfs: Path) -> None:
+    run = start_run(method(), [file_target(nfs / "z.bin", 64 * MIB)], Options(out=nfs / "runs"))
+    assert check(run.path).whole
+    assert change_labels(run.path, lambda old: old.changed(["kept"], [], None)).tags == ("kept",)
+    assert read_labels(run.path).tags == ("kept",)
