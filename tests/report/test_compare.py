@@ -413,6 +413,15 @@ def test_the_page_says_of_every_new_run_what_else_differs(made: Made, tmp_path: 
     assert "performance → powersave" in out.read_text()
 
 
+def test_layers_below_a_file_that_only_one_run_has_are_named(made: Made, tmp_path: Path):
+    run = tmp_path / made("b", seed=2).name
+    shutil.copytree(made("b", seed=2), run)
+    document = json.loads((run / "run.json").read_text())
+    document["targets"][0]["identity"]["layers"] = ["LVM", "dm-crypt"]
+    (run / "run.json").write_text(json.dumps(document))
+    assert "layers: unknown → LVM, dm-crypt" in " ".join(fathom(made("a"), run).stdout.split())
+
+
 def test_a_target_without_a_counterpart_is_refused(made: Made):
     base = made("a")
     two = made("b", seed=2, target="file:/other")

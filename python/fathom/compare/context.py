@@ -149,7 +149,8 @@ def _changes(
 
 
 def _shown(value: JsonValue) -> str:
-    text = "unknown" if value is None else plain(str(value))
+    words = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    text = "unknown" if value is None else plain(words)
     return text if len(text) <= _MOST_CHARS else f"{text[: _MOST_CHARS - 1]}…"
 
 
