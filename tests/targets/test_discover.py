@@ -59,6 +59,12 @@ def test_a_device_without_a_serial_shows_what_destroy_takes_instead():
     assert "loop0:/var/tmp/disk.img" in printed(loop)
 
 
+def test_a_stacked_device_is_listed_by_its_name_and_kind():
+    volume = report("-")
+    identity = Identity(device="dm-3", transport="device-mapper", mapped="vg-data", layers=("LVM", "raid1"))
+    assert "vg-data (LVM)" in printed(replace(volume, target=replace(volume.target, identity=identity)))
+
+
 def test_a_model_that_looks_like_markup_is_shown_as_it_is():
     assert "[red]Acme[/red]" in printed(report("[red]Acme[/red]"))
 

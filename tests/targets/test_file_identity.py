@@ -83,7 +83,7 @@ def test_a_file_on_an_encrypted_volume_of_one_drive_names_the_drive_and_the_laye
     assert (identity.layers, identity.drives, identity.size_bytes) == (("LVM", "dm-crypt"), None, 2048 * 512)
     assert where_text(identity) == "on DISK sda through LVM, dm-crypt (xfs)"
     (note,) = notes_on(FILE, FILE, identity)
-    assert note == f"{FILE} is on an encrypted device: figures include dm-crypt, which works on the processor"
+    assert note == f"{FILE} is encrypted by dm-crypt: figures include its work on the processor"
     assert Identity.from_json(json.loads(json.dumps(identity.to_json()))) == identity
 
 

@@ -7,6 +7,7 @@ import pytest
 from vm_guest import sh
 
 from fathom.targets.files import file_target
+from fathom.targets.parse import device_target
 from fathom.targets.safety import check_device
 
 DRIVE = Path("/dev/nvme2n1")

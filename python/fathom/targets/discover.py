@@ -88,7 +88,7 @@ def print_devices(console: Console, reports: Sequence[DeviceReport]) -> None:
         identity = report.target.identity
         cells = [
             report.target.name,
-            identity.model,
+            identity.model or identity.stack,
             capacity(report.target.capacity_bytes),
             identity.transport,
             report.destroy_token,

@@ -1,7 +1,7 @@
 """Where a file lies: its file system and the drive below it, and what to know of that before a run."""
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,29 +51,27 @@ def identity_of(mount: Mount | None) -> Identity:
 
 def _below(devices: Sequence[BlockDevice]) -> Identity:
     """Returns what is known of the devices below one file system, and of the drive where they lie on one alone."""
+    known = [device.identity() for device in devices]
+    layers = tuple(dict.fromkeys(layer for one in known for layer in one.layers))
     drives = {drive for device in devices for drive in device.drives}
-    layers = tuple(dict.fromkeys(layer for device in devices for layer in device.layers))
-    if len(devices) == 1:
-        own = devices[0].identity()
-        return _of_stack(own, drives, layers) if layers else own
-    if len(drives) == 1:
-        return replace(*(drive.identity() for drive in drives), layers=layers)
-    blocks = [known for device in devices if (known := device.identity().logical_block_bytes)]
+    if len(drives) == 1 and layers:
+        (drive,) = drives
+        below = replace(drive.identity(), layers=layers)
+        return _of_stack(known[0], below) if len(known) == 1 else below
+    if len(known) == 1:
+        return known[0]
     return Identity(
         size_bytes=sum(device.size_bytes for device in devices) or None,
-        logical_block_bytes=max(blocks, default=None),
+        logical_block_bytes=max((one.logical_block_bytes or 0 for one in known), default=0) or None,
         layers=layers,
         drives=len(drives) or None,
     )
 
 
-def _of_stack(own: Identity, drives: Collection[BlockDevice], layers: tuple[str, ...]) -> Identity:
-    """Returns the identity of a stacked device, with what its drive says of itself where it lies on one."""
-    if len(drives) > 1:
-        return replace(own, layers=layers, drives=len(drives))
-    (drive,) = drives
+def _of_stack(own: Identity, drive: Identity) -> Identity:
+    """Returns the identity of a stacked device with what its one drive says of itself."""
     return replace(
-        drive.identity(),
+        drive,
         device=own.device,
         dev=own.dev,
         diskseq=own.diskseq,
@@ -82,7 +80,7 @@ def _of_stack(own: Identity, drives: Collection[BlockDevice], layers: tuple[str,
         size_bytes=own.size_bytes,
         logical_block_bytes=own.logical_block_bytes,
         zoned=own.zoned,
-        layers=layers,
+        mapped=own.mapped,
     )
 
 
@@ -107,13 +105,16 @@ def notes_on(typed: Path, path: Path, identity: Identity) -> tuple[str, ...]:
         )
     if identity.file_system == _ZFS:
         notes.append(f"{path} is on ZFS: before OpenZFS 2.3 its cache answers reads, also with O_DIRECT")
-    if DM_CRYPT in identity.layers:
-        notes.append(
-            f"{path} is on an encrypted device: figures include {DM_CRYPT}, which works on the processor"
-        )
+    notes += encryption_notes(str(path), identity)
     if Path(os.path.normpath(typed)) != path:
         notes.append(f"{typed} is {path}, through symbolic links")
     return tuple(notes)
+
+
+def encryption_notes(name: str, identity: Identity) -> tuple[str, ...]:
+    """Returns what to know of a target below which the kernel encrypts."""
+    note = f"{name} is encrypted by {DM_CRYPT}: figures include its work on the processor"
+    return (note,) if DM_CRYPT in identity.layers else ()
 
 
 def is_network_file_system(name: str) -> bool:

@@ -14,6 +14,7 @@ from typing import Literal
 from fathom.errors import UsageError
 from fathom.output.text import capacity
 from fathom.targets.array import PREFIX, array_of, member_texts
+from fathom.targets.file_identity import encryption_notes
 from fathom.targets.files import dir_target, file_set, file_target
 from fathom.targets.safety import block_device
 from fathom.targets.sysfs import BlockDevice
@@ -131,6 +132,7 @@ def device_target(path: Path) -> Target:
         identity=identity,
         label=device_label(device, identity),
         placement_handles=device.write_streams or 1,
+        notes=encryption_notes(str(node), identity),
     )
 
 
@@ -163,7 +165,7 @@ def _generic_target(text: str) -> Target:
 
 def device_label(device: BlockDevice, identity: Identity) -> str:
     """Returns what a person calls the device: its model, or what it is, and its capacity in vendor's units."""
-    what = identity.model or identity.backing_file or identity.transport or device.name
+    what = identity.model or identity.backing_file or identity.stack or identity.transport or device.name
     part = f", partition {device.name}" if device.is_partition else ""
     return f"{what} {capacity(device.size_bytes)}{part}"
 

@@ -191,6 +191,9 @@ class BlockDevice:
             numa_node=_node(_first_number(self.controller / "numa_node", device / "numa_node")),
             write_cache=text(queue / "write_cache"),
             backing_file=text(disk / "loop/backing_file"),
+            mapped=text(disk / "dm/name"),
+            layers=self.layers,
+            drives=many if (many := len(self.drives)) > 1 else None,
         )
 
     @property

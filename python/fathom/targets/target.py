@@ -60,8 +60,9 @@ class Identity:
     """Which thing was measured, as the kernel reports it; None where the kernel does not say.
 
     For files and directories the device fields describe the block device below the file system, where there is exactly
-    one. `layers` are what lies between that device and its drives, from the top. Model, serial number, firmware and
-    links are then those of the drive; with several (`drives`) they are not known. `source` is what a file system on no
+    one. `layers` are what lies between a device and its drives, from the top, and `drives` counts those if there are
+    several; `mapped` is device-mapper's name for the device. A file on a stack has the model, serial number, firmware
+    and links of the one drive below, a stacked device has none. `source` is what a file system on no
     block device is mounted from: an export of NFS, a dataset of ZFS.
 
     `dev` is `major:minor`. `diskseq` is a number the kernel never gives twice between two boots, so another device that
@@ -97,10 +98,16 @@ class Identity:
     mount_point: str | None = None
     mount_options: str | None = None
     source: str | None = None
+    mapped: str | None = None
     layers: tuple[str, ...] = ()
     drives: int | None = None
     file_uuid: str | None = None
     file_system_uuid: str | None = None
+
+    @property
+    def stack(self) -> str | None:
+        """What a stacked device is called: `vg-data (LVM)`, `md127 (raid1)`."""
+        return f"{self.mapped or self.device} ({self.layers[0]})" if self.layers else None
 
     def to_json(self) -> "dict[str, JsonValue]":
         """Returns the fields that are known, for run.json."""
