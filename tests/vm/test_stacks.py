@@ -66,9 +66,9 @@ def test_a_mounted_volume_speaks_against_its_drive_and_not_against_its_neighbour
     assert f"part of {first.name} (vg-first), {second.name} (vg-second)" in reasons(DRIVE)
     point = mounted(undo, first, tmp_path / "point")
     assert f"{first.name} is mounted on {point} (ext4)" in reasons(DRIVE)
-    assert (
-        file_target(point / "x.bin", 1 << 20).label == "file on QEMU NVMe Ctrl through device-mapper (ext4)"
-    )
+    assert device_target(first).label == "vg-first (device-mapper) 268 MB"
+    file = file_target(point / "x.bin", 1 << 20)
+    assert file.label == "file on QEMU NVMe Ctrl through device-mapper (ext4)"
     assert reasons(second) == []
     beside = looped(undo, DRIVE, "--offset", "128M", "--sizelimit", "16M")
     assert f"{first.name} is mounted on {point} (ext4)" in reasons(beside)
