@@ -21,7 +21,9 @@ from fathom.plan.review import review_method, review_targets
 from fathom.targets import file_hold, file_making, scratch
 from fathom.targets.claim import check_target, claim, recheck
 from fathom.targets.file_making import remove_file
+from fathom.targets.file_path import target_path
 from fathom.targets.files import SCRATCH_NAME, file_target
+from fathom.targets.mounts import Mount
 from fathom.targets.own_file import file_bytes, own
 from fathom.targets.scratch import scratch_file
 from fathom.targets.target import Target
@@ -498,3 +500,19 @@ def test_without_a_directory_the_scratch_file_avoids_memory(tmp_path: Path, monk
     )
     monkeypatch.chdir(tmp_path)
     assert scratch_file(None, MIB).path == tmp_path / SCRATCH_NAME
+
+
+def test_a_home_on_a_server_gets_a_scratch_file_only_where_no_disk_is_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    served = [tmp_path]
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def mount_of(directory: Path) -> Mount:
+        kind = "nfs4" if any(directory.is_relative_to(one) for one in served) else "ext4"
+        return Mount("0:9", "/", kind, "nas:/home", "rw")
+
+    monkeypatch.setattr(scratch, "mount_of", mount_of)
+    assert target_path(scratch_file(None, MIB)).parent == Path("/var/tmp")
+    served.append(Path("/"))
+    assert scratch_file(None, MIB).path == tmp_path / "cache/fathom" / SCRATCH_NAME

@@ -6,7 +6,7 @@ from itertools import chain, count
 from pathlib import Path
 
 from fathom.targets.file_check import SPARE, examine_contents
-from fathom.targets.file_identity import MEMORY_FILE_SYSTEMS
+from fathom.targets.file_identity import MEMORY_FILE_SYSTEMS, is_network_file_system
 from fathom.targets.file_path import place, status_of
 from fathom.targets.files import SCRATCH_BYTES, SCRATCH_NAME, planned
 from fathom.targets.mounts import mount_of
@@ -17,7 +17,7 @@ from fathom.targets.target import Target
 def scratch_file(directory: Path | None = None, want_bytes: int = SCRATCH_BYTES) -> Target:
     """Plans the scratch file of a review, beside any of its name that Fathom did not make.
 
-    Without a directory the user's cache and /var/tmp are tried, memory file systems last. A directory that was copied
+    Without a directory the user's cache and /var/tmp are tried, servers and memory last. A directory that was copied
     or restored holds such files. Those that Fathom may have made and no longer writes to are said in the notes.
 
     Raises FathomError when not even 64 MiB fit, RefusedError for symlinks and special files of the name.
@@ -33,13 +33,26 @@ def scratch_file(directory: Path | None = None, want_bytes: int = SCRATCH_BYTES)
 
 
 def _scratch_directory() -> Path:
-    """Returns the first writable place on a disk: the user's cache, /var/tmp, else the working directory."""
+    """Makes and returns the first writable place on a disk: the user's cache, /var/tmp, the working directory.
+
+    A disk of this machine goes before a server's. Without either it is the working directory.
+    """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fathom"
-    candidates = [cache, Path("/var/tmp"), Path.cwd()]
-    for directory in candidates:
-        existing = next(parent for parent in [directory, *directory.parents] if parent.is_dir())
-        mount = mount_of(existing)
-        if os.access(existing, os.W_OK) and not (mount and mount.file_system in MEMORY_FILE_SYSTEMS):
-            directory.mkdir(parents=True, exist_ok=True)
-            return directory
-    return Path.cwd()
+    usable = [one for one in (cache, Path("/var/tmp"), Path.cwd()) if _takes_files(one)]
+    local = [one for one in usable if not is_network_file_system(_file_system(one))]
+    directory = next(iter([*local, *usable]), Path.cwd())
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
+
+
+def _takes_files(directory: Path) -> bool:
+    return os.access(_existing(directory), os.W_OK) and _file_system(directory) not in MEMORY_FILE_SYSTEMS
+
+
+def _file_system(directory: Path) -> str:
+    mount = mount_of(_existing(directory))
+    return mount.file_system if mount else "unknown"
+
+
+def _existing(directory: Path) -> Path:
+    return next(parent for parent in [directory, *directory.parents] if parent.is_dir())
