@@ -530,6 +530,11 @@ def test_a_piped_table_is_as_wide_as_it_needs_to_be() -> None:
     assert max(len(line.rstrip()) for line in narrow) <= 80
 
 
+def test_a_shown_twin_says_how_many_published_rates_its_ranges_hold() -> None:
+    shown = " ".join(fathom("catalog", "show", "kioxia-cm9-r-15.36tb").stdout.split())
+    assert "hold 1 of 4 of its published rates, fewer than chance explains" in shown
+
+
 def test_repeats_are_runs_of_their_own_with_their_own_seeds_and_are_pooled(tmp_path: Path):
     result = fathom("run", SHORT, TWIN, "--repeats", "2", "--seed", "5", "--out", tmp_path, "--json")
     document = json.loads(result.stdout)

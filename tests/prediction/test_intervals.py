@@ -13,6 +13,7 @@ from fathom.prediction.interval import (
     Spread,
     blocks_of,
     coverage,
+    kept_record,
     known_device,
     order_chance,
     refuted,
@@ -21,7 +22,7 @@ from fathom.prediction.interval import (
     tried_spread,
 )
 from fathom.prediction.misses import DeviceMisses, Family, Miss, digest_of, misses_toml, shipped_misses
-from fathom.prediction.words import spread_words
+from fathom.prediction.words import record_words, spread_words
 from fathom.statistics.conformal import two_sided_p
 from fathom.validation.systems import every_case
 
@@ -254,3 +255,30 @@ def test_a_disk_of_a_data_sheet_has_no_interval_even_where_two_others_were_measu
         "job.toml",
     )
     assert spread_of(load_device("toshiba-mg11-24tb"), LARGE, read) is None
+
+
+def test_what_has_checked_a_twin_comes_with_how_many_of_its_ranges_held():
+    short, well = load_device("kioxia-cm9-r-15.36tb"), load_device("samsung-pm9a3-7.68tb")
+    assert "hold 1 of 4 of its published rates" in (record_words(short) or "")
+    assert "reports give it no range" in (record_words(short) or "")
+    record = kept_record(well)
+    assert record is not None
+    assert f"hold {record.held} of {record.rows} of its published rates" in (record_words(well) or "")
+    assert "no range" not in (record_words(well) or "")
+
+
+def test_a_twin_without_ranges_says_why_and_one_that_nothing_checked_says_nothing():
+    assert "too few such twins" in (record_words(load_device("wd-ultrastar-dc-hc560-20tb")) or "")
+    assert "no published rate" in (record_words(load_device("micron-m510dc-480gb")) or "")
+    assert record_words(load_device("toshiba-mg10-20tb")) is None
+
+
+def test_a_twin_with_other_parameters_than_those_checked_has_no_record():
+    device = load_device("samsung-pm9a3-7.68tb")
+    assert record_words(device) is not None
+    assert device.twin is not None
+    slower = device.twin.parameters["read_sense_us"].model_copy(update={"value": 400.0})
+    changed = device.twin.model_copy(
+        update={"parameters": {**device.twin.parameters, "read_sense_us": slower}}
+    )
+    assert record_words(device.model_copy(update={"twin": changed})) is None

@@ -154,3 +154,7 @@ def test_entries_of_the_users_are_text_and_damaged_ones_say_why(
     assert "<script>alert" not in served.ask("/catalog/devices/mine/what-if").text
     assert served.ask("/catalog/devices/broken").status == 400
     assert served.ask("/start").status == 200
+
+
+def test_a_page_says_how_many_published_rates_the_ranges_of_its_twin_hold(served: Served) -> None:
+    assert "hold 1 of 4 of its published rates" in served.ask("/catalog/devices/kioxia-cm9-r-15.36tb").text

@@ -107,6 +107,8 @@ def stated_facts(identity: ProductIdentity, rows: Sequence[SpecRow]) -> dict[str
 
 CHECKED = "checked"
 """The head of what has checked a twin."""
+RANGES = "ranges"
+"""The head of how often the ranges of a twin hold what has checked it."""
 WHOLE = ("fabric", "cluster")
 """Kinds of systems whose results are about all of it."""
 

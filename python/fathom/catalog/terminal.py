@@ -31,6 +31,7 @@ from fathom.catalog.sensitivity import load_sensitivity
 from fathom.catalog.sensitivity_terminal import print_sensitivity
 from fathom.catalog.sheet import (
     CHECKED,
+    RANGES,
     RATINGS,
     RESULTS,
     Column,
@@ -75,15 +76,22 @@ def print_methods(console: Console) -> None:
     print_catalog(console, "methods")
 
 
-def print_entry(console: Console, name: str) -> None:
+def print_entry(console: Console, name: str, ranges_of: Callable[[Device], str | None] | None = None) -> None:
     """Prints everything in the catalogue under a name: a device with its published results, a method as its file.
 
-    Raises CatalogError where no entry has that name, or its file is wrong.
+    Args:
+        console: where to.
+        name: the entry's.
+        ranges_of: says how often the ranges of a device's twin hold; left out if absent.
+
+    Raises:
+        CatalogError: no entry has that name, or its file is wrong.
     """
     for entry in named(name):
         match entry.kind:
             case "devices":
-                _print_device(console, load_device(name))
+                device = load_device(name)
+                _print_device(console, device, ranges_of(device) if ranges_of else None)
             case "systems":
                 _print_system(console, load_system(name))
             case "published":
@@ -187,7 +195,7 @@ def _filled(table: Table, found: Sequence[Entry], add: Callable[[Entry], None]) 
 _LISTS = {"devices": _devices, "systems": _systems, "published": _published, "methods": _methods}
 
 
-def _print_device(console: Console, device: Device) -> None:
+def _print_device(console: Console, device: Device, ranges: str | None) -> None:
     _print_identity(
         console, f"{device.identity.label}  {capacity_text(device.capacity_bytes)}", device.identity
     )
@@ -197,7 +205,9 @@ def _print_device(console: Console, device: Device) -> None:
         _print_facts(console, stated_facts(published.identity, ratings))
         _print_ratings(console, ratings)
     if device.twin:
-        _print_facts(console, {CHECKED: checked_fact(device, published)})
+        _print_facts(
+            console, {CHECKED: checked_fact(device, published)} | ({RANGES: ranges} if ranges else {})
+        )
         title = f"Twin ({device.twin.kind}, driven from {device.twin.bench})"
         _print_parameters(console, title, device.twin.parameters)
         if found := load_sensitivity(device.name):

@@ -89,10 +89,11 @@ def catalog_show(
     """Print an entry with every parameter, figure and source."""
     from fathom.catalog import entry_json, entry_text
     from fathom.catalog.terminal import print_entry
+    from fathom.prediction.words import record_words
 
     if as_toml:
         print(entry_text(name), end="")
     elif as_json:
         print_json(entry_json(name))
     else:
-        print_entry(stdout(), name)
+        print_entry(stdout(), name, record_words)

@@ -20,7 +20,7 @@ from math import comb, exp, log
 from statistics import median
 from typing import TYPE_CHECKING, Literal
 
-from fathom.prediction.misses import DeviceMisses, Family, Miss, family_of, shipped_misses
+from fathom.prediction.misses import DeviceMisses, Family, Miss, family_of, kept_misses, shipped_misses
 from fathom.statistics.conformal import bound
 
 if TYPE_CHECKING:
@@ -117,6 +117,11 @@ def refuted(device: Device, known: Sequence[DeviceMisses] | None = None) -> Cove
     """Returns how many published rates of a device its ranges hold, where those are clearly too few; else None."""
     found = _shipped_record(device.name) if known is None else coverage(known, device=device.name)
     return found if found and found.falls_short else None
+
+
+def kept_record(device: Device) -> Coverage | None:
+    """Returns how many published rates of a device its ranges hold; None with other parameters than those checked."""
+    return _shipped_record(device.name) if kept_misses(device) else None
 
 
 @cache

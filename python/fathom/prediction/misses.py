@@ -91,6 +91,15 @@ def shipped_misses() -> tuple[DeviceMisses, ...]:
     return shipped(FILE, Misses).device
 
 
+def kept_misses(device: Device) -> DeviceMisses | None:
+    """Returns the misses of a device's twin that come with the catalogue; None with other parameters than theirs.
+
+    Raises CatalogError where the file is wrong.
+    """
+    found = next((one for one in shipped_misses() if one.name == device.name), None)
+    return found if found and device.twin and found.digest == digest_of(device) else None
+
+
 def misses_toml(devices: Iterable[DeviceMisses]) -> str:
     """Returns the file's text."""
     lines = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.prediction.interval import COVERAGE, Coverage, Spread
-from fathom.prediction.misses import family_of
+from fathom.prediction.interval import COVERAGE, Coverage, Spread, kept_record
+from fathom.prediction.misses import family_of, kept_misses
 
 if TYPE_CHECKING:
     from fathom.catalog.models import Device
@@ -18,10 +18,34 @@ def range_words(spread: Spread) -> str:
 
 def refuted_words(record: Coverage) -> str:
     """Returns how far from its promise the range of a device's twin is, by the device's own published rates."""
+    return f"{_held_words(record)}, fewer than chance explains"
+
+
+def _held_words(record: Coverage) -> str:
     return (
         f"{100 * COVERAGE:.0f} % ranges learnt from other devices hold {record.held} of {record.rows} of its published "
-        "rates, fewer than chance explains"
+        "rates"
     )
+
+
+def record_words(device: Device) -> str | None:
+    """Returns how many published rates the ranges of a device's twin hold; None where nothing has checked the twin.
+
+    None too where its parameters are not those that were checked.
+    """
+    record = kept_record(device)
+    if record:
+        return (
+            f"{refuted_words(record)}: reports give it no range"
+            if record.falls_short
+            else _held_words(record)
+        )
+    misses = kept_misses(device)
+    if misses is None:
+        return None
+    if any(row.is_rate and row.role == "validation" for row in misses.rows):
+        return "none: too few such twins have been checked to learn a range from"
+    return "none: a range is about a rate, and no published rate checks this twin"
 
 
 MOST_SURE_PCT = 99

@@ -20,6 +20,7 @@ from fathom.catalog.sensitivity import Sensitivity, load_sensitivity
 from fathom.catalog.sensitivity_words import footnotes, movers
 from fathom.catalog.sheet import (
     CHECKED,
+    RANGES,
     RATINGS,
     RESULTS,
     Column,
@@ -36,6 +37,7 @@ from fathom.catalog.sheet import (
     workload_text,
 )
 from fathom.output.text import without_document
+from fathom.prediction.words import record_words
 from fathom.report.style import plain, with_micro
 from fathom.what_if.played import can_be_played
 
@@ -219,6 +221,8 @@ def _device_view(device: Device) -> EntryView:
     facts |= stated_facts(published.identity, ratings) if published else {}
     if device.twin:
         facts[CHECKED] = checked_fact(device, published)
+        if ranges := record_words(device):
+            facts[RANGES] = ranges
     notes, sheets = Notes(), [*_rating_sheets(ratings, Notes()), *_result_sheets(rows, Notes())]
     for row in (*ratings, *rows):
         notes.number(row)
