@@ -2,12 +2,15 @@
 
 import io
 import json
+import re
 import sys
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from documented import block
 from fathom import _core
@@ -24,8 +27,9 @@ from fathom.new_device.classes import classes
 from fathom.new_device.draft import draft, published_of
 from fathom.new_device.files import device_toml, published_toml
 from fathom.new_device.flash import flash_of
-from fathom.new_device.make import check, make
+from fathom.new_device.make import Made, check, make
 from fathom.new_device.sheet import DataSheet, read_sheet
+from fathom.new_device.terminal import missed_words, print_made
 from fathom.validation.calibrate import calibrate, row_job
 from fathom.validation.ratings import PRECISION, rated_cases
 from fathom.validation.systems import every_case
@@ -391,9 +395,41 @@ source = "Acme Sata data sheet"
 """
 
 
-def test_a_program_time_unlike_that_of_the_class_is_named_where_ratings_set_it(tmp_path: Path) -> None:
-    sheet = sheet_of(SATA, tmp_path)
-    fitted = make(sheet, check(sheet, None, force=False), HERE).fitted
+@pytest.fixture(scope="module")
+def sata(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Made]:
+    """A catalogue's folder with a drive whose sequential and random writes no twin can both meet."""
+    folder = tmp_path_factory.mktemp("sata")
+    sheet = sheet_of(SATA, folder)
+    return folder, make(sheet, check(sheet, folder, force=False), HERE)
+
+
+def test_a_program_time_unlike_that_of_the_class_is_named_where_ratings_set_it(
+    sata: tuple[Path, Made], tmp_path: Path
+) -> None:
+    fitted = sata[1].fitted
     [one] = [one for one in fitted.outside if one.parameter == "program_us"]
-    assert one.low < flash_of(sheet).nand.program_us < one.high < one.value
+    assert one.low < flash_of(sheet_of(SATA, tmp_path)).nand.program_us < one.high < one.value
     assert [one.key for one in fitted.ratings if not one.met] == ["seq_write_mbps"]
+
+
+def test_a_missed_rating_is_a_warning_that_says_what_the_twin_does_and_what_to_do(
+    sata: tuple[Path, Made],
+) -> None:
+    out = io.StringIO()
+    print_made(Console(file=out, width=100, force_terminal=True, color_system="standard"), sata[1])
+    [line] = [line for line in out.getvalue().splitlines() if "Warning" in line]
+    assert re.search(r"seq_write_mbps is rated 530.0 MB/s, but the twin gives \d+", line)
+    assert "limited by: program power" in line
+    assert "Check the rating." in line
+    assert line.startswith("\x1b[33m"), "yellow, as warnings are"
+    [missed] = [one for one in sata[1].fitted.ratings if not one.met]
+    assert "No parameter was fitted" in missed_words(replace(missed, parameter=None))
+
+
+def test_calibrate_finds_the_errors_that_the_new_drive_was_printed_with(
+    sata: tuple[Path, Made], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, made = sata
+    monkeypatch.setenv("FATHOM_CATALOG", str(folder))
+    found = calibrate(load_device(made.fitted.device.name), HERE)
+    assert found.before_pct == pytest.approx([one.error_pct for one in made.fitted.ratings])

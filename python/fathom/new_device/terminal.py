@@ -25,18 +25,30 @@ def print_made(console: Console, made: Made) -> None:
             f"{one.parameter} is {four_digits(one.value)}, outside the {four_digits(one.low)} to "
             f"{four_digits(one.high)} of its class: a wrong rating, or a drive unlike its class",
         )
+    _print_dim(console, CHECKED)
     for one in fitted.ratings:
         if not one.met:
-            _print_dim(console, _missed(one))
-    _print_dim(console, CHECKED)
+            console.print(Text(plain(missed_words(one)), style="yellow"), soft_wrap=True)
     for path in made.paths:
         console.print(f"written to {path}", markup=False, highlight=False, soft_wrap=True)
     console.print(f"fathom run four-corners twin:{fitted.device.name}", markup=False, highlight=False)
 
 
-def _missed(one: Met) -> str:
-    role = "not met" if one.parameter else "not met; no parameter was fitted to it"
-    return f"{one.key}: {role}. The twin is limited by: {one.limited_by or 'nothing that it names'}"
+def missed_words(one: Met) -> str:
+    """Returns the warning of a rating that the twin misses: what it does instead, why, and what to do."""
+    why = (
+        f"It is limited by: {one.limited_by or 'nothing that it names'}."
+        if one.parameter
+        else "No parameter was fitted to this rating."
+    )
+    return (
+        f"Warning: {one.key} is rated {grouped(one.rated)} {_unit(one)}, but the twin gives {grouped(one.simulated)} "
+        f"({signed_pct(one.error_pct)}). {why} Check the rating. If it is right, do not trust the twin with such I/O."
+    )
+
+
+def _unit(one: Met) -> str:
+    return next(text for metric, text in UNITS.items() if metric in one.case.figures)
 
 
 def _print_ratings(console: Console, fitted: Fitted) -> None:
@@ -45,11 +57,10 @@ def _print_ratings(console: Console, fitted: Fitted) -> None:
     for column in ("rating", "rated", "simulated", "error", "has set", ""):
         table.add_column(column, justify="right" if column in ("rated", "simulated", "error") else "left")
     for one in fitted.ratings:
-        unit = next(text for metric, text in UNITS.items() if metric in one.case.figures)
         parameter = fitted.device.twin.parameters.get(one.parameter or "")
         table.add_row(
             one.key,
-            Text.assemble(grouped(one.rated), (f" {unit}", "dim")),
+            Text.assemble(grouped(one.rated), (f" {_unit(one)}", "dim")),
             grouped(one.simulated),
             Text(signed_pct(one.error_pct), style="" if one.met else "yellow"),
             f"{one.parameter} = {four_digits(parameter.value)}"

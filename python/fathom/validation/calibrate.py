@@ -23,7 +23,7 @@ from fathom.errors import FathomError, UsageError
 from fathom.load.workers import Workers
 from fathom.validation.cases import Case, cases_of
 from fathom.validation.comparison import error_of
-from fathom.validation.ratings import at_least, is_maximum, rated_cases
+from fathom.validation.ratings import PRECISION, at_least, is_maximum, rated_cases
 from fathom.validation.search import ALONE, Floats, Sensitivity, fit
 from fathom.validation.trial import LIMITS, Limits, Measured
 from fathom.validation.validate import Job, Watch, in_parallel
@@ -83,7 +83,8 @@ def calibrate(
 ) -> Calibration:
     """Fits the device to its calibration rows; to the ratings of its data sheet where nobody has measured it.
 
-    A measured device's rated rates are maxima that its twin has to reach on the bench `data-sheet`.
+    A measured device's rated rates are maxima that its twin has to reach on the bench `data-sheet`. Ratings alone are
+    simulated as `new_device` does, so the errors before the fit are those that it prints.
 
     Raises:
         UsageError: the device has no twin, no calibrated parameter, or no calibration row that can be simulated and
@@ -110,7 +111,8 @@ def calibrate(
         raise UsageError(
             f"{device.name} has no calibration row that can be simulated, so nothing can be fitted"
         )
-    return _Calibrator(device, cases, start, workers, seed, limits, watch, None).run_on_what_shows_it()
+    covered = None if measured else PRECISION
+    return _Calibrator(device, cases, start, workers, seed, limits, watch, covered).run_on_what_shows_it()
 
 
 def fit_to(
