@@ -141,6 +141,17 @@ def test_a_rate_outside_its_range_is_marked_and_the_share_inside_is_printed(rows
     assert " far " in line.split("%")[-1] or " out " in line.split("%")[-1]
 
 
+def test_a_row_that_may_be_fitted_is_no_prediction_inside_its_range(rows: Catalogue) -> None:
+    assert rows
+    near, far, _ = json.loads(fathom("validate", NAME, "--json").stdout)["rows"]
+    assert (near["role"], near["predicted_low"], near["predicted_high"]) == ("calibration", None, None)
+    assert (far["role"], far["predicted_low"] is None) == ("validation", False)
+    [line] = [
+        line for line in fathom("validate", NAME).stdout.splitlines() if line.strip().startswith("near")
+    ]
+    assert line.split()[-1] == "fit"
+
+
 def test_kept_misses_replace_those_of_the_same_device_and_leave_the_others(
     rows: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -111,7 +111,7 @@ def _coverage_json(found: Coverage | None) -> dict[str, object] | None:
 
 def _row_json(row: Compared) -> dict[str, object]:
     case, measured = row.case, row.measured
-    spread = _spread(row)
+    spread = None if case.row.role == "calibration" else _spread(row)
     low, high = spread.around(row.simulated or 0.0) if spread else (None, None)
     return {
         "device": case.device.name,
@@ -147,7 +147,8 @@ def print_validation(console: Console, rows: Sequence[Compared]) -> None:
             "Medians of absolute errors over counted figures. Calibration rows may be fitted: their errors show "
             "the fit. Validation rows never are: theirs show the prediction. "
             f"{100 * COVERAGE:.0f} %: whether the published rate lies in the interval around the simulated one; "
-            f"far: outside the {100 * FAR:.0f} % interval, so the twin lacks a mechanism.",
+            f"far: outside the {100 * FAR:.0f} % interval, so the twin lacks a mechanism; "
+            "fit: a calibration row, which tests no interval.",
             style="dim",
         )
     )
@@ -302,10 +303,15 @@ def _spread(row: Compared) -> Spread | None:
 
 
 def _place(row: Compared) -> Text:
-    """Returns where the published rate lies: in the interval around the simulated one, out of it, or far out."""
+    """Returns where the published rate lies: in the interval around the simulated one, out of it, or far out.
+
+    A row that the twin was fitted to tests no interval.
+    """
     spread = _spread(row)
     if spread is None or not row.simulated:
         return Text("")
+    if row.case.row.role == "calibration":
+        return Text("fit", style="dim")
     ratio = row.simulated / row.published
     if spread.holds(ratio):
         return Text("in", style="green")
