@@ -22,7 +22,7 @@ from fathom.recommend.page import render
 from fathom.recommend.portion import at_speed, portion
 from fathom.recommend.ranking import Recommendation, devices_of, recommend
 from fathom.recommend.reading import read
-from fathom.recommend.terminal import cells
+from fathom.recommend.terminal import cells, recommendation_json
 from fathom.recommend.words import basis, chance_text, grounds, growth_text, headline, reasons, years_text
 from fathom.sizing.files import Prices, read_prices
 from fathom.statistics.limits import Busy, Limit, LimitKind
@@ -89,6 +89,7 @@ def test_a_drive_that_keeps_up_stands_before_one_that_does_not(tmp_path: Path, w
     best, slow, refused = judged.candidates
     assert judged.best is best
     assert not slow.meets
+    assert slow.headroom is not None
     assert 0 < slow.headroom < 1
     assert refused.judged is None
     assert "zone" in refused.refused
@@ -120,6 +121,7 @@ def test_the_headroom_is_the_largest_load_that_keeps_the_objective(tmp_path: Pat
     assert best.judged is not None
     [mean_us] = best.judged.values_us
     assert mean_us is not None
+    assert best.headroom is not None
     assert mean_us < 100
     # Replayed at twice the headroom, the drive misses it; at half of it, it does not.
     for factor, meets in ((0.5, True), (2.0, False)):
@@ -199,9 +201,30 @@ def test_drives_that_are_too_small_are_said_to_be_that_and_by_how_much(tmp_path:
         "None of these 2 drives is large enough: the trace reaches 9 TB, 1.32 TB more than the largest has"
     )
     label = load_device(FAST).identity.label
-    assert any(text.startswith(f"{label}: too small by 1.32 TB; headroom") for text in reasons(judged))
+    assert f"{label}: too small by 1.32 TB, so its headroom is not known" in reasons(judged)
     one = replace(judged, candidates=[found for found in judged.candidates if found.device == FAST])
     assert headline(one) == f"{label} is too small: the trace reaches 9 TB, 1.32 TB more than it has"
+
+
+def test_a_drive_that_is_too_small_has_no_headroom_anywhere(tmp_path: Path, workers: Workers):
+    path = trace(tmp_path)
+    path.write_text("\n".join([*path.read_text().splitlines()[:400], "999999,R,9000000000000,4096"]) + "\n")
+    judged = found(path, workers, [FAST, SLOW])
+    large, small = judged.candidates
+    assert (large.device, small.device) == (SLOW, FAST)
+    assert small.headroom is None
+    assert (small.bounds, small.chance) == (None, None)
+    assert cells(small, judged)[:2] == ["too small", "–"]
+    document = json.loads(json.dumps(recommendation_json(judged)))
+    written = {one["device"]: one for one in document["candidates"]}
+    assert written[FAST]["headroom"] is None
+    assert written[FAST]["replay"]["headroom"] is None
+    assert written[SLOW]["headroom"] == large.headroom
+    key = html.unescape(render(judged)).split('id="drives"')[0]
+    assert load_device(SLOW).identity.label in key
+    alone = html.unescape(render(replace(judged, candidates=[small])))
+    assert "so its headroom is not known" in alone
+    assert 'id="drives"' not in alone
 
 
 def test_a_drive_that_is_too_small_is_named_beside_one_that_is_too_slow(tmp_path: Path, workers: Workers):
@@ -230,6 +253,7 @@ def test_the_headroom_has_the_range_that_other_drives_of_the_family_give_it(tmp_
     best = known.candidates[0]
     spread = spread_of(load_device(FAST), 4096)
     assert spread is not None
+    assert best.headroom is not None
     assert best.bounds == pytest.approx((best.headroom / spread.factor, best.headroom * spread.factor))
     reached = sum(miss <= log(best.headroom) for miss in spread.misses)
     assert best.chance == pytest.approx(reached / (spread.rows + 1))

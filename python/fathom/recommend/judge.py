@@ -36,7 +36,7 @@ MOST_SLICE_BYTES = 64 << 30
 @dataclass(frozen=True)
 class Judged:
     """What a twin makes of a trace. Latencies in us, by objective; none of a trace whose I/Os are spread. `headroom` is
-    the factor by which the load may grow.
+    the factor by which the load may grow; None where the drive is too small for the trace.
 
     `below` and `beyond`: the headroom is less, or more, than what is given.
     """
@@ -52,11 +52,13 @@ class Judged:
     values_us: Sequence[float | None]
     means_us: dict[str, float]
     p99_us: dict[str, float]
-    headroom: float
+    headroom: float | None
     below: bool
     beyond: bool
     limit: Limit | None
-    """What limits at the first factor that is too much; at the largest one tried where none is. None: not known."""
+    """What limits at the first factor that is too much; at the largest one tried where none is. None: not known, or no
+    headroom.
+    """
     waf: float | None
     """None too where the trace writes too little to have a WAF of its own."""
     watts: float | None
@@ -69,8 +71,10 @@ def judge(
     """Returns what the twin of a device makes of a trace. Raises FathomError for a twin that refuses it."""
     replays = _Replays(name, whole, prepared, objectives, seed)
     own = replays.run(1.0)
-    headroom, below, beyond, first = _headroom(
-        replays.run, lambda found, factor: keeps(found, whole.rate_iops * factor, objectives), own
+    found = (
+        _headroom(replays.run, lambda found, factor: keeps(found, whole.rate_iops * factor, objectives), own)
+        if replays.fits
+        else None
     )
     media = own.counters.get("media_write_bytes")
     written = sum(op.bytes for op in own.ops if op.op == "write")
@@ -82,14 +86,14 @@ def judge(
         fits=replays.fits,
         lacks_bytes=replays.lacks_bytes,
         wrapped_bytes=replays.wrapped_bytes,
-        meets=replays.fits and headroom >= 1 and not below,
+        meets=found is not None and found.factor >= 1 and not found.below,
         values_us=[one.value(own) for one in objectives],
         means_us={op.op: us for op in timed if (us := op.response_mean_us) is not None},
         p99_us={op.op: us for op in timed if (us := op.response_p99_us) is not None},
-        headroom=headroom,
-        below=below,
-        beyond=beyond,
-        limit=limit_of(first),
+        headroom=found.factor if found else None,
+        below=found is not None and found.below,
+        beyond=found is not None and found.beyond,
+        limit=limit_of(found.shows) if found else None,
         waf=media / written if media and written >= replays.least_written_bytes else None,
         watts=joules / own.window_s if joules else None,
         runs=replays.runs,
@@ -148,12 +152,25 @@ class _Replays:
         return job.with_until(count=laps * one.ios, time_ns=ceil(1e3 * time_s) * 1_000_000)
 
 
+@dataclass(frozen=True)
+class _Headroom:
+    """The largest factor that is kept."""
+
+    factor: float
+    below: bool
+    """Whether none was kept: it is less."""
+    beyond: bool
+    """Whether all were kept: it is more."""
+    shows: "_core.Recording"
+    """The run that shows why it ends there."""
+
+
 def _headroom(
     run: Callable[[float], "_core.Recording"],
     keeps_at: Callable[["_core.Recording", float], bool],
     own: "_core.Recording",
-) -> tuple[float, bool, bool, "_core.Recording"]:
-    """Returns the largest factor that is kept, whether it lies below or beyond all tried, and the run that shows why.
+) -> _Headroom:
+    """Returns the largest factor that is kept.
 
     Factors are doubled or halved until one is kept and one is not. Then their ratio is halved on a logarithmic scale.
     """
@@ -170,15 +187,15 @@ def _headroom(
             shown = shown_at
         if high is None:
             if factor >= MOST_FACTOR:
-                return factor, False, True, shown_at
+                return _Headroom(factor, False, True, shown_at)
             factor *= 2
         elif low is None:
             if factor <= 1 / MOST_FACTOR:
-                return factor, True, False, shown
+                return _Headroom(factor, True, False, shown)
             factor /= 2
         else:
             factor = (low * high) ** 0.5
-    return low, False, False, shown
+    return _Headroom(low, False, False, shown)
 
 
 def placed(judged: Judged) -> str:

@@ -18,7 +18,14 @@ from fathom.report.style import plain
 
 def render(found: Recommendation) -> str:
     """Returns the page."""
-    sections = [_key(found), _drives(found), _basis(found)]
+    # Where every drive is too small, or none was replayed, the page opens with the list of drives.
+    known = any(one.headroom is not None for one in found.candidates)
+    drives = _drives(found)
+    sections = [
+        _key(found, _headrooms(found) if known else drives),
+        *([_section(drives)] if known else []),
+        _basis(found),
+    ]
     opening, folded = opened(sections)
     if opening:
         folded = _without(folded, opening.reasons)
@@ -45,19 +52,19 @@ def _sentence(text: str) -> str:
     return plain(text.rstrip(".") + ".")
 
 
-def _key(found: Recommendation) -> Section:
+def _key(found: Recommendation, shown: Figure | Table) -> Section:
     said = [_sentence(text) for text in (*grounds(found), *reasons(found))]
     return Section(
         "recommendation",
         "Recommendation",
         [Points(said)] if said else [],
-        key_figure=KeyFigure(_sentence(headline(found)), _headrooms(found), said[:2]),
+        key_figure=KeyFigure(_sentence(headline(found)), shown, said[:2]),
     )
 
 
 def _headrooms(found: Recommendation) -> Figure:
-    """Returns the factor by which the load may grow on each drive that could be replayed."""
-    shown = [one for one in found.candidates if one.judged]
+    """Returns the factor by which the load may grow on each drive that could be replayed and is large enough."""
+    shown = [one for one in found.candidates if one.headroom is not None]
     labels = [plain(one.label) for one in shown]
     values: list[float | None] = [one.headroom for one in shown]
     bars = Bars("headroom", 0, values, texts=[headroom_text(one) for one in shown])
@@ -97,14 +104,18 @@ def _interval(bounds: tuple[float, float] | None) -> Item:
     return Item(f"{digits(bounds[0], 2)} to {digits(bounds[1], 2)}")
 
 
-def _drives(found: Recommendation) -> Section:
+def _drives(found: Recommendation) -> Table:
     rows = []
     for one in found.candidates:
         own = [Item(plain(cell)) for cell in cells(one, found)]
         tone = "strong" if one is found.best else ""
         rows.append(Row(Item(plain(one.label), plain(one.device), tone=tone), [*own, Item(chance_text(one))]))
     head = [Item(plain(name)) for name in (*columns(found), "real drives keep up")]
-    return Section("drives", "Every drive", [Table("Drive", head, [Group("", rows)])], short="Drives")
+    return Table("Drive", head, [Group("", rows)])
+
+
+def _section(drives: Table) -> Section:
+    return Section("drives", "Every drive", [drives], short="Drives")
 
 
 def _basis(found: Recommendation) -> Section:

@@ -48,9 +48,9 @@ class Candidate:
         return self.judged is not None and self.judged.meets
 
     @property
-    def headroom(self) -> float:
-        """Returns the factor by which the load may grow; 0 where it was not replayed."""
-        return self.judged.headroom if self.judged else 0.0
+    def headroom(self) -> float | None:
+        """Returns the factor by which the load may grow; None where it was not replayed, or is too small."""
+        return self.judged.headroom if self.judged else None
 
     @property
     def is_bound_by_host(self) -> bool:
@@ -73,7 +73,7 @@ class Candidate:
         """
         if self.spread is None or self.judged is None or self.judged.below or self.is_at_least:
             return None
-        return self.spread.around(self.headroom)
+        return None if self.headroom is None else self.spread.around(self.headroom)
 
     @property
     def chance(self) -> float | None:
@@ -81,7 +81,7 @@ class Candidate:
 
         Nothing is known of a drive that the one thread of the replay could not ask for the load.
         """
-        if self.spread is None or self.judged is None or not self.judged.fits:
+        if self.spread is None or self.judged is None or self.headroom is None:
             return None
         if self.is_bound_by_host and not self.judged.meets:
             return None
@@ -145,7 +145,8 @@ def recommend(
 ) -> Recommendation:
     """Replays on every device's twin, on all workers, and ranks: those that meet the objectives first, by cost.
 
-    Drives without a price stand behind those with one; equals by headroom.
+    Drives without a price stand behind those with one; equals by headroom. Those that are too small follow, by what
+    they lack, and then those that were not replayed.
     """
     block_bytes = _block_bytes(prepared)
     futures = {
@@ -168,9 +169,11 @@ def _block_bytes(prepared: Prepared) -> int | None:
     return sizes[0] if len({blocks_of(size) for size in sizes}) == 1 else None
 
 
-def _rank(one: Candidate) -> tuple[bool, bool, float, float, str]:
+def _rank(one: Candidate) -> tuple[bool, bool, float, bool, float, int, str]:
     cost = one.cost if one.meets else None
-    return not one.meets, cost is None, cost or 0.0, -one.headroom, one.device
+    lacks_bytes = one.judged.lacks_bytes if one.judged else 0
+    by_headroom = -(one.headroom or 0.0), lacks_bytes, one.device
+    return not one.meets, cost is None, cost or 0.0, one.judged is None, *by_headroom
 
 
 def _candidate(

@@ -104,7 +104,7 @@ def recommendation_json(found: Recommendation) -> dict[str, object]:
                 "device": one.device,
                 "meets": one.meets,
                 "refused": one.refused or None,
-                "headroom": one.headroom if one.judged else None,
+                "headroom": one.headroom,
                 "headroom_low": one.bounds[0] if one.bounds else None,
                 "headroom_high": one.bounds[1] if one.bounds else None,
                 "chance": one.chance,

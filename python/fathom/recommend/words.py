@@ -61,7 +61,7 @@ def _why(best: Candidate, able: Sequence[Candidate]) -> str:
 def _most_headroom(best: Candidate, able: Sequence[Candidate]) -> str:
     """Returns in words that no other drive has more headroom, and how many have as much as far as that is known."""
     alike = sum(
-        one.headroom >= best.headroom or (one.is_at_least and best.is_at_least)
+        (one.headroom or 0.0) >= (best.headroom or 0.0) or (one.is_at_least and best.is_at_least)
         for one in able
         if one is not best
     )
@@ -122,9 +122,9 @@ def chance_text(one: Candidate) -> str:
 
 
 def headroom_text(one: Candidate) -> str:
-    """Returns the factor, or the bound that is known of it."""
+    """Returns the factor, or the bound that is known of it; a dash where it was not replayed, or is too small."""
     judged = one.judged
-    if judged is None:
+    if judged is None or judged.headroom is None:
         return NONE
     if judged.below:
         return f"< 1/{MOST_FACTOR:.0f}"
@@ -173,10 +173,11 @@ def reasons(found: Recommendation) -> list[str]:
 def _behind(one: Candidate) -> str:
     judged = one.judged
     assert judged is not None
+    if not judged.fits:
+        return f"too small by {capacity(judged.lacks_bytes)}, so its headroom is not known"
     means = ", ".join(f"{op} {latency_text(mean)}" for op, mean in judged.means_us.items())
     latency = f"; mean latency {means}" if means else ""
-    small = "" if judged.fits else f"too small by {capacity(judged.lacks_bytes)}; "
-    return f"{small}headroom {headroom_text(one)}; {_limit_text(judged)}{latency}"
+    return f"headroom {headroom_text(one)}; {_limit_text(judged)}{latency}"
 
 
 def _limit_text(judged: Judged) -> str:
