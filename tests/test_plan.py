@@ -133,7 +133,8 @@ def test_a_plan_of_unknown_speed_says_which_part_of_time_and_volume_it_knows() -
     )
     fill = f"{unknown.capacity_bytes / 1e12:.3g} TB written"
     known = (
-        f"at most 1 min 20 s, not counting 1 step ended by volume; {fill}, not counting 4 steps ended by time"
+        f"at most 1 min 20 s, plus 1 step that lasts until a volume is done; {fill}, plus what 4 steps write in a "
+        "set time: how much depends on the target's speed"
     )
     assert known in planned("four-corners", unknown)
     assert "3 repeats: 3 times all this" in planned("four-corners", unknown, repeats=3)

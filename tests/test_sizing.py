@@ -77,6 +77,11 @@ def test_a_power_budget_below_the_count_is_an_answer_of_none() -> None:
     assert headline(sizing).endswith("20 W: enough for 1 drive; 10 are needed")
 
 
+def test_the_power_of_writing_is_not_called_that_of_any_activity() -> None:
+    assert rated_drive("micron-9550-max-12.8tb").figures["power", None].basis == "rated, writing"
+    assert rated_drive("kioxia-cm9-r-15.36tb").figures["power", None].basis == "rated, active"
+
+
 def test_a_latency_need_is_no_next_limit_of_a_number_of_drives() -> None:
     sizing = size(rated_drive(SN861), [parse_need("200 TB"), parse_need("read in 1 ms")])
     assert not any("Next limit" in one for one in sentences(sizing))

@@ -19,6 +19,7 @@ from judged_runs import (
 )
 
 from fathom.analysis.run_view import Remark
+from fathom.analysis.settled import Unsettled, unsettled
 from fathom.analysis.validity import notes
 from fathom.runs.remarks import (
     FailedIo,
@@ -245,3 +246,33 @@ def test_windows_that_a_twin_ends_early_are_counted_with_their_precision():
     assert "known to 2 %" in note.text
     whole = job | {"until": {"time_ns": len(RATES) * 10**9}}
     assert notes(run_view([Measured("twin:a", RATES)], [twin("a", "A")], job=whole, step=steps)) == []
+
+
+@pytest.mark.parametrize(("window_s", "noted"), [(0.001, True), (0.98, True), (1.0, False)])
+def test_a_window_below_a_second_is_noted_and_nothing_is_claimed_of_it(window_s: float, noted: bool):
+    view = run_view([Measured(DEVICE, [1e6], point={"window_s": window_s, "steady": None})])
+    assert [note.rule for note in notes(view)] == (["brief-window"] if noted else [])
+    assert [*unsettled(view).values()] == ([Unsettled.BRIEF] if noted else [])
+
+
+def test_of_several_windows_below_a_second_the_shortest_is_named_once_for_a_target():
+    steps = {"a": 0.5, "b": 0.002, "c": 60.0}
+    note = only(
+        run_view([Measured(DEVICE, [1e6], step=step, point={"window_s": s}) for step, s in steps.items()])
+    )
+    assert (note.level, note.step) == ("warning", "b")
+    assert "the window of 2 ms is shorter than a second; so is that of 1 more step" in note.text
+    assert "measure for 5 s or more" in (note.next_step or "")
+
+
+@pytest.mark.parametrize(
+    ("asked_s", "ios", "noted"), [(0.001, 262, True), (0.05, 50_000, False), (60, 262, False)]
+)
+def test_a_short_window_of_a_twin_is_noted_only_where_the_method_asks_for_one_of_few_ios(
+    asked_s: float, ios: int, noted: bool
+):
+    simulated = twin("samsung-pm9a3-7.68tb", "PM9A3")
+    job = JOB | {"until": {"time_ns": round(asked_s * 1e9)}}
+    point: Row = {"window_s": 0.001, "n": ios, "steady": None}
+    view = run_view([Measured(simulated.name, [262.0], point=point, job=job)], [simulated])
+    assert ("brief-window" in {note.rule for note in notes(view)}) == noted

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from fathom import catalog
 from fathom.catalog import terminal
+from fathom.catalog.sheet import capacity_text
 
 
 def shown(name: str, width: int = 100) -> str:
@@ -119,3 +120,32 @@ def test_sources_are_named_without_numbers_of_documents_that_readers_do_not_have
     text = shown(name, 400)
     assert "source" in text
     assert not re.search(r"\d{3}_[0-9a-f]{16}", text)
+
+
+def test_rated_power_says_what_the_drive_does_meanwhile() -> None:
+    head, rated = ratings_of("samsung-pm9a3")
+    assert "active" not in head
+    assert rated[-3:-1] == ["11", "13.5"]
+    assert head.count("read") == head.count("write") == 3
+    assert "active" in ratings_of("kioxia-cm9-r-15.36tb")[0]
+
+
+def ratings_of(name: str) -> tuple[list[str], list[str]]:
+    """The words of the table's head, and of its first row."""
+    lines = shown(name, 120).split("Ratings:")[1].splitlines()
+    end = next(number for number, line in enumerate(lines) if "───" in line)
+    return " ".join(lines[1:end]).split(), lines[end + 1].split()
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"),
+    [
+        (480_000_000_000, "480 GB"),
+        (7_681_501_126_656, "7.682 TB"),
+        (973_000_000_000_000, "973 TB"),
+        (12_340_000_000_000_000, "12.34 PB"),
+        (18_000_000_000_000_000_000, "18,000 PB"),
+    ],
+)
+def test_a_capacity_of_any_size_has_no_exponent(size_bytes: int, text: str) -> None:
+    assert capacity_text(size_bytes) == text

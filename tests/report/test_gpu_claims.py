@@ -18,7 +18,7 @@ mix = "read"
 block = "1MiB"
 pattern = "{pattern}"
 load = {{ threads = 1, iodepth = 32 }}
-until = {{ time = "50ms" }}
+until = {{ time = "200ms" }}
 """
 METHOD = 'schema = "fathom-method/1"\nname = "small"\nkey_figure = "gpu-feed"\n' + "".join(
     STEP.format(name=name, pattern=pattern)

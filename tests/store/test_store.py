@@ -384,6 +384,20 @@ def test_a_run_that_the_store_lacks_is_answered_with_the_list_of_that_store(fold
         store.fetch("nope")
 
 
+def test_an_empty_store_says_how_a_run_comes_into_it(folder_store: Address, tmp_path: Path) -> None:
+    for words in (("runs",), ("query", "select run from runs"), ("report", "last"), ("label", "last")):
+        done = subprocess.run(
+            [sys.executable, "-c", ADD, *words, "--store", folder_store.text],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+        )
+        said = done.stdout + done.stderr
+        assert f"`fathom store add RUN --store {folder_store.text}` adds the first" in said, words
+        assert "fathom review" not in said
+
+
 def test_who_writes_to_a_folder_without_a_store_leaves_nothing_in_it(tmp_path: Path) -> None:
     with (
         pytest.raises(UsageError, match="no store; `fathom store init"),

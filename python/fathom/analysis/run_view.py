@@ -28,6 +28,10 @@ from fathom.statistics.means import mean_by_count
 from fathom.targets.not_measured import NotMeasured
 from fathom.targets.target import REAL_KINDS
 
+BRIEF_S = 0.99
+"""Shorter windows support no claim: a second is the shortest that is recorded by itself, with a little slack."""
+FEW_IOS = 1000
+"""Fewer I/Os than that leave a rate open by 6 % or more where they come by chance."""
 LITTLE_GAP = 0.05
 """Share by which IOPS x mean latency may differ from the I/Os in flight, whatever the window."""
 
@@ -332,6 +336,27 @@ class RunView:
     def steps(self) -> dict[Key, StepFigures]:
         """Measured steps in the order of points: for curves only the maxima, and without rounds and parts."""
         return {key: figures for key, figures in self._all_steps.items() if key[0] not in self.totals}
+
+    @cached_property
+    def brief(self) -> dict[Key, float]:
+        """Maps measured steps to their window in s where it is too short to say something of the target.
+
+        A twin has no start-up, so only few I/Os make its window too short. Where the method does not ask for a time
+        below `BRIEF_S`, its volume or its precision decides.
+        """
+        found: dict[Key, float] = {}
+        jobs = {one.name: self.origin_of(one).jobs for one in self.document.targets}
+        for key, figures in self.steps.items():
+            window_s = figures.rows[0].window_s
+            if window_s is None or window_s >= BRIEF_S:
+                continue
+            if self.is_twin(key[0]):
+                job = jobs.get(key[0], self.jobs).get(key[1])
+                ios = sum(row.n or 0 for row in figures.rows)
+                if ios >= FEW_IOS or job is None or job.time_s is None or job.time_s >= BRIEF_S:
+                    continue
+            found[key] = window_s
+        return found
 
     @cached_property
     def part_steps(self) -> dict[Key, StepFigures]:

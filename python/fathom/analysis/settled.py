@@ -41,6 +41,7 @@ class Unsettled(Enum):
     PAGE_CACHE = "not all bytes reached the device"
     OFF_DEVICE = "the file system answers these without the device"
     HOSTS_MISSING = "not all hosts of the run loaded it"
+    BRIEF = "it was measured for less than a second"
     MACHINE_BUSY = "other programs had the cores that its load threads waited for"
 
     @property
@@ -61,6 +62,7 @@ _WORDS = {
     Unsettled.PAGE_CACHE: ("used the page cache", "page cache"),
     Unsettled.OFF_DEVICE: ("read blocks never written", "blocks never written"),
     Unsettled.HOSTS_MISSING: ("lacked hosts", "hosts missing"),
+    Unsettled.BRIEF: ("was measured too briefly", "too brief"),
     Unsettled.MACHINE_BUSY: ("lacked cores", "machine busy"),
 }
 """The verb and the tag of what is no matter of steady state."""
@@ -125,6 +127,8 @@ def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
             found[key] = Unsettled.MAXIMUM
         elif key in written and (why := _unwritten(written[key], jobs[key[0]][key[1]])):
             found[key] = why
+        elif key in view.brief:
+            found[key] = Unsettled.BRIEF
         elif key in waited:
             found[key] = Unsettled.MACHINE_BUSY
     return found

@@ -17,7 +17,7 @@ from fathom.catalog.models import (
     PublishedRow,
     SpecRow,
 )
-from fathom.output.text import without_document
+from fathom.output.text import four_digits, without_document
 
 _Row = TypeVar("_Row", SpecRow, PublishedRow)
 NOT_LISTED = ("label", "vendor", "model", "uncertain", *STATED_KEYS)
@@ -49,7 +49,9 @@ RATINGS: tuple[Column[SpecRow], ...] = (
     Column("mixed", "kIOPS", lambda row: _thousandth(row.mixed_iops)),
     Column("read", "us", lambda row: row.read_latency_us),
     Column("write", "us", lambda row: row.write_latency_us),
-    Column("active", "W", lambda row: row.power_active_w or row.power_write_w),
+    Column("active", "W", lambda row: row.power_active_w),
+    Column("read", "W", lambda row: row.power_read_w),
+    Column("write", "W", lambda row: row.power_write_w),
     Column("idle", "W", lambda row: row.power_idle_w),
     Column("", "TBW", lambda row: row.tbw_tb),
 )
@@ -81,9 +83,13 @@ def number_text(value: object) -> str:
     return str(value)
 
 
+_UNITS = (("PB", 1e15), ("TB", 1e12), ("GB", 1e9))
+
+
 def capacity_text(size_bytes: int) -> str:
     """Returns a capacity to four digits: `7.682 TB`."""
-    return f"{size_bytes / 1e12:.4g} TB" if size_bytes >= 1e12 else f"{size_bytes / 1e9:.4g} GB"
+    unit, unit_bytes = next(one for one in _UNITS if size_bytes >= one[1] or one is _UNITS[-1])
+    return f"{four_digits(size_bytes / unit_bytes)} {unit}"
 
 
 def identity_facts(identity: DeviceIdentity | ProductIdentity) -> dict[str, str]:

@@ -56,10 +56,11 @@ def _in_store(
 ) -> "dict[str, Labels]":
     from fathom.runs.home import chosen
     from fathom.runs.labels import Labels
+    from fathom.store.finder import place_of
 
     with opened(store, to_write=is_change) as one:
         known = one.runs_table()["run"].to_pylist()
-        names = [chosen(name, known, f"the store {store}") for name in runs]
+        names = [chosen(name, known, place_of(one)) for name in runs]
         if is_change:
             return {name: one.label(name, change) for name in names}
         labels = one.labels()

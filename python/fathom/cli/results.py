@@ -91,17 +91,19 @@ def runs(
     """List the runs in the home of all runs, or in a store."""
     import pyarrow as pa
 
-    from fathom.runs.home import runs_home
+    from fathom.runs.home import home_place, runs_home
     from fathom.runs.labels import Labels, all_labels
     from fathom.runs.listing import runs_table
     from fathom.runs.terminal import print_runs
 
     if store:
+        from fathom.store.finder import place_of
+
         with opened(store) as one:
-            table, labels, place, of = one.runs_table(), one.labels(), store, {}
+            table, labels, place, of = one.runs_table(), one.labels(), place_of(one), {}
     else:
         home = runs_home()
-        table, labels, place = runs_table(home, left_out=_say), all_labels(home), str(home)
+        table, labels, place = runs_table(home, left_out=_say), all_labels(home), home_place()
         of = {name: {"path": f"{home}/{name}"} for name in table["run"].to_pylist()}
     if tag:
         kept = {name for name, one in labels.items() if set(tag) <= set(one.tags)}
@@ -114,7 +116,7 @@ def runs(
         ]
         print_json({"schema": "fathom-run-list/1", "runs": rows})
     elif tag and not table.num_rows:
-        print(f"no run in {place} has {' and '.join(tag)}")
+        print(f"no run in {place.name} has {' and '.join(tag)}")
     else:
         print_runs(stdout(), table, place, {name: one.tags for name, one in labels.items()})
 
@@ -132,23 +134,27 @@ def query(
     as_csv: Annotated[bool, typer.Option("--csv", help="print CSV instead")] = False,
 ) -> None:
     """Ask everything ever measured, in SQL."""
+    from fathom.runs.home import home_place, run_directories
     from fathom.runs.query import query as run_query
     from fathom.runs.terminal import json_rows, print_csv, print_result
 
     one_form(as_json, as_csv)
     if store:
+        from fathom.store.finder import place_of
         from fathom.store.query import query as query_store
 
         with opened(store) as one:
-            table = query_store(sql, one)
+            table, place = query_store(sql, one), place_of(one)
+            has_runs = bool(table.num_rows or one.runs_table().num_rows)
     else:
-        table = run_query(sql, left_out=_say)
+        table, place = run_query(sql, left_out=_say), home_place()
+        has_runs = bool(table.num_rows or run_directories())
     if as_json:
         print_json({"schema": "fathom-query/1", "rows": json_rows(table)})
     elif as_csv:
         print_csv(table)
     else:
-        print_result(stdout(), table)
+        print_result(stdout(), table, place, has_runs=has_runs)
 
 
 def check(

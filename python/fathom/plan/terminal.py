@@ -13,6 +13,7 @@ from fathom.method.curve import MARK
 from fathom.method.method import Method
 from fathom.output.text import (
     LEAST_SHOWN,
+    agreeing,
     capacity,
     digits,
     duration,
@@ -185,6 +186,9 @@ def _why(plan: Plan) -> str:
     return f" ({', '.join(reasons)})" if reasons else ""
 
 
+_BY_SPEED = ": how much depends on the target's speed"
+
+
 def _known(plan: Plan) -> str:
     """Returns the known time and volume where the rest depends on the target's speed."""
     timeless = sum(step.time_s is None for step in plan.steps)
@@ -193,17 +197,15 @@ def _known(plan: Plan) -> str:
     if timeless == len(plan.steps):
         time = "the time depends on the target's speed"
     elif timeless:
-        time += f", not counting {_steps(timeless)} ended by volume"
+        time += (
+            f", plus {agreeing(f'{timeless}', 'step that lasts', 'steps that last')} until a volume is done"
+        )
     if not plan.written_bytes:
         return f"{time}; the volume written depends on the target's speed"
     written = f"{capacity(plan.written_bytes)} written"
     if by_time:
-        written += f", not counting {_steps(by_time)} ended by time"
-    return f"{time}; {written}"
-
-
-def _steps(count: int) -> str:
-    return "1 step" if count == 1 else f"{count} steps"
+        written += f", plus what {agreeing(f'{by_time}', 'step writes', 'steps write')} in a set time"
+    return f"{time}; {written}" + (_BY_SPEED if by_time or timeless not in (0, len(plan.steps)) else "")
 
 
 def _of_twin(method: Method) -> str:

@@ -3,6 +3,7 @@
 import os
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,8 +12,21 @@ from fathom.output.text import agreeing
 from fathom.runs.layout import is_run
 from fathom.text_file import check_utf8
 
-FIRST_RUN = "`fathom review` makes the first"
-"""What to do where there are no runs yet."""
+
+@dataclass(frozen=True)
+class Place:
+    """Where runs are looked for, and what to do there."""
+
+    name: str
+    first: str
+    """What to do where there are no runs yet."""
+    listing: str
+    """What lists the runs."""
+
+
+def home_place() -> Place:
+    """Returns the home of all runs as a place."""
+    return Place(str(runs_home()), "`fathom review` makes the first", "`fathom runs` lists the runs")
 
 
 def runs_home() -> Path:
@@ -53,7 +67,7 @@ def find_run(text: str) -> Path:
         raise _no_run(text, inside)
     home = runs_home()
     try:
-        return home / chosen(text, [run.name for run in run_directories()], str(home))
+        return home / chosen(text, [run.name for run in run_directories()], home_place())
     except UsageError:
         if inside:
             raise _no_run(text, inside) from None
@@ -73,7 +87,7 @@ def _no_run(folder: str, inside: Sequence[Path]) -> UsageError:
     )
 
 
-def chosen(text: str, runs: Sequence[str], place: str) -> str:
+def chosen(text: str, runs: Sequence[str], place: Place) -> str:
     """Returns the one of some runs that an id, a unique part of an id, or `last` names.
 
     Raises UsageError when none or several match.
@@ -81,7 +95,7 @@ def chosen(text: str, runs: Sequence[str], place: str) -> str:
     if not text:
         raise UsageError("a run's name is empty", "write an id, a part of one, or `last`")
     if not runs:
-        raise UsageError(f"no run {text!r}: no runs in {place} yet", FIRST_RUN)
+        raise UsageError(f"no run {text!r}: no runs in {place.name} yet", place.first)
     if text == "last":
         return runs[-1]
     matches = [run for run in runs if text in run]
@@ -92,4 +106,4 @@ def chosen(text: str, runs: Sequence[str], place: str) -> str:
         raise UsageError(
             f"run {text!r} is not unique: {len(matches)} runs match ({names})", "name one in full"
         )
-    raise UsageError(f"no run {text!r} in {place}", "`fathom runs` lists the runs")
+    raise UsageError(f"no run {text!r} in {place.name}", place.listing)

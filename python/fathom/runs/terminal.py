@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from fathom.output.table import row_lines
 from fathom.runs.document import Made, maker_of
-from fathom.runs.home import FIRST_RUN, run_directories, runs_home
+from fathom.runs.home import Place
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,11 +24,11 @@ GAP = 2
 
 
 def print_runs(
-    console: "Console", table: pa.Table, place: str, tags: Mapping[str, Sequence[str]] | None = None
+    console: "Console", table: pa.Table, place: Place, tags: Mapping[str, Sequence[str]] | None = None
 ) -> None:
     """Prints one line per run of a place, newest first. A run's tags stand behind its targets."""
     if table.num_rows == 0:
-        console.print(_no_runs(place), highlight=False, markup=False)
+        console.print(_no_runs(place), highlight=False, markup=False, soft_wrap=True)
         return
     rows = [("run", "status", "points", "targets")]
     shown = ["run", "status", "quick", "imported_from", "made", "points", "targets"]
@@ -39,7 +39,7 @@ def print_runs(
     head, *lines = row_lines(rows, console.width, gap=GAP, right=2)
     console.print(head, style="dim", highlight=False, soft_wrap=True)
     console.file.write("\n".join([*lines, ""]))
-    console.print(f"in {place}", style="dim", highlight=False)
+    console.print(f"in {place.name}", style="dim", highlight=False)
 
 
 def _from(row: Mapping[str, Any]) -> str:
@@ -48,11 +48,11 @@ def _from(row: Mapping[str, Any]) -> str:
     return f" (from {maker_of(title, Made(row['made'] or Made.MEASURED))})" if title else ""
 
 
-def _no_runs(place: str) -> str:
-    return f"no runs in {place} yet; {FIRST_RUN}"
+def _no_runs(place: Place) -> str:
+    return f"no runs in {place.name} yet; {place.first}"
 
 
-def print_result(console: "Console", table: pa.Table) -> None:
+def print_result(console: "Console", table: pa.Table, place: Place, *, has_runs: bool) -> None:
     """Prints a query's rows, numbers to the right.
 
     Where a row is wider than the terminal, each is a list of its own. Without rows it prints where to look for some.
@@ -61,11 +61,11 @@ def print_result(console: "Console", table: pa.Table) -> None:
 
     if table.num_rows == 0:
         hint = (
-            '`fathom runs` lists the runs, `fathom query "describe points"` the columns of a view'
-            if run_directories()
-            else _no_runs(str(runs_home()))
+            f'{place.listing}, `fathom query "describe points"` the columns of a view'
+            if has_runs
+            else _no_runs(place)
         )
-        console.print(f"no rows; {hint}", highlight=False, markup=False)
+        console.print(f"no rows; {hint}", highlight=False, markup=False, soft_wrap=True)
         return
     rows = [
         {name: _cell(value) for name, value in row.items()} for row in table.slice(0, ROWS_SHOWN).to_pylist()

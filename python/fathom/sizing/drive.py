@@ -139,6 +139,8 @@ def _figures(
             endurance = f"{writes_a_day_text(row.endurance_dwpd)} for {years_text(warranty_years)}"
     small = {op: getattr(row, f"rand_{op}_block_kib") in (None, SMALL_KIB) for op in ("read", "write")}
     in_order = "rated, outer tracks" if is_disk else "rated"
+    powers = ((row.power_active_w, "active"), (row.power_write_w, "writing"), (row.power_read_w, "reading"))
+    power_w, power_while = next((one for one in powers if one[0]), (None, ""))
     stated: list[tuple[Kind, Op | None, float | None, float, str]] = [
         ("bandwidth", "read", row.seq_read_mbps, 1e6, in_order),
         ("bandwidth", "write", row.seq_write_mbps, 1e6, in_order),
@@ -148,7 +150,7 @@ def _figures(
         ("endurance", None, written_tb, 1e12, endurance),
         ("latency", "read", row.read_latency_us, 1.0, "rated, one I/O outstanding"),
         ("latency", "write", row.write_latency_us, 1.0, "rated, one I/O outstanding"),
-        ("power", None, row.power_active_w or row.power_write_w or row.power_read_w, 1.0, "rated, active"),
+        ("power", None, power_w, 1.0, f"rated, {power_while}"),
     ]
     if row.mixed_block_kib == SMALL_KIB and row.mixed_read_pct and (mix := OPS.get(row.mixed_read_pct)):
         stated.append(("iops", mix, row.mixed_iops, 1.0, "rated"))

@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 
 from fathom._core import LARGE_BLOCK_BYTES
-from fathom.analysis.run_view import RunView
+from fathom.analysis.run_view import FEW_IOS, RunView
 from fathom.catalog import load_device
 from fathom.errors import FathomError, UsageError
 from fathom.output.text import agreeing
@@ -24,8 +24,6 @@ from fathom.statistics.failed import failed_share, in_words, is_marked
 
 _Figures = dict[tuple[Kind, Op | None], Figure]
 _ABSENT = "no workload of the run counts for it: IOPS are of 4 KiB, bandwidth of 64 KiB or more"
-FEW_IOS = 1000
-"""Fewer I/Os than that leave a rate open by 6 % or more where they come by chance."""
 _UNRATED = "no run measures it; --device NAME adds what a data sheet rates"
 _WITHIN = ", within the latency needed"
 

@@ -5,9 +5,19 @@ from pathlib import Path
 
 from fathom.runs.document import RunDocument
 from fathom.runs.finder import LOCAL
-from fathom.runs.home import chosen
+from fathom.runs.home import Place, chosen
 from fathom.runs.layout import is_run
 from fathom.store.store import Store
+
+
+def place_of(store: Store) -> Place:
+    """Returns a store as a place of runs."""
+    where = store.address.text
+    return Place(
+        f"the store {where}",
+        f"`fathom store add RUN --store {where}` adds the first",
+        f"`fathom runs --store {where}` lists the runs",
+    )
 
 
 class StoreRuns:
@@ -21,7 +31,7 @@ class StoreRuns:
         if is_run(Path(text)):
             return Path(text)
         names: Sequence[str] = self._store.runs_table()["run"].to_pylist()
-        return self._store.fetch(chosen(text, names, f"the store {self._store.address.text}"))
+        return self._store.fetch(chosen(text, names, place_of(self._store)))
 
     def repeats(self, run: Path) -> list[Path]:
         """Returns the run and those of its series in the store; of a run that is not there, those beside it."""

@@ -31,6 +31,7 @@ RULES: tuple[Rule, ...] = (
     of_run.unfinished,
     of_run.quick,
     of_run.doubtful_times,
+    of_figures.brief,
     of_figures.not_steady,
     of_figures.level_change,
     of_curves.unsettled_maximum,

@@ -9,12 +9,12 @@ import numpy as np
 from fathom.analysis.run_view import Key, RunView, StepFigures
 from fathom.analysis.validity.note import Note
 from fathom.method.curve import SUSTAINED_LEAST
-from fathom.output.text import duration, in_others, percent, percent_digits
+from fathom.output.text import agreeing, duration, in_others, percent, percent_digits
 from fathom.runs.remarks import WRONG_DATA_ERRNO, FailedIo, LostIo, ShortWindow, in_words
 from fathom.statistics.failed import WITHHELD_SHARE, is_marked, is_withheld
 from fathom.statistics.latency_columns import QUANTILES
 from fathom.statistics.levels import change_points
-from fathom.statistics.uncertainty import count_for, percentile_allowed
+from fathom.statistics.uncertainty import LEAST_SAMPLES, count_for, percentile_allowed
 
 DEPTH_LEAST = 0.95
 USUAL = QUANTILES["p9999_us"]
@@ -90,6 +90,26 @@ def hung(view: RunView) -> Iterable[Note]:
                 "age; figures marked ≥ are lower bounds",
                 "measure longer, and look in the kernel log for what did not answer",
             )
+
+
+def brief(view: RunView) -> Iterable[Note]:
+    """Yields a note where windows are shorter than a second: one per target, for the shortest."""
+    by_target: dict[str, dict[str, float]] = {}
+    for (target, step), window_s in view.brief.items():
+        by_target.setdefault(target, {})[step] = window_s
+    for target, windows in by_target.items():
+        least = min(windows, key=lambda step: windows[step])
+        others = len(windows) - 1
+        more = f"; so is that of {agreeing(f'{others} more', 'step', 'steps')}" if others else ""
+        yield Note(
+            "brief-window",
+            "warning",
+            target,
+            least,
+            f"the window of {duration(windows[least])} is shorter than a second{more}: such a rate is that of "
+            "a moment, and nothing shows whether it lasts",
+            f"measure for {LEAST_SAMPLES} s or more, from where a rate has an interval",
+        )
 
 
 def not_steady(view: RunView) -> Iterable[Note]:
