@@ -212,6 +212,25 @@ def test_a_figure_far_from_the_published_one_is_a_surprise_and_near_ones_are_cou
     )
 
 
+def test_a_drive_in_two_runs_counts_each_published_figure_once_and_is_no_contest():
+    again = A.model_copy(update={"name": "twin:a (2)", "label": "A (2)"})
+    measured = [
+        Measured(name, rates(iops), step=step)
+        for name, factor in ((A.name, 1.02), (again.name, 1.04))
+        for step, iops in (("4k-rand-read", 100_000 * factor), ("4k-rand-write", 50_000 * factor))
+    ]
+    published = {("a", "fio-4k-rand-read"): [Row(100_000)], ("a", "fio-4k-rand-write"): [Row(50_000)]}
+    found = findings(
+        run_view(measured, [A, again]), lambda device, workload: published.get((device, workload), [])
+    )
+    agreement = next(one for one in found if one.kind == "agreement")
+    assert agreement.text.startswith(
+        "Over all 2 figures that nothing was fitted to, the median difference is 3.1 %"
+    )
+    assert agreement.text.endswith("2 are within 10 %.")
+    assert [one for one in found if one.kind == "order"] == []
+
+
 def test_medians_are_over_all_rows_of_a_role_and_never_mix_fitted_ones_with_predictions():
     rows = {"near": 1.01, "far": 2.36, "fitted": 1.0}
     measured = [Measured("twin:a", rates(100_000 * off), step=step) for step, off in rows.items()]

@@ -5,15 +5,24 @@ from typing import cast
 
 import pytest
 
-from fathom.report.comparison import Cell
+from fathom.report.comparison import Cell, fitted_count
 from fathom.report.published import Published, error_item
 from fathom.report.sections.summary import beside_published
 
 
-def cell(role: str, error_pct: float) -> Cell:
+def cell(role: str, error_pct: float, device: str = "") -> Cell:
     published = Published(100.0, role, "a source", False)
+    target = SimpleNamespace(catalog=device or f"drive {role} {error_pct}")
     return cast(
-        Cell, SimpleNamespace(published=published, error_pct=error_pct, fitted=role.startswith("calibration"))
+        Cell,
+        SimpleNamespace(
+            published=published,
+            error_pct=error_pct,
+            fitted=role.startswith("calibration"),
+            metric="iops",
+            step=SimpleNamespace(published="4k-rand-read"),
+            column=SimpleNamespace(target=target, is_twin=True),
+        ),
     )
 
 
@@ -34,3 +43,10 @@ def test_predicted_figures_count_without_the_fitted_ones(fitted: list[Cell], apa
     sentence = beside_published([cell("validation", 3.0), cell("validation", -20.0), *fitted])[0]
     assert sentence.startswith("1 of 2 published figures are met within ten percent")
     assert ("fitted ones apart" in sentence) == apart
+
+
+def test_a_drive_in_two_runs_has_each_published_figure_once() -> None:
+    twice = [cell("validation", 3.0, "one"), cell("validation", 4.0, "one")]
+    [sentence] = beside_published([*twice, cell("validation", -20.0, "other")])
+    assert sentence.startswith("1 of 2 published figures are met")
+    assert fitted_count([cell("calibration", 0.1, "one"), cell("calibration", 0.2, "one")]) == 1

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from statistics import fmean
 from typing import Protocol
 
 import numpy as np
@@ -45,6 +46,8 @@ class PublishedRow(Protocol):
     def uncertain(self) -> bool: ...  # noqa: D102
 
 
+_Row = tuple[str, str, bool, bool]
+"""A published figure: its device and workload, whether it is a bandwidth, and whether a twin stands beside it."""
 PublishedLookup = Callable[[str, str], Sequence[PublishedRow]]
 """(catalogue device, published workload) -> its rows, best first."""
 
@@ -55,13 +58,17 @@ def differences(
     lookup: PublishedLookup,
     gate: Mapping[Key, Unsettled],
 ) -> Iterable[Finding]:
-    """Yields contradictions one by one, the largest first; agreement in one sentence."""
-    off: dict[str, list[float]] = {}
+    """Yields contradictions one by one, the largest first; agreement in one sentence.
+
+    A published figure that several targets have, as one drive in two runs, counts once: by its mean difference.
+    """
+    off: dict[str, dict[_Row, list[float]]] = {}
     far: list[tuple[float, Finding]] = []
     for beside in (one for members in ranked for one in _against_published(view, members, lookup, gate)):
         figures, off_pct = beside.figures, 100 * (beside.measured / beside.published - 1)
         fitted = beside.role == "calibration" and view.is_twin(figures.target)
-        off.setdefault(FITTED if fitted else beside.role, []).append(off_pct)
+        row = (beside.device, figures.published or "", figures.in_bandwidth, view.is_twin(figures.target))
+        off.setdefault(FITTED if fitted else beside.role, {}).setdefault(row, []).append(off_pct)
         if abs(off_pct) < SURPRISE_PCT or beside.role == UNCERTAIN:
             continue
         text = (
@@ -77,7 +84,7 @@ def differences(
         )
     yield from (finding for _, finding in sorted(far, key=lambda pair: -pair[0]))
     if off:
-        yield _agreement(off)
+        yield _agreement({role: [*map(fmean, rows.values())] for role, rows in off.items()})
 
 
 def order_beside_published(
@@ -86,10 +93,12 @@ def order_beside_published(
     lookup: PublishedLookup,
     gate: Mapping[Key, Unsettled],
 ) -> Iterable[Finding]:
-    """Yields in how many workloads the published leader is ahead, and in how many the whole order is as published."""
-    contests = [
-        known for members in ranked if len(known := _against_published(view, members, lookup, gate)) > 1
-    ]
+    """Yields in how many workloads the published leader is ahead, and in how many the whole order is as published.
+
+    One drive in several runs is no contest.
+    """
+    beside = [_against_published(view, members, lookup, gate) for members in ranked]
+    contests = [known for known in beside if len({one.device for one in known}) > 1]
     if not contests:
         return
     others, ordered = [], 0
@@ -114,6 +123,8 @@ class _AgainstPublished:
     """A measured figure and the published one for comparison."""
 
     figures: StepFigures
+    device: str
+    """The device of the catalogue, with what its user set."""
     measured: float
     published: float
     role: str
@@ -128,13 +139,14 @@ def _against_published(
     catalog = {target.name: target.catalog for target in view.document.targets}
     found = []
     for figures in members:
-        published = _published_figure(figures, catalog.get(figures.target), lookup)
-        if published is None or (figures.target, figures.step) in gate:
+        device = catalog.get(figures.target)
+        published = _published_figure(figures, device, lookup)
+        if device is None or published is None or (figures.target, figures.step) in gate:
             continue
         value, role, source, is_floor = published
         own = floor_of(view.rates(figures)) if is_floor else None
         found.append(
-            _AgainstPublished(figures, own or figures.headline, value, role, source, own is not None)
+            _AgainstPublished(figures, device, own or figures.headline, value, role, source, own is not None)
         )
     return found
 

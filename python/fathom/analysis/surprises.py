@@ -182,9 +182,10 @@ def _data_sheet(view: RunView, rated: RatedOf) -> Iterator[Finding]:
     """Yields how the best figure of each kind compares with the data sheet; near ones are only counted.
 
     Data sheets state settled drives: a figure of one that never became steady is not compared. Near figures of twins
-    that were fitted to their data sheet are not counted.
+    that were fitted to their data sheet are not counted. One drive in several runs counts once, by its farthest figure.
     """
-    near: list[float] = []
+    near: dict[tuple[str, bool, tuple[str, str]], float] = {}
+    beyond: set[tuple[str, bool, tuple[str, str]]] = set()
     far: list[Finding] = []
     for target in view.document.targets:
         sheet = rated(target.catalog) if target.catalog else {}
@@ -198,21 +199,24 @@ def _data_sheet(view: RunView, rated: RatedOf) -> Iterator[Finding]:
         off: dict[str, list[_AgainstDataSheet]] = {}
         for kind, figures in best.items():
             one = _AgainstDataSheet(figures, sheet[kind].value / (1e6 if kind[0] == "bandwidth" else 1.0))
-            if abs(one.off_pct) < RATED_PCT:
-                near += [] if _is_fitted(target) else [one.off_pct]
-            else:
+            row = (target.catalog or "", target.kind == "twin", kind)
+            if abs(one.off_pct) >= RATED_PCT:
+                beyond.add(row)
                 off.setdefault(sheet[kind].source, []).append(one)
+            elif not _is_fitted(target):
+                near[row] = max(near.get(row, 0.0), one.off_pct, key=abs)
         far += [_off(view, together, source) for source, together in off.items()]
     yield from sorted(far, key=lambda one: -max(map(abs, one.figures.values())))
-    if near:
-        worst, judged = max(near, key=abs), len(near) + sum(len(one.figures) for one in far)
+    met = [off_pct for row, off_pct in near.items() if row not in beyond]
+    if met:
+        worst, judged = max(met, key=abs), len(met) + len(beyond)
         text = (
             (
                 f"One best figure has a rated value. It is within {RATED_PCT:.0f} % of the data sheet "
                 f"({signed_pct(worst)})."
             )
             if judged == 1
-            else f"{len(near)} of {judged} best figures are within {RATED_PCT:.0f} % of the data sheet. The "
+            else f"{len(met)} of {judged} best figures are within {RATED_PCT:.0f} % of the data sheet. The "
             f"farthest of these: {signed_pct(worst)}."
         )
         yield Finding("agreement", text, (), None, {"worst_pct": worst})

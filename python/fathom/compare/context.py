@@ -8,6 +8,7 @@ from pydantic import JsonValue
 from fathom.analysis.finding import joined
 from fathom.compare.rows import Result
 from fathom.compare.sides import Match, Side, matches
+from fathom.report.comparison import fitted_count
 from fathom.report.published import fitted_words
 from fathom.report.repeats import PASSING
 from fathom.report.style import plain
@@ -60,7 +61,7 @@ def warned(base: Side | None, new: Side) -> list[str]:
 
 def fitted(side: Side) -> list[str]:
     """Returns a line on the published figures that a side's twins may be fitted to; none where there are no such."""
-    count = sum(cell.fitted for corner in side.comparison.corners for cell in corner.cells)
+    count = fitted_count(cell for corner in side.comparison.corners for cell in corner.cells)
     return [fitted_words(count)] if count else []
 
 

@@ -23,7 +23,7 @@ from fathom.prediction.words import about_words, range_words
 from fathom.report.blocks import Section
 from fathom.report.blocks import Table as PageTable
 from fathom.report.built import Built, build
-from fathom.report.comparison import Cell, Column, Comparison, Corner, margin_of
+from fathom.report.comparison import Cell, Column, Comparison, Corner, fitted_count, margin_of
 from fathom.report.findings import NAMED_MOST, gate, unclaimed_words
 from fathom.report.method_answers import method_answers
 from fathom.report.published import Lookup, catalogue, fitted_words
@@ -183,7 +183,7 @@ def _print_records(console: Console, columns: Sequence[Column]) -> None:
 
 def _print_fitted(console: Console, comparison: Comparison) -> None:
     """Prints how many of the published figures twins may be fitted to."""
-    fitted = sum(cell.fitted for corner in comparison.corners for cell in corner.cells)
+    fitted = fitted_count(cell for corner in comparison.corners for cell in corner.cells)
     if fitted:
         console.print(Text(fitted_words(fitted), style="dim"))
 

@@ -7,7 +7,7 @@ from fathom.analysis.finding import joined
 from fathom.output.text import many_of, size
 from fathom.prediction.words import order_words
 from fathom.report.blocks import Bar, Block, Card, Cards, Item, KeyFigure, NoBar, Points, Prose, Section
-from fathom.report.comparison import Cell, Column, Comparison, Corner
+from fathom.report.comparison import Cell, Column, Comparison, Corner, published_rows
 from fathom.report.findings import FindingTexts, Gate, finding_texts, gate, ranked_of, unclaimed_words
 from fathom.report.published import NEAR_PCT, error_item, fitted_words
 from fathom.report.rounds import rounds_of, verdicts
@@ -158,10 +158,13 @@ def _of_ratings(column: Column) -> str:
 
 
 def beside_published(cells: Sequence[Cell]) -> list[str]:
-    """Returns the number of published figures that predictions meet; fitted ones are counted apart."""
-    known = [(cell.fitted, cell.error_pct) for cell in cells if cell.error_pct is not None]
-    fitted = [error for is_fitted, error in known if is_fitted]
-    others = [error for is_fitted, error in known if not is_fitted]
+    """Returns the number of published figures that predictions meet; fitted ones are counted apart.
+
+    A drive in several runs counts once.
+    """
+    known = published_rows(cells)
+    fitted = [row for row in known if row.fitted]
+    others = [error_pct for row, error_pct in known.items() if not row.fitted]
     found = []
     if others:
         near = sum(abs(error) <= NEAR_PCT for error in others)
