@@ -15,7 +15,7 @@ from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.findings import finding_texts
 from fathom.report.opening import opened
-from fathom.report.sections import build_all, placement, replayed
+from fathom.report.sections import build_all, corners, placement, replayed
 from fathom.report.terminal import print_table
 from fathom.runs.reader import Run
 
@@ -132,3 +132,27 @@ def test_a_replay_that_keeps_no_times_claims_its_latency_at_the_depth_that_it_ch
     assert section.key_figure.sentence.endswith(" on average at 32 in flight.")
     assert section.answer[0].endswith(" on average at 32 in flight.")
     assert "doubtful-times" not in [note.rule for note in run.document.notes]
+
+
+@pytest.mark.parametrize(("timing", "of_trace"), [("as-recorded", True), ("as-fast-as-possible", False)])
+def test_a_rate_that_the_trace_sets_has_no_interval_and_the_reason(
+    timing: Timing, of_trace: bool, tmp_path: Path
+) -> None:
+    drawn, trace = Random(1), tmp_path / "app.csv"
+    times = [
+        int(sum(drawn.expovariate(1 / 500) for _ in range(20)) + 10_000 * number) for number in range(700)
+    ]
+    trace.write_text(
+        "time_us,op,offset,size\n"
+        + "".join(f"{us},R,{4096 * drawn.randrange(4096)},4096\n" for us in sorted(times))
+    )
+    run = fathom.run("replay", [f"{TWIN}?settled_share=1"], replay=Replay(trace, timing=timing), out=tmp_path)
+    comparison = compare([load(run.path)])
+    [corner] = comparison.corners
+    [cell] = corner.cells
+    if of_trace:
+        assert cell.point.iops_low is not None, "the trace's seconds differ"
+    assert cell.is_rate_of_trace == of_trace
+    assert (cell.interval is None) or not of_trace
+    section = corners.build(comparison)
+    assert ("no interval: the trace sets its rate" in str(section)) == of_trace

@@ -59,7 +59,8 @@ IOPS_BOUND = _bound(
     "1/s",
     "95 % interval of the mean from the whole seconds, or the batches of a window that a "
     "[twin watched](../explanation/statistics.md#windows-in-virtual-time). "
-    "Null for fewer than five, or where drift leaves less than one independent second",
+    "Null for fewer than five, or where drift leaves less than one independent second. Reports leave it out where a "
+    "replay keeps up with its trace, which then sets the rate",
 )
 MBPS = Column("MB/s", "mean over the window or the second", MEAN, SUM, COMPUTED)
 MEAN_US = Column("us", "mean service latency, issue to completion", COMPUTED, COMPUTED, COMPUTED)

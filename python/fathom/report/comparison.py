@@ -139,12 +139,29 @@ class Cell:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % interval of `value`. MB/s scale with IOPS because the block size is fixed."""
+        """The 95 % interval of `value`. MB/s scale with IOPS because the block size is fixed.
+
+        A trace sets the rate of a replay that keeps up with it, so its seconds say nothing of the target.
+        """
         point = self.point
+        if self.is_rate_of_trace:
+            return None
         if point.iops_low is None or point.iops_high is None or not point.iops or self.value is None:
             return None
         scale = self.value / point.iops
         return point.iops_low * scale, point.iops_high * scale
+
+    @property
+    def is_rate_of_trace(self) -> bool:
+        """Whether the rate is that of the trace, because its replay kept up with the recorded times."""
+        return self.is_replay and bool(self.keeps_up)
+
+    @property
+    def why_no_interval(self) -> str:
+        """Why `interval` has none, in words."""
+        if self.is_rate_of_trace:
+            return "the trace sets its rate"
+        return "too few seconds, or they drift"
 
     @property
     def iops_interval(self) -> tuple[float, float] | None:

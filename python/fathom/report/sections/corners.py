@@ -238,11 +238,14 @@ def _headline(cell: Cell, corner: Corner, why: Unsettled | None) -> Item:
     if cell.value is None:
         return NONE
     if why:
-        sub = " · ".join(part for part in (cell.margin, why.tag) if part)
+        margin = f"no interval: {cell.why_no_interval}" if cell.is_rate_of_trace else cell.margin
+        sub = " · ".join(part for part in (margin, why.tag) if part)
         return Item(grouped(cell.value), sub, tone="strong", title=why.value)
     best = len(corner.ranking) > 1 and corner.ranking[0] is cell
     if cell.interval is None:
-        return Item(grouped(cell.value), "no interval: too few seconds, or they drift", tone="strong")
+        kept = "keeps up" if cell.is_rate_of_trace and cell in corner.kept_up else ""
+        sub = " · ".join(part for part in (kept, f"no interval: {cell.why_no_interval}") if part)
+        return Item(grouped(cell.value), sub, tone="strong")
     low, high = cell.interval
     place = "best" if best and not corner.level_with_best else ""
     if cell in corner.kept_up:
