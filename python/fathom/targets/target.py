@@ -60,10 +60,10 @@ class Identity:
     """Which thing was measured, as the kernel reports it; None where the kernel does not say.
 
     For files and directories the device fields describe the block device below the file system, where there is exactly
-    one. `layers` are what lies between a device and its drives, from the top, and `drives` counts those if there are
-    several; `mapped` is device-mapper's name for the device. A file on a stack has the model, serial number, firmware
-    and links of the one drive below, a stacked device has none. `source` is what a file system on no
-    block device is mounted from: an export of NFS, a dataset of ZFS.
+    one. A file on a stack has the model, serial number, firmware and links of the one drive below, a stacked device has
+    none. `layers` are what lies between a device and its drives, from the top. `drives` counts those if there are
+    several. `mapped` is device-mapper's name for the device. `source` is what a file system on no block device is
+    mounted from: an export of NFS, a dataset of ZFS.
 
     `dev` is `major:minor`. `diskseq` is a number the kernel never gives twice between two boots, so another device that
     took the name is recognised. `link_max_*` is what the device can do, `link_*` what it negotiated. `drive_managed` is
