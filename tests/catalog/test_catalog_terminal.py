@@ -149,3 +149,15 @@ def ratings_of(name: str) -> tuple[list[str], list[str]]:
 )
 def test_a_capacity_of_any_size_has_no_exponent(size_bytes: int, text: str) -> None:
     assert capacity_text(size_bytes) == text
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in catalog.entries("devices")])
+def test_no_rating_of_the_catalogue_loses_letters_in_a_terminal_of_80_columns(name: str) -> None:
+    _, _, ratings = shown(name, 80).partition("\nRatings")
+    table = ratings.partition("\n  [")[0].partition("\n  source")[0].splitlines()
+    assert not [line for line in table if "…" in line]
+    assert all(re.search(r"\[\d+\]$", line) for line in table if "[" in line)
+
+
+def test_ratings_too_wide_for_the_terminal_are_turned_round(acme: Write) -> None:
+    assert line_of(shown("acme-one-7.68tb", 40), "read, MB/s")[-1] == "13,700"

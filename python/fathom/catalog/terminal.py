@@ -53,8 +53,7 @@ from fathom.output.text import without_document
 
 _ROLE_STYLE = {"calibration": "cyan", "validation": "green", "context": "dim"}
 _BASIS_STYLE = {"published": "green", "derived": "cyan", "calibrated": "yellow", "assumed": "magenta"}
-MOST_COLUMNS = 11
-"""More columns of ratings than that do not fit into a terminal of 80."""
+_ANY_WIDTH = 1000
 IDENTIFYING = 2
 """The first columns of ratings, capacity and form factor: of a single row the lines above say both."""
 _LEAST = {"note": 5, "form\nfactor": 6, "device": 12, "source": 20}
@@ -268,19 +267,48 @@ def _print_parts(console: Console, parts: Sequence[Part]) -> None:
 
 
 def _print_ratings(console: Console, rows: Sequence[SpecRow]) -> None:
-    """Prints the data sheet, without empty columns. Doubts and remarks follow as numbered notes."""
+    """Prints the data sheet, without empty columns, turned round where it is too wide. Doubts and remarks follow as
+    numbered notes.
+    """
     if not rows:
         return
-    columns = columns_of(RATINGS, rows)
-    if len(rows) == 1 and len(columns) > MOST_COLUMNS:
-        columns = [column for column in columns if column not in RATINGS[:IDENTIFYING]]
-    numbers = [_head(column) for column in columns if column.numeric]
-    table = _table(*map(_head, columns), "note", numbers=numbers)
     notes = Notes()
-    for row in rows:
-        _row(table, *(column.value_of(row) for column in columns), _mark(notes, row))
+    marks = [_mark(notes, row) for row in rows]
+    columns = columns_of(RATINGS, rows)
+    table = _ratings_table(columns, rows, marks)
+    if len(rows) == 1 and _is_wider(table, console):
+        columns = [column for column in columns if column not in RATINGS[:IDENTIFYING]]
+        table = _ratings_table(columns, rows, marks)
+    turned = _turned(columns, rows, marks)
+    if _is_wider(table, console) and not _is_wider(turned, console):
+        table = turned
     _print_table(console, "Ratings: sequential MB/s, random kIOPS", table)
     _print_notes(console, notes)
+
+
+def _is_wider(table: Table, console: Console) -> bool:
+    """Returns whether cells of a table would lose letters. Rich measures no wider than it is let."""
+    return console.measure(table, options=console.options.update(width=_ANY_WIDTH)).maximum > console.width
+
+
+def _ratings_table(
+    columns: Sequence[Column[SpecRow]], rows: Sequence[SpecRow], marks: Sequence[Text]
+) -> Table:
+    numbers = [_head(column) for column in columns if column.numeric]
+    table = _table(*map(_head, columns), "note", numbers=numbers)
+    for row, mark in zip(rows, marks, strict=True):
+        _row(table, *(column.value_of(row) for column in columns), mark)
+    return table
+
+
+def _turned(columns: Sequence[Column[SpecRow]], rows: Sequence[SpecRow], marks: Sequence[Text]) -> Table:
+    table = _table("rating", *["value"] * len(rows), numbers=["value"])
+    for column in columns:
+        head = _head(column).replace("\n", ", " if column.numeric else " ")
+        _row(table, head, *map(column.value_of, rows))
+    if any(marks):
+        _row(table, "note", *marks)
+    return table
 
 
 def _print_rows(console: Console, rows: Sequence[PublishedRow]) -> None:
