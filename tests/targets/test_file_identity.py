@@ -42,7 +42,9 @@ def test_a_file_that_another_machine_keeps_names_it_and_whose_figures_it_has(
 def stacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Identity]:
     """Builds stacks of devices in a sysfs of its own; gives the identity of a file on some of them."""
 
-    def build(stack: Sequence[tuple[str, str, Sequence[str]]], *below: str) -> Identity:
+    def build(
+        stack: Sequence[tuple[str, str, Sequence[str]]], *below: str, wwid: str | None = None
+    ) -> Identity:
         places: dict[str, Path] = {}
         for name in ("sda", "sdb"):
             places[name] = tmp_path / f"devices/ata1/{name}/block/{name}"
@@ -54,6 +56,8 @@ def stacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Id
             write_tree(places[name], files)
             write_tree(places[name].parents[1], {"model": f"DISK {name}", "rev": "7"})
             (places[name] / "device").symlink_to(places[name].parents[1])
+            if wwid:
+                write_tree(places[name].parents[1], {"wwid": wwid})
         for number, (name, kind, members) in enumerate(stack):
             places[name] = tmp_path / f"devices/virtual/block/{name}"
             attribute, _, word = kind.partition("=")

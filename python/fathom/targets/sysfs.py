@@ -113,9 +113,12 @@ class BlockDevice:
 
     @property
     def drives(self) -> list["BlockDevice"]:
-        """The whole disks at the bottom of every stack, by name: those that lie on no other device."""
-        lowest = (one for one in self.below() if not one.is_partition and not one.slaves)
-        return sorted(lowest, key=lambda disk: disk.name)
+        """The whole disks at the bottom of every stack, by name: those that lie on no other device. Several paths to
+        one, as multipath has them, are one.
+        """
+        lowest = [one for one in self.below() if not one.is_partition and not one.slaves]
+        lowest.sort(key=lambda disk: disk.name, reverse=True)
+        return [*{disk.wwid or disk.name: disk for disk in lowest}.values()][::-1]
 
     @property
     def layers(self) -> tuple[str, ...]:
@@ -156,6 +159,12 @@ class BlockDevice:
         )
 
     @property
+    def wwid(self) -> str | None:
+        """The worldwide name of the disk, or what device-mapper or md identifies it by."""
+        disk = self.disk.directory
+        return _first(disk / "wwid", disk / "device/wwid", disk / "dm/uuid", disk / "md/uuid")
+
+    @property
     def serial(self) -> str | None:
         """The serial number of the disk."""
         disk = self.disk.directory
@@ -174,7 +183,7 @@ class BlockDevice:
             model=text(device / "model"),
             serial=self.serial,
             firmware=_first(device / "firmware_rev", device / "rev"),
-            wwid=_first(disk / "wwid", device / "wwid", disk / "dm/uuid", disk / "md/uuid"),
+            wwid=self.wwid,
             transport=self._transport(),
             link_speed_gtps=_speed(pci, "current_link_speed"),
             link_width_lanes=number(pci / "current_link_width") if pci else None,
