@@ -107,6 +107,25 @@ def test_a_layer_without_a_known_maker_has_the_kernels_word(
     assert where_text(stacked([(name, kind, ["sda"])])) == f"on DISK sda through {layer} (xfs)"
 
 
+def test_a_file_system_on_two_devices_claims_the_model_of_neither(stacked: Callable[..., Identity]) -> None:
+    identity = stacked([], "sda", "sdb")
+    assert (identity.model, identity.device, identity.drives) == (None, None, 2)
+    assert (identity.size_bytes, identity.logical_block_bytes) == (2 * 8192 * 512, 4096)
+    assert where_text(identity) == "on 2 drives (xfs)"
+
+
+def test_a_file_system_on_two_volumes_of_one_drive_names_it(stacked: Callable[..., Identity]) -> None:
+    volumes = [("dm-0", "dm/uuid=LVM-a", ["sda"]), ("dm-1", "dm/uuid=LVM-b", ["sda"])]
+    assert where_text(stacked(volumes, "dm-0", "dm-1")) == "on DISK sda through LVM (xfs)"
+
+
+def test_several_paths_to_one_drive_are_one_drive(stacked: Callable[..., Identity]) -> None:
+    paths = [("dm-0", "dm/uuid=mpath-naa.5", ["sda", "sdb"]), ("dm-1", "dm/uuid=LVM-a", ["dm-0"])]
+    identity = stacked(paths, wwid="naa.5")
+    assert (identity.drives, identity.layers) == (None, ("LVM", "multipath"))
+    assert where_text(identity) == "on DISK sda through LVM, multipath (xfs)"
+
+
 def test_a_file_on_zfs_names_the_dataset_and_the_cache() -> None:
     identity = identity_of(Mount("0:96", "/mnt", "zfs", "tank/data", "rw"))
     assert where_text(identity) == "on tank/data (zfs)"
