@@ -5,8 +5,9 @@ from typing import cast
 
 import pytest
 
-from fathom.report.comparison import Cell, fitted_count
+from fathom.report.comparison import Cell
 from fathom.report.published import Published, error_item
+from fathom.report.published_count import fitted_count
 from fathom.report.sections.summary import beside_published
 
 

@@ -99,12 +99,20 @@ def test_a_file_on_several_drives_names_how_many_and_no_model(stacked: Callable[
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "layer"), [("dm-0", "dm/uuid=thing", "device-mapper"), ("bcache0", "x=", "bcache")]
+    ("name", "kind", "layer"),
+    [
+        ("dm-0", "dm/uuid=CRYPT-VERITY-12-usr", "dm-verity"),
+        ("dm-0", "dm/uuid=CRYPT-INTEGRITY-12-data", "dm-integrity"),
+        ("dm-0", "dm/uuid=thing", "device-mapper"),
+        ("bcache0", "x=", "bcache"),
+    ],
 )
-def test_a_layer_without_a_known_maker_has_the_kernels_word(
+def test_a_layer_that_does_not_encrypt_is_called_what_it_is_without_a_note(
     stacked: Callable[..., Identity], name: str, kind: str, layer: str
 ) -> None:
-    assert where_text(stacked([(name, kind, ["sda"])])) == f"on DISK sda through {layer} (xfs)"
+    identity = stacked([(name, kind, ["sda"])])
+    assert where_text(identity) == f"on DISK sda through {layer} (xfs)"
+    assert notes_on(FILE, FILE, identity) == ()
 
 
 def test_a_file_system_on_two_devices_claims_the_model_of_neither(stacked: Callable[..., Identity]) -> None:

@@ -100,7 +100,7 @@ def test_a_file_on_nfs_is_measured_and_its_server_named(nfs: Path, tmp_path: Pat
     target = file_target(nfs / "x.bin", 64 * MIB)
     assert target.label == "file on 127.0.0.1:/ (nfs4)"
     run = start_run(method(), [target], Options(out=tmp_path))
-    assert all(rate > 0 for rate in iops(run))
+    assert min(iops(run)) > 0
     assert any("figures include the network and the server" in note.text for note in run.document.notes)
     assert own(nfs / "x.bin")
 
@@ -114,7 +114,7 @@ def test_a_second_writer_of_a_file_on_nfs_is_refused(nfs: Path) -> None:
 def test_a_set_of_files_on_nfs_is_measured(nfs: Path, tmp_path: Path) -> None:
     several = method('files = { count = 8, size = "1MiB" }')
     run = start_run(several, with_files(several, [dir_target(nfs, None)]), Options(out=tmp_path))
-    assert all(rate > 0 for rate in iops(run))
+    assert min(iops(run)) > 0
     assert (nfs / DIRECTORY_NAME).is_dir()
 
 

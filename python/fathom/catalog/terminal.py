@@ -54,6 +54,7 @@ from fathom.output.text import without_document
 _ROLE_STYLE = {"calibration": "cyan", "validation": "green", "context": "dim"}
 _BASIS_STYLE = {"published": "green", "derived": "cyan", "calibrated": "yellow", "assumed": "magenta"}
 _ANY_WIDTH = 1000
+"""Columns; wider than any table of the catalogue."""
 IDENTIFYING = 2
 """The first columns of ratings, capacity and form factor: of a single row the lines above say both."""
 _LEAST = {"note": 5, "form\nfactor": 6, "device": 12, "source": 20}

@@ -8,8 +8,8 @@ from pydantic import JsonValue
 from fathom.analysis.finding import joined
 from fathom.compare.rows import Result
 from fathom.compare.sides import Match, Side, matches
-from fathom.report.comparison import fitted_count
 from fathom.report.published import fitted_words
+from fathom.report.published_count import fitted_count
 from fathom.report.repeats import PASSING
 from fathom.report.style import plain
 from fathom.runs.document import NoteRecord, RunDocument

@@ -1,13 +1,12 @@
 """Whether the namespaces of a drive are in use, and the hold on those that are to go."""
 
-import fcntl
-import os
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from fathom.errors import RefusedError
 from fathom.namespaces.drive import Drive
+from fathom.targets import locks
 from fathom.targets.parse import device_target
 from fathom.targets.safety import ExclusiveHold, check_device, lift_unknown, refuse
 
@@ -15,20 +14,10 @@ _POLL_S = 0.1
 _PATIENCE_S = 10
 
 
-@contextmanager
-def alone_with(drive: Drive) -> Iterator[None]:
+def alone_with(drive: Drive) -> AbstractContextManager[None]:
     """Keeps other Fathom processes from changing the drive's namespaces. Raises RefusedError where one does."""
-    descriptor = os.open(drive.node, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise RefusedError(
-                f"{drive.node}: another Fathom process changes its namespaces", "wait for it"
-            ) from error
-        yield
-    finally:
-        os.close(descriptor)
+    busy = RefusedError(f"{drive.node}: another Fathom process changes its namespaces", "wait for it")
+    return locks.alone_with(drive.node, busy)
 
 
 @contextmanager

@@ -23,10 +23,11 @@ from fathom.prediction.words import about_words, range_words
 from fathom.report.blocks import Section
 from fathom.report.blocks import Table as PageTable
 from fathom.report.built import Built, build
-from fathom.report.comparison import Cell, Column, Comparison, Corner, fitted_count, margin_of
+from fathom.report.comparison import Cell, Column, Comparison, Corner, margin_of
 from fathom.report.findings import NAMED_MOST, gate, unclaimed_words
 from fathom.report.method_answers import method_answers
 from fathom.report.published import Lookup, catalogue, fitted_words
+from fathom.report.published_count import fitted_count
 from fathom.report.rounds import Mean, TargetRounds, axes, rounds_of
 from fathom.report.sections import answers
 from fathom.report.style import grouped, plain

@@ -4,8 +4,6 @@ The state is a feature of the controller: all its namespaces have it. The drive 
 controller ends it too. Fields are those of NVM Express base 2.0 (Power Management, feature 02h).
 """
 
-import fcntl
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ from typing import Protocol
 from fathom.errors import FathomError, RefusedError
 from fathom.targets.capabilities import IDENTIFY_BYTES, PowerState, parse_controller
 from fathom.targets.capability_reader import OF_CONTROLLER
+from fathom.targets.locks import alone_with
 from fathom.targets.nvme_admin import IDENTIFY, Admin, Features, admin_of
 from fathom.targets.safety import block_device
 from fathom.targets.target import KIND_IN_WORDS, Target
@@ -134,14 +133,8 @@ def _locked(paths: Iterable[Path]) -> Iterator[None]:
     """Keeps other runs from holding these drives in a state. Raises RefusedError where one does."""
     with ExitStack() as stack:
         for drive, path in {_drive_of(path): path for path in paths}.items():
-            fd = os.open(drive, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            stack.callback(os.close, fd)
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise RefusedError(
-                    f"{path}: another run holds its drive in a power state", "wait for it"
-                ) from error
+            busy = RefusedError(f"{path}: another run holds its drive in a power state", "wait for it")
+            stack.enter_context(alone_with(drive, busy))
         yield
 
 

@@ -116,9 +116,11 @@ class BlockDevice:
         """The whole disks at the bottom of every stack, by name: those that lie on no other device. Several paths to
         one, as multipath has them, are one.
         """
-        lowest = [one for one in self.below() if not one.is_partition and not one.slaves]
-        lowest.sort(key=lambda disk: disk.name, reverse=True)
-        return [*{disk.wwid or disk.name: disk for disk in lowest}.values()][::-1]
+        found: dict[str, BlockDevice] = {}
+        for one in sorted(self.below(), key=lambda disk: disk.name):
+            if not one.is_partition and not one.slaves:
+                found.setdefault(one.wwid or one.name, one)
+        return [*found.values()]
 
     @property
     def layers(self) -> tuple[str, ...]:
@@ -136,9 +138,12 @@ class BlockDevice:
         """What a stacked device is, by the kernel's words: dm's UUID names who made it, md has a level."""
         if level := text(self.directory / "md/level"):
             return level
-        maker = (text(self.directory / "dm/uuid") or "").partition("-")[0]
+        uuid = text(self.directory / "dm/uuid") or ""
+        for prefix, word in _DM_MAKERS:
+            if uuid.startswith(f"{prefix}-"):
+                return word
         kind = self.name.rstrip(digits)
-        return _DM_MAKERS.get(maker, "device-mapper" if kind == "dm-" else kind)
+        return "device-mapper" if kind == "dm-" else kind
 
     @property
     def holders(self) -> list["BlockDevice"]:
@@ -250,14 +255,17 @@ class BlockDevice:
 
 DM_CRYPT = "dm-crypt"
 
-_DM_MAKERS = {
-    "LVM": "LVM",
-    "CRYPT": DM_CRYPT,
-    "mpath": "multipath",
-    "VDO": "VDO",
-    "INTEGRITY": "dm-integrity",
-}
-"""Words for the part of dm's UUID that names its maker."""
+_DM_MAKERS = (
+    ("LVM", "LVM"),
+    ("CRYPT-VERITY", "dm-verity"),
+    ("CRYPT-INTEGRITY", "dm-integrity"),
+    ("CRYPT", DM_CRYPT),
+    ("mpath", "multipath"),
+    ("VDO", "VDO"),
+)
+"""How the UUIDs that lvm2, cryptsetup, multipath-tools and vdo give to device-mapper begin, and a word for each. What
+cryptsetup makes begins with CRYPT, also where nothing is encrypted.
+"""
 
 
 class HiddenError(RefusedError):

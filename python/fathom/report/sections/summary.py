@@ -7,9 +7,10 @@ from fathom.analysis.finding import joined
 from fathom.output.text import many_of, size
 from fathom.prediction.words import order_words
 from fathom.report.blocks import Bar, Block, Card, Cards, Item, KeyFigure, NoBar, Points, Prose, Section
-from fathom.report.comparison import Cell, Column, Comparison, Corner, published_rows
+from fathom.report.comparison import Cell, Column, Comparison, Corner
 from fathom.report.findings import FindingTexts, Gate, finding_texts, gate, ranked_of, unclaimed_words
 from fathom.report.published import NEAR_PCT, error_item, fitted_words
+from fathom.report.published_count import published_rows
 from fathom.report.rounds import rounds_of, verdicts
 from fathom.report.style import grouped, plain, rate_words
 from fathom.report.workloads import workloads
