@@ -255,6 +255,27 @@ def test_the_steady_state_of_a_real_ssd_is_not_asked_of_a_shortened_run(
         check_fits(method, drive)
 
 
+def test_blocks_of_more_than_one_command_are_refused_by_passthrough_before_the_run() -> None:
+    method = load_method("four-corners")
+    drive = Target(
+        name="/dev/ng0n1",
+        kind="device",
+        label="Drive",
+        path=Path("/dev/nvme0n1"),
+        passthrough=Path("/dev/ng0n1"),
+        capacity_bytes=480_000_000_000,
+        logical_block_bytes=512,
+        direct_align_bytes=512,
+        identity=Identity(rotational=False, command_bytes_max=64 << 10),
+    )
+    with pytest.raises(
+        UsageError, match=r"step fill has blocks of 128 KiB; by passthrough .* the drive takes at most 64 KiB"
+    ):
+        check_fits(method, drive)
+    check_fits(method, replace(drive, passthrough=None))
+    check_fits(method, replace(drive, identity=Identity(rotational=False, command_bytes_max=256 << 10)))
+
+
 def test_how_a_real_load_was_made_is_kept_once_for_steps_that_are_alike(tmp_path: Path) -> None:
     run = fathom.run(SHORT, targets=[f"file:{tmp_path / 'made.bin'}"], size_bytes=16 << 20, out=tmp_path)
     ways = run.setups[f"file:{tmp_path / 'made.bin'}"]

@@ -242,6 +242,7 @@ def test_an_error_that_does_not_name_its_target_gets_its_name(tmp_path: Path) ->
     assert of_engine.value.path == target.path
     assert names_target(of_engine.value, target)
     assert not names_target(of_engine.value, replace(target, path=tmp_path / "other"))
+    assert names_target(of_engine.value, replace(target, path=tmp_path / "block", passthrough=target.path))
     assert names_target(of_checks.value, target)
     assert not names_target(FathomError(f"no space left for the journal beside {target.path}"), target)
     assert not names_target(_core.BackendError("a twin failed"), twin)

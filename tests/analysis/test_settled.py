@@ -268,13 +268,13 @@ def test_reads_of_a_part_need_no_more_writes_than_those_of_the_part() -> None:
     ("rule", "said"),
     [
         (PAGE_CACHE, "Drive used the page cache (not all bytes reached the device)."),
-        (OFF_DEVICE, "Drive read blocks never written (the file system answers these without the device)."),
+        (OFF_DEVICE, "Drive did not see all I/O (its file system answered or compressed some of it)."),
     ],
 )
 def test_bytes_that_did_not_reach_the_device_are_no_figure_of_it(rule: str, said: str) -> None:
     view = run_view([writes(1.0, "fill", FILL), reads()], [device()])
     assert unsettled(view) == {}
-    off = replace(view, unreached={(DEVICE, "4k-rand-read"): rule})
+    off = replace(view, not_its_own={(DEVICE, "4k-rand-read"): rule})
     [text] = [one.text for one in findings(off) if one.kind == "unsettled"]
     assert text == f"No figure is claimed in 4k rand read: {said}"
 
@@ -283,7 +283,7 @@ def test_a_target_that_the_page_cache_served_is_not_ranked_before_one_that_it_di
     targets = [device("/dev/a", "A"), device("/dev/b", "B")]
     both = [Measured(name, [rate] * 60, job=READS) for name, rate in (("/dev/a", 9e5), ("/dev/b", 1e5))]
     fills = [writes(1.0, "fill", FILL, one.name) for one in targets]
-    view = replace(run_view([*fills, *both], targets), unreached={("/dev/a", "4k-rand-read"): PAGE_CACHE})
+    view = replace(run_view([*fills, *both], targets), not_its_own={("/dev/a", "4k-rand-read"): PAGE_CACHE})
     [text] = [one.text for one in findings(view) if one.kind == "single"]
     assert text.startswith("B reaches ")
     assert text.endswith("Left out: A, page cache (not all bytes reached the device).")

@@ -69,6 +69,17 @@ def test_direct_io_that_the_device_never_saw_is_not_put_down_to_the_page_cache()
     assert notes(sound(job=job, telemetry=[sample("device_read", own), sample("device_written", 0.0)])) == []
 
 
+def test_writes_that_the_device_never_saw_are_not_put_down_to_reads():
+    wrote = JOB | {"direct": True, "mix": {"ops": [{"op": "write"}]}}
+    measured = Measured(DEVICE, RATES, op="write")
+    telemetry = [sample("device_read", 0.0), sample("device_written", 1.0)]
+    note = next(
+        one for one in notes(run_view([measured], job=wrote, telemetry=telemetry)) if one.level == "error"
+    )
+    assert note.rule == "not-on-device"
+    assert note.text.endswith("the file system compresses, or writes elsewhere too")
+
+
 def test_what_is_trimmed_or_zeroed_moves_no_bytes_that_a_device_could_miss():
     own = 60e6 * 4096
     trimmed = Measured(DEVICE, RATES, op="trim", point={"mean_us": 256.0, "outstanding": 512.0})

@@ -37,6 +37,8 @@ def nvme(tmp_path: Path) -> BlockDevice:
             f"{disk}/queue/rotational": "0\n",
             f"{disk}/queue/zoned": "none\n",
             f"{disk}/queue/logical_block_size": "512\n",
+            f"{disk}/queue/max_sectors_kb": "128\n",
+            f"{disk}/queue/max_hw_sectors_kb": "2147483647\n",
             f"{disk}/queue/write_cache": "write through\n",
             f"{disk}/nvme0n1p1/partition": "1\n",
             f"{disk}/nvme0n1p1/dev": "259:1\n",
@@ -57,6 +59,7 @@ def test_an_nvme_drive_tells_who_it_is_and_that_its_link_is_slow(nvme: BlockDevi
     assert (identity.transport, identity.namespace, identity.numa_node) == ("nvme-pcie", 1, 1)
     assert (identity.scheduler, identity.rotational, identity.write_cache) == ("none", False, "write through")
     assert identity.size_bytes == 15002931888 * 512
+    assert (identity.io_bytes_max, identity.command_bytes_max) == (128 << 10, None)
 
 
 def test_a_partition_has_its_own_size_and_its_disks_identity(nvme: BlockDevice):

@@ -1,6 +1,7 @@
 import itertools
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -116,6 +117,19 @@ def test_every_source_gives_its_value_with_its_unit(machine: Path):
         (drive_name, "joules", "J"): pytest.approx(12.5 * length_s),
     }
     assert telemetry.not_measured == [NotMeasured(Quantity.MEDIA_WRITES, "not an NVMe drive", "/dev/nvme0n1")]
+
+
+def test_io_that_the_kernel_does_not_count_is_not_measured_instead_of_nothing(machine: Path):
+    around = replace(drive(), passthrough=Path("/dev/ng0n1"))
+    with sampler(machine, around) as telemetry:
+        telemetry.step("read")
+        assert not values(telemetry.drain(), "device_read")
+    why = "the kernel does not count I/O by passthrough"
+    assert NotMeasured(Quantity.TRAFFIC, why, "/dev/nvme0n1") in telemetry.not_measured
+    write(machine, {"sys/devices/nvme0/nvme0n1/queue/iostats": "0\n"})
+    off = sampler(machine, drive())
+    why = "the kernel counts no I/O: queue/iostats of nvme0n1 is 0"
+    assert NotMeasured(Quantity.TRAFFIC, why, "/dev/nvme0n1") in off.not_measured
 
 
 def test_a_process_that_is_moved_to_another_control_group_is_followed(machine: Path):

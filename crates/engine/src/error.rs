@@ -119,6 +119,21 @@ pub enum EngineError {
         /// What to do.
         hint: &'static str,
     },
+    /// A block that is more than one command: nothing splits it by passthrough.
+    #[error(
+        "{path}: {op} of {block_bytes} bytes, one command carries at most {most_bytes}: use smaller blocks, or the \
+         block device, where the kernel splits them"
+    )]
+    CommandSize {
+        /// The generic device.
+        path: PathBuf,
+        /// The operation.
+        op: &'static str,
+        /// The job's largest block of the operation.
+        block_bytes: u32,
+        /// What the device or the kernel takes.
+        most_bytes: u64,
+    },
     /// A placement handle that the device does not have.
     #[error(
         "{path}: placement handle {handle}: the device gives this namespace {handles}, numbered from 0 (0: FDP is off)"
@@ -224,6 +239,7 @@ impl EngineError {
             | Self::Stream { path, .. }
             | Self::Unsupported { path, .. }
             | Self::Passthrough { path, .. }
+            | Self::CommandSize { path, .. }
             | Self::Placement { path, .. }
             | Self::NothingKept { path }
             | Self::Journal { path, .. }

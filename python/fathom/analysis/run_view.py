@@ -175,7 +175,10 @@ PAGE_CACHE = "page-cache"
 """Rule of the note on buffered I/O whose bytes did not all reach the device."""
 OFF_DEVICE = "not-on-device"
 """Rule of the note on direct I/O whose bytes did not all reach the device."""
-UNREACHED = (PAGE_CACHE, OFF_DEVICE)
+IO_LIMIT = "io-limit"
+"""Rule of the note on a rate that a control group may have limited."""
+NOT_ITS_OWN = (PAGE_CACHE, OFF_DEVICE, IO_LIMIT)
+"""Rules of notes on steps whose figures are not those of the target alone."""
 
 
 def absent_hosts(document: RunDocument, intervals: IntervalSums) -> dict[Key, list[str]]:
@@ -219,8 +222,8 @@ class RunView:
     """Maps each target to what could not be sampled."""
     origins: Mapping[str, Origin] = field(default_factory=dict)
     """By target, where `document` is not that of its run."""
-    unreached: Mapping[Key, str] = field(default_factory=dict)
-    """The rule of the note on each (target, step) whose bytes did not all reach the device."""
+    not_its_own: Mapping[Key, str] = field(default_factory=dict)
+    """The rule of the note on each (target, step) whose figures are not those of the target alone."""
     absent: Mapping[Key, Sequence[str]] = field(default_factory=dict)
     """The rows of hosts that were lost before a step, by (target, step) of their total."""
 
@@ -242,10 +245,10 @@ class RunView:
             remarks=remarks,
             verdicts=verdicts or {},
             not_measured=not_measured or {},
-            unreached={
+            not_its_own={
                 (one.target, one.step): one.rule
                 for one in run.document.notes
-                if one.rule in UNREACHED and one.target is not None and one.step is not None
+                if one.rule in NOT_ITS_OWN and one.target is not None and one.step is not None
             },
             absent=absent_hosts(run.document, intervals),
         )

@@ -16,7 +16,7 @@ from fathom._core import Job
 from fathom.analysis.coverage import WHOLE, Coverage
 from fathom.analysis.disk_caches import media_cache_of, writes_at_random
 from fathom.analysis.interval_sums import IntervalSums
-from fathom.analysis.run_view import OFF_DEVICE, PAGE_CACHE, Key, RunView
+from fathom.analysis.run_view import IO_LIMIT, OFF_DEVICE, PAGE_CACHE, Key, RunView
 from fathom.analysis.validity.of_curves import maximum_gaps
 from fathom.prediction.interval import known_device
 from fathom.runs.document import TargetRecord
@@ -39,7 +39,8 @@ class Unsettled(Enum):
     COARSE_CLOCK = "the trace's clock is too coarse to show when its I/Os came"
     OTHER_UNIT = "the trace's times have another unit than was read"
     PAGE_CACHE = "not all bytes reached the device"
-    OFF_DEVICE = "the file system answers these without the device"
+    OFF_DEVICE = "its file system answered or compressed some of it"
+    LIMITED = "a control group may have set the rate"
     HOSTS_MISSING = "not all hosts of the run loaded it"
     BRIEF = "it was measured for less than a second"
     MACHINE_BUSY = "other programs had the cores that its load threads waited for"
@@ -60,14 +61,19 @@ _WORDS = {
     Unsettled.COARSE_CLOCK: ("was loaded at doubtful times", "doubtful times"),
     Unsettled.OTHER_UNIT: ("was loaded at doubtful times", "doubtful times"),
     Unsettled.PAGE_CACHE: ("used the page cache", "page cache"),
-    Unsettled.OFF_DEVICE: ("read blocks never written", "blocks never written"),
+    Unsettled.OFF_DEVICE: ("did not see all I/O", "not on device"),
+    Unsettled.LIMITED: ("was limited by a control group", "I/O limit"),
     Unsettled.HOSTS_MISSING: ("lacked hosts", "hosts missing"),
     Unsettled.BRIEF: ("was measured too briefly", "too brief"),
     Unsettled.MACHINE_BUSY: ("lacked cores", "machine busy"),
 }
 """The verb and the tag of what is no matter of steady state."""
-REACH = {PAGE_CACHE: Unsettled.PAGE_CACHE, OFF_DEVICE: Unsettled.OFF_DEVICE}
-"""Rules of notes on bytes that did not reach the device."""
+BY_NOTE = {
+    PAGE_CACHE: Unsettled.PAGE_CACHE,
+    OFF_DEVICE: Unsettled.OFF_DEVICE,
+    IO_LIMIT: Unsettled.LIMITED,
+}
+"""Rules of notes on figures that are not those of the target alone."""
 TIMES = {TimesFault.COARSE: Unsettled.COARSE_CLOCK, TimesFault.UNIT: Unsettled.OTHER_UNIT}
 """Faults of a trace's times that a replay at these times has too."""
 
@@ -109,11 +115,11 @@ def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
         for one in view.remarks
         if isinstance(one.fact, DoubtfulTimes) and one.fact.doubt.fault in TIMES
     }
-    unreached = {key: REACH[rule] for key, rule in view.unreached.items() if rule in REACH}
-    found |= unreached
+    not_its_own = {key: BY_NOTE[rule] for key, rule in view.not_its_own.items() if rule in BY_NOTE}
+    found |= not_its_own
     waited = {(one.target, one.step) for one in view.remarks if isinstance(one.fact, CpuWait)}
     for key, figures in view.steps.items():
-        if key in unreached:
+        if key in not_its_own:
             continue
         if key in doubtful:
             found[key] = doubtful[key]

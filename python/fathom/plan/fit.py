@@ -104,6 +104,7 @@ def _check_takes(step: str, job: Job, target: Target, slice_bytes: int | None) -
             f"{_core.ENGINE_IODEPTH_MAX} I/O in flight there",
             "take a smaller iodepth and more threads",
         )
+    _check_command_size(step, job, target)
     without_zones = target.kind != "device" or target.makes is not None or target.identity.zoned == "none"
     if "append" in job.weights and (without_zones or not target.passthrough):
         raise UsageError(
@@ -117,6 +118,18 @@ def _check_takes(step: str, job: Job, target: Target, slice_bytes: int | None) -
         raise UsageError(
             f"{target.name}: step {step} has the pattern zones, but this target has no zones",
             'use a zoned device, a zoned twin, or pattern = "sequential"',
+        )
+
+
+def _check_command_size(step: str, job: Job, target: Target) -> None:
+    """Raises UsageError for blocks that are more than one command, which nothing splits by passthrough."""
+    most_bytes = target.identity.command_bytes_max
+    largest_bytes = max((one for op in _core.MOVES_DATA for one in job.block_sizes.get(op, ())), default=0)
+    if target.passthrough and most_bytes is not None and largest_bytes > most_bytes:
+        raise UsageError(
+            f"{target.name}: step {step} has blocks of {size(largest_bytes)}; by passthrough a block is one command, "
+            f"and the drive takes at most {size(most_bytes)}",
+            "take smaller blocks, or the block device, where the kernel splits them",
         )
 
 

@@ -16,7 +16,7 @@ from fathom.analysis.findings import findings
 from fathom.analysis.interval_sums import IntervalSums
 from fathom.analysis.physics import physics_of
 from fathom.analysis.reading_sums import ReadingSums
-from fathom.analysis.run_view import UNREACHED, Key, Origin, Remark, RunView, absent_hosts
+from fathom.analysis.run_view import NOT_ITS_OWN, Key, Origin, Remark, RunView, absent_hosts
 from fathom.analysis.settled import Unsettled, unsettled
 from fathom.analysis.surprises import Rated
 from fathom.columns.schema import TABLES
@@ -181,7 +181,7 @@ def one_view(comparison: Comparison, columns: Sequence[Column]) -> RunView:
         telemetry=ReadingSums({}, {}),
         remarks=[remark for column in columns for remark in _remarks(column)],
         origins={c.short: _origin(c) for c in columns},
-        unreached={key: rule for column in columns for key, rule in _unreached(column)},
+        not_its_own={key: rule for column in columns for key, rule in _not_its_own(column)},
         absent={key: hosts for column in columns for key, hosts in _absent(column)},
     )
 
@@ -200,13 +200,13 @@ def _remarks(column: Column) -> Iterator[Remark]:
                 yield Remark(column.short, str(event["step"]), fact_of(event))
 
 
-def _unreached(column: Column) -> Iterator[tuple[Key, str]]:
-    """Yields the steps whose bytes did not all reach a device, in any repeat or on any part, with the note's rule."""
+def _not_its_own(column: Column) -> Iterator[tuple[Key, str]]:
+    """Yields the steps whose figures are not the target's own, in any repeat or on any part, with the note's rule."""
     document = column.run.document
     names = {column.target.name, *(part.name for part in document.parts_of(column.target))}
     for repeat in column.run.repeats:
         for note in repeat.run.document.notes:
-            if note.rule in UNREACHED and note.target in names and note.step:
+            if note.rule in NOT_ITS_OWN and note.target in names and note.step:
                 yield (column.short, note.step), note.rule
 
 

@@ -241,7 +241,8 @@ def names_target(error: FathomError | _core.BackendError, target: Target) -> boo
     if isinstance(error, FathomError) and error.target is not None:
         return error.target == target.name
     cause = error if isinstance(error, _core.BackendError) else error.__cause__
-    return isinstance(cause, _core.BackendError) and cause.path is not None and cause.path == target.path
+    opened = target.passthrough or target.path
+    return isinstance(cause, _core.BackendError) and cause.path is not None and cause.path == opened
 
 
 def _as_error(

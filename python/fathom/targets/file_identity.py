@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fathom.targets import sysfs
+from fathom.targets.io_limits import with_io_limits
 from fathom.targets.mounts import Mount, devices_of
 from fathom.targets.sysfs import DM_CRYPT, BlockDevice
 from fathom.targets.target import Identity
@@ -41,7 +42,7 @@ def identity_of(mount: Mount | None) -> Identity:
     named = mount.file_system == _ZFS or is_network_file_system(mount.file_system)
     devices = [found for dev in sorted(devices_of(mount)) if (found := sysfs.readable_by_dev(dev))]
     return replace(
-        _below(devices),
+        with_io_limits(_below(devices), devices),
         file_system=mount.file_system,
         mount_point=mount.point,
         mount_options=mount.options,
@@ -63,6 +64,7 @@ def _below(devices: Sequence[BlockDevice]) -> Identity:
     return Identity(
         size_bytes=sum(device.size_bytes for device in devices) or None,
         logical_block_bytes=max((one.logical_block_bytes or 0 for one in known), default=0) or None,
+        io_bytes_max=min((one.io_bytes_max for one in known if one.io_bytes_max), default=None),
         layers=layers,
         drives=len(drives) or None,
     )
@@ -80,6 +82,7 @@ def _of_stack(own: Identity, drive: Identity) -> Identity:
         size_bytes=own.size_bytes,
         logical_block_bytes=own.logical_block_bytes,
         zoned=own.zoned,
+        io_bytes_max=own.io_bytes_max,
         mapped=own.mapped,
     )
 

@@ -9,6 +9,7 @@ class Quantity(StrEnum):
     """What a sampler looks for, by its name for people."""
 
     DRIVE = "traffic, temperature, media writes and WAF"
+    TRAFFIC = "traffic of the device"
     ENERGY = "energy"
     """The energy of a drive; a power meter measures it too."""
     MEDIA_WRITES = "media writes and WAF"

@@ -16,6 +16,7 @@ from fathom.output.text import capacity
 from fathom.targets.array import PREFIX, array_of, member_texts
 from fathom.targets.file_identity import encryption_notes
 from fathom.targets.files import dir_target, file_set, file_target
+from fathom.targets.io_limits import with_io_limits
 from fathom.targets.safety import block_device
 from fathom.targets.sysfs import BlockDevice
 from fathom.targets.target import Identity, Target
@@ -120,7 +121,7 @@ def device_target(path: Path) -> Target:
     """Describes a block device under its kernel name, whatever link it was reached by."""
     device = block_device(path)
     node = device.node if device.node.exists() else path
-    identity = device.identity()
+    identity = with_io_limits(device.identity(), [device])
     block_bytes = identity.logical_block_bytes or 512
     return Target(
         name=str(node),
@@ -160,7 +161,10 @@ def _generic_target(text: str) -> Target:
     block = path.with_name(path.name.replace("ng", "nvme", 1))
     target = device_target(block)
     label = f"{target.label}, passthrough"
-    return replace(target, name=text, passthrough=path, placement_handles=None, label=label)
+    identity = target.identity.around_block_layer
+    return replace(
+        target, name=text, passthrough=path, placement_handles=None, label=label, identity=identity
+    )
 
 
 def device_label(device: BlockDevice, identity: Identity) -> str:

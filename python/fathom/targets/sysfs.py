@@ -13,6 +13,7 @@ from fathom.targets.mounts import SYS
 from fathom.targets.target import Identity
 
 SECTOR_BYTES = 512
+_NO_LIMIT_KIB = (1 << 31) - 1
 
 
 def text(path: Path) -> str | None:
@@ -63,6 +64,11 @@ class BlockDevice:
     def write_streams(self) -> int:
         """Placement handles that writes can name by the block layer (Linux 6.16 and FDP); 0 without."""
         return number(self.disk.directory / "queue/max_write_streams") or 0
+
+    @property
+    def counts_io(self) -> bool:
+        """Whether the kernel counts the disk's I/O, a setting of its queue (Documentation/ABI/stable/sysfs-block)."""
+        return number(self.disk.directory / "queue/iostats") != 0
 
     @property
     def shares_one_queue(self) -> bool:
@@ -205,6 +211,8 @@ class BlockDevice:
             numa_node=_node(_first_number(self.controller / "numa_node", device / "numa_node")),
             write_cache=text(queue / "write_cache"),
             backing_file=text(disk / "loop/backing_file"),
+            io_bytes_max=_kib(queue / "max_sectors_kb"),
+            command_bytes_max=_kib(queue / "max_hw_sectors_kb"),
             mapped=text(disk / "dm/name"),
             layers=self.layers,
             drives=many if (many := len(self.drives)) > 1 else None,
@@ -355,6 +363,12 @@ def _selected(choices: str | None) -> str | None:
     if choices is None:
         return None
     return next((word[1:-1] for word in choices.split() if word.startswith("[")), choices)
+
+
+def _kib(path: Path) -> int | None:
+    """Returns the bytes of an attribute in KiB; None where it has no limit, which the kernel writes as the most."""
+    value = number(path)
+    return None if value is None or value >= _NO_LIMIT_KIB else value << 10
 
 
 def _flag(path: Path) -> bool | None:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
@@ -65,6 +65,10 @@ class Identity:
     several. `mapped` is device-mapper's name for the device. `source` is what a file system on no block device is
     mounted from: an export of NFS, a dataset of ZFS.
 
+    `scheduler` is the kernel's for the device. The block layer splits what is larger than `io_bytes_max`, a setting;
+    `command_bytes_max` is the device's own limit. The other four `..._max` are what the control group of this process
+    may do in a second. By passthrough, which goes around the block layer, only `command_bytes_max` is known.
+
     `dev` is `major:minor`. `diskseq` is a number the kernel never gives twice between two boots, so another device that
     took the name is recognised. `link_max_*` is what the device can do, `link_*` what it negotiated. `drive_managed` is
     whether a disk says that it orders shingled tracks by itself: not all of them do. `file_uuid` is of a file that
@@ -98,6 +102,12 @@ class Identity:
     mount_point: str | None = None
     mount_options: str | None = None
     source: str | None = None
+    io_bytes_max: int | None = None
+    command_bytes_max: int | None = None
+    read_bytes_per_s_max: int | None = None
+    write_bytes_per_s_max: int | None = None
+    read_iops_max: int | None = None
+    write_iops_max: int | None = None
     mapped: str | None = None
     layers: tuple[str, ...] = ()
     drives: int | None = None
@@ -108,6 +118,19 @@ class Identity:
     def stack(self) -> str | None:
         """What a stacked device is called: `vg-data (LVM)`, `md127 (raid1)`."""
         return f"{self.mapped or self.device} ({self.layers[0]})" if self.layers else None
+
+    @property
+    def around_block_layer(self) -> "Identity":
+        """The same thing reached by passthrough: no setting of the block layer holds there."""
+        return replace(
+            self,
+            scheduler=None,
+            io_bytes_max=None,
+            read_bytes_per_s_max=None,
+            write_bytes_per_s_max=None,
+            read_iops_max=None,
+            write_iops_max=None,
+        )
 
     def to_json(self) -> "dict[str, JsonValue]":
         """Returns the fields that are known, for run.json."""

@@ -148,7 +148,7 @@ def _sources(targets: Sequence[Target], proc: Path, sys: Path) -> list[Source | 
                 ]
             else:
                 found += [
-                    _Disk(target.name, device.disk.directory),
+                    _traffic(target, device.disk),
                     _temperature(target.name, device.controller),
                     _power(target.name, device.controller),
                     _media(target.name, device.disk),
@@ -179,6 +179,15 @@ class _Disk:
             Value("device_written", float(written * sysfs.SECTOR_BYTES), "B"),
             Value("device_busy", min(100.0, busy_ms / (length_s * 10)), "%"),
         ]
+
+
+def _traffic(target: Target, disk: BlockDevice) -> Source | NotMeasured:
+    if target.passthrough:
+        return NotMeasured(Quantity.TRAFFIC, "the kernel does not count I/O by passthrough", target.name)
+    if not disk.counts_io:
+        why = f"the kernel counts no I/O: queue/iostats of {disk.name} is 0"
+        return NotMeasured(Quantity.TRAFFIC, why, target.name)
+    return _Disk(target.name, disk.directory)
 
 
 class MediaWrites:

@@ -14,15 +14,13 @@ pub(super) fn check_command_size(
 ) -> Result<(), EngineError> {
     for block in &job.mix.ops {
         let sizes = block.sizes.iter().map(|size| size.size_bytes);
-        let (largest, most) = (sizes.max().unwrap_or(0), most_bytes(block.op));
-        if u64::from(largest) > most {
-            return Err(EngineError::Passthrough {
+        let (block_bytes, most_bytes) = (sizes.max().unwrap_or(0), most_bytes(block.op));
+        if u64::from(block_bytes) > most_bytes {
+            return Err(EngineError::CommandSize {
                 path: spec.path.clone(),
-                reason: format!(
-                    "{} of {largest} bytes, one command carries at most {most}",
-                    block.op.name()
-                ),
-                hint: "use smaller blocks, or the block device, where the kernel splits them",
+                op: block.op.name(),
+                block_bytes,
+                most_bytes,
             });
         }
     }

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from fathom.analysis.run_view import RunView
 from fathom.analysis.validity import (
+    of_block_layer,
     of_curves,
     of_data,
     of_device,
@@ -49,6 +50,9 @@ RULES: tuple[Rule, ...] = (
     of_device.throttled,
     of_device.path_down,
     of_device.link,
+    of_block_layer.io_limit,
+    of_block_layer.io_scheduler,
+    of_block_layer.split_io,
     of_hosts.governor,
     of_hosts.power_state,
     of_hosts.numa,

@@ -48,13 +48,21 @@ def cached(view: RunView) -> Iterable[Note]:
         level = "error" if device_bytes < own / 2 else "warning"
         text = f"only {percent(device_bytes / own)} of the bytes reached the device: "
         if step in jobs and jobs[step].direct:
+            reads = any("read" in job.weights for job in view.workloads(step))
             yield Note(
                 OFF_DEVICE,
                 level,
                 target,
                 step,
-                f"{text}I/O was direct; the file system answered reads of blocks never written without its device",
-                "write the whole file with direct I/O in an earlier step",
+                f"{text}I/O was direct; the file system "
+                + (
+                    "answered reads of blocks never written without its device"
+                    if reads
+                    else "compresses, or writes elsewhere too"
+                ),
+                "write the whole file with direct I/O in an earlier step"
+                if reads
+                else "mount it without compression, or test the device itself",
             )
         else:
             yield Note(

@@ -1,0 +1,107 @@
+"""Rules on what the kernel's block layer does to I/O: limits of a control group, splitting, a scheduler."""
+
+from collections.abc import Iterable
+
+from fathom._core import MOVES_DATA, WRITES
+from fathom.analysis.run_view import IO_LIMIT, RunView
+from fathom.analysis.validity.note import Note
+from fathom.columns.schema import Point
+from fathom.output.text import in_others, iops_text, mbps_text, size
+from fathom.runs.document import TargetRecord
+
+LIMIT_REACHED = 0.85
+"""Share of a limit from which it may set the rate: a window of a few seconds holds few of the largest I/Os."""
+_ORDERS_MUCH = "bfq"
+
+
+def io_limit(view: RunView) -> Iterable[Note]:
+    """Yields a note on each step whose rate came near what the control group of this process may do."""
+    real = {target.name: target for target in view.real_targets}
+    for (name, step), figures in (view.steps | view.part_steps).items():
+        if name in real and (reached := _limits_reached(real[name], figures.rows)):
+            yield Note(
+                IO_LIMIT,
+                "warning",
+                name,
+                step,
+                f"the control group of this process allows {' and '.join(reached)}: that may set the rate, and not "
+                "the target",
+                "raise the limit (io.max of cgroup v2, blkio.throttle of v1), or run outside of the group",
+            )
+
+
+def _limits_reached(target: TargetRecord, rows: Iterable[Point]) -> list[str]:
+    """Returns in words the limits that the rows of one step come near."""
+    iops, mbps = dict.fromkeys(("read", "write"), 0.0), dict.fromkeys(("read", "write"), 0.0)
+    for row in rows:
+        if row.op in MOVES_DATA:
+            direction = "write" if row.op in WRITES else "read"
+            iops[direction] += row.iops or 0.0
+            mbps[direction] += row.mbps or 0.0
+    reached: list[str] = []
+    for direction in iops:
+        bytes_most, iops_most = (
+            target.identity.get(f"{direction}_{what}_max") for what in ("bytes_per_s", "iops")
+        )
+        if isinstance(bytes_most, int) and mbps[direction] * 1e6 >= LIMIT_REACHED * bytes_most:
+            reached.append(f"{mbps_text(bytes_most / 1e6)} of {direction}s")
+        if isinstance(iops_most, int) and iops[direction] >= LIMIT_REACHED * iops_most:
+            reached.append(f"{iops_text(iops_most)} of {direction}s")
+    return reached
+
+
+def split_io(view: RunView) -> Iterable[Note]:
+    """Yields a note where the kernel splits I/O: one a target, of its largest block."""
+    for target in view.real_targets:
+        most, command = (target.identity.get(f"{what}_bytes_max") for what in ("io", "command"))
+        if not isinstance(most, int):
+            continue
+        split = {step: largest for _, step in view.steps if (largest := _largest_moved(view, step)) > most}
+        if not split:
+            continue
+        step = max(split, key=lambda one: split[one])
+        can = isinstance(command, int) and command > most
+        yield Note(
+            "split-io",
+            "info",
+            target.name,
+            step,
+            f"the kernel splits I/O of {size(split[step])} into commands of at most {size(most)}: rates and latencies "
+            f"are those of whole I/Os{in_others('split too', len(split) - 1, 'step')}",
+            f"write up to {command >> 10} into queue/max_sectors_kb of the device, or use smaller blocks"
+            if can
+            else f"for one command an I/O, use blocks of at most {size(most)}",
+        )
+
+
+def _largest_moved(view: RunView, step: str) -> int:
+    """Returns the largest block that a step reads or writes by direct I/O, bytes; 0 where there is none."""
+    return max(
+        (
+            size_bytes
+            for job in view.workloads(step)
+            if job.direct
+            for op, sizes in job.block_sizes.items()
+            if op in MOVES_DATA
+            for size_bytes in sizes
+        ),
+        default=0,
+    )
+
+
+def io_scheduler(view: RunView) -> Iterable[Note]:
+    """Yields a note where a scheduler of the kernel orders the I/O of an SSD. Zoned devices need one."""
+    for target in view.real_targets:
+        scheduler, zoned = (target.identity.get(what) for what in ("scheduler", "zoned"))
+        if target.identity.get("rotational") is not False or zoned not in (None, "none"):
+            continue
+        if isinstance(scheduler, str) and scheduler != "none":
+            yield Note(
+                "io-scheduler",
+                "warning" if scheduler == _ORDERS_MUCH else "info",
+                target.name,
+                None,
+                f"the kernel's I/O scheduler {scheduler} orders what the drive gets, and takes processor time: it may "
+                "affect rates and latencies",
+                "write `none` into queue/scheduler of the device, unless the scheduler is part of the test",
+            )
