@@ -24,14 +24,14 @@ MIB = 1 << 20
     ],
 )
 def test_a_rate_near_the_limit_of_the_control_group_is_noted(limits: dict[str, int], said: str):
-    note = only(sound(targets=[device(**limits)]))
+    note = only(sound(targets=[device(DEVICE, "Drive", **limits)]))
     assert (note.rule, note.level, note.step) == (IO_LIMIT, "warning", "4k-rand-read")
     assert note.text.startswith(f"the control group of this process allows {said}: that may set the rate")
 
 
 def test_a_limit_that_a_rate_stays_below_is_not_noted():
     far = {"read_iops_max": 1_300_000, "write_iops_max": 10, "read_bytes_per_s_max": 6_000_000_000}
-    assert notes(sound(targets=[device(**far)])) == []
+    assert notes(sound(targets=[device(DEVICE, "Drive", **far)])) == []
 
 
 def test_nothing_is_claimed_of_a_rate_that_a_control_group_may_have_set():
@@ -40,14 +40,14 @@ def test_nothing_is_claimed_of_a_rate_that_a_control_group_may_have_set():
     assert unsettled(limited)[DEVICE, "4k-rand-read"] is Unsettled.LIMITED
 
 
-def split_note(op: str, *, direct: bool = True, **limits: int) -> Note | None:
+def split_note(op: str, direct: bool = True, **limits: object) -> Note | None:
     """The note on blocks of 1 MiB on a device with these limits."""
     job = JOB | {
         "direct": direct,
         "mix": {"ops": [{"op": op, "sizes": [{"size_bytes": MIB, "weight": 1.0}]}]},
     }
     measured = Measured(DEVICE, [4000.0] * 60, op=op, block_bytes=MIB)
-    found = notes(run_view([measured], [device(**limits)], job=job))
+    found = notes(run_view([measured], [device(DEVICE, "Drive", **limits)], job=job))
     return next((note for note in found if note.rule == "split-io"), None)
 
 

@@ -60,7 +60,7 @@ def split_io(view: RunView) -> Iterable[Note]:
         if not split:
             continue
         step = max(split, key=lambda one: split[one])
-        can = isinstance(command, int) and command > most
+        more = command if isinstance(command, int) and command > most else None
         yield Note(
             "split-io",
             "info",
@@ -68,8 +68,8 @@ def split_io(view: RunView) -> Iterable[Note]:
             step,
             f"the kernel splits I/O of {size(split[step])} into commands of at most {size(most)}: rates and latencies "
             f"are those of whole I/Os{in_others('split too', len(split) - 1, 'step')}",
-            f"write up to {command >> 10} into queue/max_sectors_kb of the device, or use smaller blocks"
-            if can
+            f"write up to {more >> 10} into queue/max_sectors_kb of the device, or use smaller blocks"
+            if more
             else f"for one command an I/O, use blocks of at most {size(most)}",
         )
 
