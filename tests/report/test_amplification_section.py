@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import fathom
+from fathom.analysis.settled import Unsettled
 from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.sections import amplification
@@ -54,6 +55,22 @@ def test_no_write_amplification_is_claimed_of_a_drive_that_was_not_filled(
     no_claim = "No target had settled, so no write amplification is claimed."
     assert (section.key_figure.sentence == no_claim) is not filled
     assert bool(section.answer) is filled
+
+
+@pytest.mark.parametrize(("why", "claimed"), [(Unsettled.MACHINE_BUSY, True), (Unsettled.NOT_FILLED, False)])
+def test_what_speaks_against_the_rate_alone_leaves_the_write_amplification(
+    why: Unsettled, claimed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    method = tmp_path / "waf.toml"
+    method.write_text(METHOD.replace('name = "waf"', 'name = "waf"\nkey_figure = "amplification"'))
+    run = fathom.run(str(method), "twin:samsung-pm9a3-7.68tb?settled_share=1", out=tmp_path)
+    data = load(run.path)
+    found = compare([data], lambda *_: ())
+    out = {(found.columns[0].short, step): why for step in ("first", "second")}
+    monkeypatch.setattr(amplification, "gate", lambda _: out)
+    section = amplification.build(found)
+    assert section is not None
+    assert bool(section.answer) is claimed
 
 
 def test_one_step_alone_makes_no_section(tmp_path: Path) -> None:

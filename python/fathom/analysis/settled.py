@@ -51,6 +51,11 @@ class Unsettled(Enum):
         return _WORDS.get(self, (_SETTLED, ""))[0]
 
     @property
+    def of_rate_alone(self) -> bool:
+        """Whether it speaks against rate and latency alone: bytes written to the media per byte of the host hold."""
+        return self in (Unsettled.LIMITED, Unsettled.MACHINE_BUSY)
+
+    @property
     def tag(self) -> str:
         """Returns a word or two for a cell."""
         return _WORDS.get(self, ("", "not settled"))[1]

@@ -121,6 +121,12 @@ def gate(comparison: Comparison) -> Gate:
     return unsettled(view_of_all(comparison))
 
 
+def claims_waf(out: Gate, column: Column, step: str) -> bool:
+    """Returns whether the write amplification of a step may be claimed."""
+    why = out.get((column.short, step))
+    return why is None or why.of_rate_alone
+
+
 def unclaimed_words(comparison: Comparison) -> list[str]:
     """Returns the workloads whose figures are not claimed: a sentence for each reason, which is a word or two."""
     out, alone = gate(comparison), len(comparison.columns) == 1

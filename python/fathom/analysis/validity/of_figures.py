@@ -171,7 +171,7 @@ def depth(view: RunView) -> Iterable[Note]:
                 step,
                 f"{kept:.1f} of the {asked} I/Os asked for were in flight on average ({percent(kept / asked)}): "
                 "the load was lighter than asked",
-                "raise iodepth or threads beyond the need, or look for what blocks submission",
+                "ask for more threads or a larger iodepth, or find what delays submission",
             )
 
 

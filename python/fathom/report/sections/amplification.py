@@ -14,7 +14,7 @@ from fathom.report.axes import Axis, time_axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
 from fathom.report.charts import Bars, Line, bar_chart, line_chart, row_px
 from fathom.report.comparison import Column, Comparison
-from fathom.report.findings import Gate, gate
+from fathom.report.findings import Gate, claims_waf, gate
 from fathom.report.legend import legend_of
 from fathom.report.repeats import of_each
 from fathom.report.style import grouped, plain, seconds, slot
@@ -61,9 +61,9 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _claimed(found: Sequence[Amplified], out: Gate) -> list[Amplified]:
-    """Returns the targets with the steps in which they had settled; those with none are left out."""
+    """Returns the targets with the steps that may be claimed; those with none are left out."""
     kept = [
-        replace(one, points=[point for point in one.points if (one.column.short, point.step) not in out])
+        replace(one, points=[point for point in one.points if claims_waf(out, one.column, point.step)])
         for one in found
     ]
     return [one for one in kept if one.points]

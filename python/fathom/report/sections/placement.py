@@ -18,7 +18,7 @@ from fathom.report.axes import Axis, time_axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
 from fathom.report.charts import Bars, Line, bar_chart, line_chart
 from fathom.report.comparison import Column, Comparison, margin_of
-from fathom.report.findings import Gate, gate
+from fathom.report.findings import Gate, claims_waf, gate
 from fathom.report.latencies import FEW, percentile, with_interval
 from fathom.report.sections.amplification import DAY_S, endurance
 from fathom.report.style import compact, grouped, plain, seconds
@@ -121,8 +121,8 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _claimed(column: Column, load: Sequence[Variant], out: Gate) -> list[Variant]:
-    """Returns the variants in which the target had settled."""
-    return [one for one in load if (column.short, one.step) not in out]
+    """Returns the variants whose write amplification may be claimed."""
+    return [one for one in load if claims_waf(out, column, one.step)]
 
 
 def _named(column: Column, load: Sequence[Variant]) -> str:
