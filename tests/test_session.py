@@ -276,6 +276,39 @@ def test_blocks_of_more_than_one_command_are_refused_by_passthrough_before_the_r
     check_fits(method, replace(drive, identity=Identity(rotational=False, command_bytes_max=256 << 10)))
 
 
+@pytest.mark.parametrize(
+    ("job", "said"),
+    [
+        ('pattern = "uniform"\nuntil = { time = "9s" }', "step one writes at random places"),
+        ('pattern = "sequential"\nuntil = { time = "9s" }', "step one goes over its region again"),
+        ('pattern = "sequential"\nuntil = { written = "2x" }', "step one goes over its region again"),
+        ('pattern = "sequential"\nuntil = { written = "1x" }', None),
+        ('pattern = "uniform"\nuntil = { time = "9s" }\nregion = "1%"', None),
+        ('pattern = { zones = 1 }\nuntil = { time = "9s" }', None),
+    ],
+)
+def test_writes_that_zones_must_refuse_are_refused_before_the_run(job: str, said: str | None) -> None:
+    text = f'name = "zoned"\n[[steps]]\nname = "one"\n[steps.job]\nmix = "write"\nblock = "64KiB"\n{job}\nload = {{}}\n'
+    method = parse_method(f'schema = "fathom-method/1"\n{text}', "zoned.toml")
+    drive = Target(
+        name="/dev/sdb",
+        kind="device",
+        label="Drive",
+        path=Path("/dev/sdb"),
+        capacity_bytes=480_000_000_000,
+        logical_block_bytes=4096,
+        direct_align_bytes=4096,
+        identity=Identity(rotational=True, zoned="host-managed"),
+    )
+    if said:
+        with pytest.raises(UsageError, match=f"/dev/sdb: {said}, and this host-managed zoned device"):
+            check_fits(method, drive)
+    else:
+        check_fits(method, drive)
+    if "zones" not in job:
+        check_fits(method, replace(drive, makes="btrfs"))
+
+
 def test_how_a_real_load_was_made_is_kept_once_for_steps_that_are_alike(tmp_path: Path) -> None:
     run = fathom.run(SHORT, targets=[f"file:{tmp_path / 'made.bin'}"], size_bytes=16 << 20, out=tmp_path)
     ways = run.setups[f"file:{tmp_path / 'made.bin'}"]

@@ -8,7 +8,8 @@ import pytest
 from vm_guest import sh
 
 from fathom.errors import UsageError
-from fathom.method.method import parse_method
+from fathom.method.method import load_method, parse_method
+from fathom.plan.fit import check_fits
 from fathom.runs.document import NoteRecord
 from fathom.runs.reader import Run
 from fathom.session import Options, start_run
@@ -129,3 +130,10 @@ def test_a_scheduler_that_orders_the_io_of_an_ssd_is_noted(setting: Setting, tmp
     setting(DISK / "queue/scheduler", "mq-deadline")
     assert "scheduler mq-deadline orders" in rules(measured("/dev/nvme2n1", tmp_path))["io-scheduler"].text
     assert "io-scheduler" not in rules(measured("/dev/ng2n1", tmp_path))
+
+
+def test_a_method_that_zones_must_refuse_is_refused_before_the_run() -> None:
+    for name in ("/dev/nvme1n1", "/dev/ng1n1"):
+        (zoned,) = parse_targets([name])
+        with pytest.raises(UsageError, match="takes writes at the write pointers of its zones only"):
+            check_fits(load_method("four-corners"), zoned)

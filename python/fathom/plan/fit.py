@@ -11,7 +11,7 @@ from fathom.method.job import of_parts
 from fathom.method.method import Method, Step
 from fathom.output.text import duration, size
 from fathom.plan.slices import check_slice, parameters_of, simulated_bytes
-from fathom.plan.zones import check_order
+from fathom.plan.zones import check_order, check_write_pointers
 from fathom.targets.target import KIND_IN_WORDS, Kind, Target
 from fathom.traces.prepare import extent_of
 
@@ -105,6 +105,7 @@ def _check_takes(step: str, job: Job, target: Target, slice_bytes: int | None) -
             "take a smaller iodepth and more threads",
         )
     _check_command_size(step, job, target)
+    check_write_pointers(step, job, target)
     without_zones = target.kind != "device" or target.makes is not None or target.identity.zoned == "none"
     if "append" in job.weights and (without_zones or not target.passthrough):
         raise UsageError(

@@ -1,9 +1,13 @@
-"""Whether a drive whose zones are written in order can take the writes of a trace, wherever they were recorded."""
+"""Whether a drive whose zones are written in order can take the writes of a trace, or of a step."""
 
 import json
 
+from fathom._core import Job
 from fathom.errors import UsageError
+from fathom.targets.target import Target
 
+_END_BYTES = 1 << 20
+"""Requests leave at most that much at the end of a device."""
 OTHER_DRIVE = "take a drive without such zones, unless the program can write zones in order"
 
 
@@ -18,3 +22,23 @@ def check_order(parameters_json: str, *, writes: bool, name: str = "", hint: str
             f"{place}its zones take writes at their write pointers only, and a trace writes where it was recorded",
             hint,
         )
+
+
+def check_write_pointers(step: str, job: Job, target: Target) -> None:
+    """Raises UsageError for writes that a real host-managed device must refuse: at random, or in several passes.
+
+    Zones that may be written anywhere lie at the start of such disks, so only regions that reach the end are judged.
+    """
+    raw = target.kind == "device" and target.makes is None
+    if not raw or target.identity.zoned != "host-managed" or "write" not in job.weights:
+        return
+    start, length = job.region_on(target.capacity_bytes, target.logical_block_bytes)
+    one_pass = job.pattern.kind == "sequential" and not job.ends_by_time and (job.region_multiple or 0) <= 1
+    if job.pattern.kind == "zones" or one_pass or start + length < target.capacity_bytes - _END_BYTES:
+        return
+    how = "goes over its region again" if job.pattern.kind == "sequential" else "writes at random places"
+    raise UsageError(
+        f"{target.name}: step {step} {how}, and this host-managed zoned device takes writes at the write pointers of "
+        "its zones only",
+        f"take a method with pattern = {{ zones = N }}, or a file system that writes zones in order: {target.path}/btrfs",
+    )
