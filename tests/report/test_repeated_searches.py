@@ -44,7 +44,7 @@ STUDENT_2 = 4.302653
 
 def rounds(values: list[float]) -> Rounds:
     run = cast("RunData", SimpleNamespace(document=SimpleNamespace(quick=None)))
-    return Rounds(run, PLACE, [Series("rnd", "random", {}, values)])
+    return Rounds(run, PLACE, [Series("rnd", "random", {}, dict(enumerate(values, 1)))])
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_matrix_of_rounds_is_headed_by_the_labels_of_its_sweep(
     labels: str, rows: list[str], columns: list[str]
 ) -> None:
     names = [(a, b) for a in (4, 8) for b in (65, 5)]
-    series = [Series(f"rnd-{a}-{b}", labels.format(a=a, b=b), {}, FLAT) for a, b in names]
+    series = [Series(f"rnd-{a}-{b}", labels.format(a=a, b=b), {}, dict(enumerate(FLAT, 1))) for a, b in names]
     own = RepeatedRounds([replace(rounds(FLAT), series=series)])
     assert [list(axis.values()) for axis in axes(own)] == [rows, columns]
     assert [list(axis) for axis in axes(own)] == [["rnd-4", "rnd-8"], ["65", "5"]]

@@ -76,18 +76,18 @@ def parse_round(place: RoundJson) -> Round:
 
 
 def figure(rows: Sequence[Mapping[str, object]], metric: Metric) -> float | None:
-    """Returns the tracked figure over all operations of a step, from its rows of `points`; None where nothing was
-    completed.
+    """Returns the tracked figure over all operations of a step, from its rows of `points`: IOPS, MB/s or us.
+
+    None where nothing was completed, and where an operation has no figure because too much of its I/O failed.
     """
-    numbers = [(_number(row, "n"), row) for row in rows]
-    n = sum(count for count, _ in numbers)
-    if not n:
+    column = "mean_us" if metric == "latency" else metric
+    known = [(count, _number(row, column)) for row in rows if (count := _number(row, "n"))]
+    values = [value for _, value in known if value is not None]
+    if not values or len(values) < len(known):
         return None
-    if metric == "latency":
-        return mean_by_count((count, _number(row, "mean_us")) for count, row in numbers)
-    return sum(_number(row, metric) for _, row in numbers)
+    return mean_by_count(known) if metric == "latency" else sum(values)
 
 
-def _number(row: Mapping[str, object], name: str) -> float:
+def _number(row: Mapping[str, object], name: str) -> float | None:
     value = row[name]
-    return float(value) if isinstance(value, int | float) else 0.0
+    return float(value) if isinstance(value, int | float) else None

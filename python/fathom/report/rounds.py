@@ -4,8 +4,9 @@ A round has no counterpart in another repeat, which may take more of them; the m
 is and when rounds are steady is `fathom.method.rounds`; nothing is drawn here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
@@ -22,12 +23,26 @@ from fathom.statistics.uncertainty import Interval, means_interval
 
 @dataclass(frozen=True)
 class Series:
-    """The figures by round of one step on one target. Reports call the step by its `label`."""
+    """One step on one target, by number of the round. Reports call the step by its `label`.
+
+    `figures` lacks rounds in which nothing was completed, or too much I/O failed.
+    """
 
     step: str
     label: str
-    points: dict[int, list[Point]]
-    values: list[float]
+    points: Mapping[int, Sequence[Point]]
+    figures: Mapping[int, float]
+
+    @property
+    def values(self) -> list[float]:
+        """The figures, in order."""
+        return [self.figures[number] for number in sorted(self.figures)]
+
+    @property
+    def unbroken(self) -> list[float]:
+        """The figures of the last rounds that follow each other: only such rounds can be steady."""
+        broken = max((number for number in self.points if number not in self.figures), default=0)
+        return [self.figures[number] for number in sorted(self.figures) if number > broken]
 
     def mean(self, window: int) -> float:
         """Returns the mean of the figure over the last rounds."""
@@ -35,13 +50,15 @@ class Series:
 
     def latency_us(self, window: int) -> float:
         """Returns the mean service latency over the same rounds."""
-        rows = [vars(point) for number in sorted(self.points)[-window:] for point in self.points[number]]
-        return figure(rows, "latency") or 0.0
+        return figure([vars(point) for point in self._points_of(window)], "latency") or 0.0
 
     def max_us(self, window: int) -> float:
         """Returns the longest service latency of the same rounds."""
-        rows = [point for number in sorted(self.points)[-window:] for point in self.points[number]]
-        return max((point.max_us or 0.0 for point in rows), default=0.0)
+        return max((point.max_us or 0.0 for point in self._points_of(window)), default=0.0)
+
+    def _points_of(self, window: int) -> list[Point]:
+        """Returns the points of the last rounds that have a figure."""
+        return [point for number in sorted(self.figures)[-window:] for point in self.points.get(number, ())]
 
 
 @dataclass(frozen=True)
@@ -70,12 +87,12 @@ class Rounds:
     @property
     def count(self) -> int:
         """Rounds that were run."""
-        return max(len(one.values) for one in self.series)
+        return max(number for one in self.series for number in (*one.points, *one.figures))
 
     @property
     def steady(self) -> bool:
         """Whether all tracked steps pass at once."""
-        return self.place.steady([one.values for one in self.tracked])
+        return self.place.steady([one.unbroken for one in self.tracked])
 
 
 @dataclass(frozen=True)
@@ -127,6 +144,11 @@ class RepeatedRounds:
             for points in series.points.values()
             for point in points
         ]
+
+    def a_point(self, step: str) -> Point:
+        """Returns a point of the step, of the first repeat that ran it."""
+        found = (series.points for one in self.repeats for series in one.series if series.step == step)
+        return next(iter(next(found).values()))[0]
 
     def called(self, step: str) -> str:
         """Returns the step's label."""
@@ -210,11 +232,12 @@ def _rounds(run: RunData, target: str) -> list[Rounds]:
     ]
 
 
-def _series(run: RunData, place: Round, step: str, points: dict[int, list[Point]]) -> Series:
-    found = [figure([vars(point) for point in points[number]], place.metric) for number in sorted(points)]
+def _series(run: RunData, place: Round, step: str, points: Mapping[int, Sequence[Point]]) -> Series:
+    found = {number: figure([vars(point) for point in own], place.metric) for number, own in points.items()}
     of_first = run.steps.get(next(iter(points.values()))[0].step)
     label = plain(of_first.label if of_first else step)
-    return Series(step, label, points, [value for value in found if value is not None])
+    known = {number: value for number, value in found.items() if value is not None}
+    return Series(step, label, points, known)
 
 
 def axes(rounds: RepeatedRounds) -> tuple[dict[str, str], dict[str, str]]:
@@ -299,21 +322,27 @@ def _counts(repeats: Sequence[Rounds]) -> str:
 
 def _found(one: Rounds) -> str:
     """Returns the tracked step that is nearest to a limit of the window, with its figures."""
-    judged = [(series, one.place.judge(series.values)) for series in one.tracked if series.values]
+    judged = [(series, one.place.judge(series.unbroken)) for series in one.tracked if series.unbroken]
     if not judged:
         return "No tracked step applies to this target."
     series, window = max(
         judged,
         key=lambda pair: max(
-            pair[1].range / pair[1].range_allowed, pair[1].slope_excursion / pair[1].slope_excursion_allowed
+            _share_of(pair[1].range, pair[1].range_allowed),
+            _share_of(pair[1].slope_excursion, pair[1].slope_excursion_allowed),
         ),
     )
     spread_pct, moved_pct = (100 * value / window.mean for value in (window.range, window.slope_excursion))
     return (
-        f"“{series.label}” varies most among the tracked steps. Its last {len(series.values[-one.place.window :])} "
+        f"“{series.label}” varies most among the tracked steps. Its last {len(series.unbroken[-one.place.window :])} "
         f"rounds spread over {_pct(spread_pct)} of their mean ({100 * one.place.range_fraction:.0f} % allowed). "
         f"Their best fit moves by {_pct(moved_pct)} ({100 * one.place.slope_fraction:.0f} % allowed)."
     )
+
+
+def _share_of(value: float, allowed: float) -> float:
+    """Returns how much of a limit a value takes; infinite where a method allows nothing."""
+    return value / allowed if allowed else inf
 
 
 def _pct(value: float) -> str:
@@ -350,6 +379,6 @@ def _reasons(one: Rounds) -> list[tuple[bool, str]]:
             range_fraction=one.place.range_fraction,
             slope_fraction=one.place.slope_fraction,
         )
-        verdicts = [state.add_round(value) for value in series.values]
+        verdicts = [state.add_round(value) for value in series.unbroken]
         reasons.append((verdicts[-1].steady, f"{series.label}: {verdicts[-1].reason}"))
     return reasons

@@ -35,12 +35,20 @@ def key_figure(found: Found, comparison: Comparison) -> KeyFigure | None:
     if any(run.document.method.name == IDLE for run in comparison.runs):
         return pause_key(found)
     out = gate(comparison)
-    members = next(iter(found.values()))
+    known = [[one for one in members if _has_means(one)] for members in found.values()]
+    members = next(filter(None, known), None)
+    if members is None:
+        return None
     if _demand(members[0]):
         return _demand_plot(members, out)
     if members[0].place.metric == "iops" and axes(members[0])[0]:
         return _heat_map(members, out)
     return _bars(found, out)
+
+
+def _has_means(one: TargetRounds) -> bool:
+    """Returns whether any step has a mean: none has where too much of the I/O failed."""
+    return any(one.mean(step) for step in one.steps)
 
 
 def _why_not(one: TargetRounds, out: Gate) -> str | None:
@@ -217,8 +225,7 @@ class _BarsKey:
 def _called(members: Sequence[TargetRounds], step: str) -> str:
     """Returns `4 KiB random reads` by what the step issues; its label where its job says less."""
     one = next(one for one in members if step in one.steps)
-    points = next(series.points for series in one.repeats[0].series if series.step == step)
-    point = next(iter(points.values()))[0]
+    point = one.a_point(step)
     job = one.column.run.jobs.get(point.step)
     if job is None or not point.block_bytes or point.read_pct is None:
         return plain(one.called(step))
@@ -290,9 +297,7 @@ def _demand(one: TargetRounds) -> list[_Demand]:
     """Returns the steps by growing I/Os in flight; none where the rounds hardly vary them."""
     found: dict[int, _Demand] = {}
     for step in one.steps:
-        mean = one.mean(step)
-        points = next(series.points for series in one.repeats[0].series if series.step == step)
-        point = next(iter(points.values()))[0]
+        mean, point = one.mean(step), one.a_point(step)
         if mean is None or one.place.metric != "iops" or not point.threads or not point.iodepth:
             continue
         demand = _Demand(point.threads * point.iodepth, mean.value, mean.latency_us)

@@ -13,6 +13,7 @@ from fathom.report.findings import gate
 from fathom.report.predicted import settled_spread, whisker
 from fathom.report.style import plain
 from fathom.report.totals import total
+from fathom.statistics.failed import is_withheld
 from fathom.statistics.knee import knee
 
 
@@ -89,9 +90,13 @@ def workloads_of(comparison: Comparison) -> Sequence[Workload]:
                 steps.setdefault(point.step, []).append(point)
         for name, members in steps.items():
             curve = None if is_point(name) else column.run.curve(name)
-            if curve is None:
+            if curve is None or not _has_figures(members):
                 continue
-            halves = [steps[step] for step in steps if is_point(step) and curve_of(step) == name]
+            halves = [
+                own
+                for step, own in steps.items()
+                if is_point(step) and curve_of(step) == name and _has_figures(own)
+            ]
             dots = sorted(
                 (_dot(column, curve, one) for one in halves), key=lambda dot: dot.figures.offered_iops or 0
             )
@@ -103,6 +108,11 @@ def workloads_of(comparison: Comparison) -> Sequence[Workload]:
             found.setdefault(step.workload, []).append(drawn)
             labels.setdefault(step.workload, plain(step.label))
     return [Workload(key, labels[key], drawn) for key, drawn in found.items()]
+
+
+def _has_figures(halves: Sequence[Point]) -> bool:
+    """Returns whether a step has figures: none has where too much of its I/O failed."""
+    return not any(is_withheld(half.failed_share) for half in halves)
 
 
 def _dot(column: Column, curve: Curve, halves: Sequence[Point]) -> Dot:

@@ -29,8 +29,6 @@ def build(comparison: Comparison) -> Section | None:
         for corner in comparison.corners
         if corner.cells and all(cell.is_replay for cell in corner.cells)
     ]
-    if not corners:
-        return None
     lines = [
         (corner, name)
         for corner in corners
@@ -39,6 +37,7 @@ def build(comparison: Comparison) -> Section | None:
     ]
     if not lines:
         return None
+    first = lines[0][0]
     labels = [f"{_op(corner)}, {SHOWN[name]}" for corner, name in lines]
     bars = [
         Bars(
@@ -48,7 +47,7 @@ def build(comparison: Comparison) -> Section | None:
         )
         for column in comparison.columns
     ]
-    kind = "response" if _has_response(corners[0].cells[0].point) else "service"
+    kind = "response" if any(_has_response(cell.point) for cell in first.cells) else "service"
     chart = Chart(
         "replay",
         f"{kind.capitalize()} latency of the replay",
@@ -61,7 +60,7 @@ def build(comparison: Comparison) -> Section | None:
     caption = f"From the {since} of an I/O to its completion. A percentile needs 100 I/Os beyond it."
     figure = Figure([chart], caption, _table(corners), legend_of(comparison.columns), columns=1)
     out = gate(comparison)
-    key = KeyFigure(_sentence(corners, out), figure, _reasons(corners, out))
+    key = KeyFigure(_sentence(first, out), figure, _reasons(corners, out))
     told = [_answer(column, corners, out) for column in _columns(corners)]
     return Section("replay", "Replay", recorded_blocks(corners), short="Replay", answer=told, key_figure=key)
 
@@ -83,13 +82,12 @@ def _op(corner: Corner) -> str:
     return {"read": "reads", "write": "writes", "flush": "flushes"}.get(corner.cells[0].point.op, "I/Os")
 
 
-def _sentence(corners: Sequence[Corner], out: Gate) -> str:
-    """Returns the best target by p99 of the first operation, or by its mean where it has fewer I/Os.
+def _sentence(corner: Corner, out: Gate) -> str:
+    """Returns the best target by p99 of an operation, or by its mean where it has fewer I/Os.
 
     Those that support a claim come first. The sentence on another is only what it did. Where no time of the trace can
     be relied on, it is that: a latency would be of bursts that the trace did not have.
     """
-    corner = corners[0]
     if doubts := _doubted(corner, out):
         return f"No latency of the recorded load is known: {joined(sorted(one.value for one in doubts))}."
     name = "p99_us" if any(_us(cell, "p99_us") for cell in corner.cells) else "mean_us"
@@ -155,6 +153,8 @@ def _answer(column: Column, corners: Sequence[Corner], out: Gate) -> str:
             p99_us = _us(cell, "p99_us")
             tail = f" (99 % within {latency_text(p99_us)})" if p99_us else ""
             parts.append(f"{_op(corner)} in {latency_text(mean_us)}{tail}")
+    if not parts:
+        return f"{plain(column.label)}: {cells[0].failed or 'no latency was recorded'}, so it has no figures."
     up = cells[0].keeps_up
     times = "" if up is None else f"; it {'kept up with' if up else 'fell behind'} the recorded times"
     why = _why_not(cells[0], out)

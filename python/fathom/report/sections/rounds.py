@@ -50,7 +50,7 @@ def _windows(members: Sequence[TargetRounds], comparison: Comparison) -> Table:
         Item("Passes"),
     ]
     groups = [
-        Group(label, [_window(series, one.place.judge(series.values)) for series in one.tracked])
+        Group(label, [_window(series, one.place.judge(series.unbroken)) for series in one.tracked])
         for member in members
         for label, one in member.labelled(comparison)
     ]
@@ -71,7 +71,8 @@ def _window(series: Series, verdict: WindowVerdict) -> Row:
         verdict.slope_excursion,
         verdict.slope_excursion_allowed,
     )
-    rounds = Item(f"{verdict.first_round + 1} to {verdict.last_round + 1}")
+    judged = sorted(series.figures)[-len(series.unbroken) :] if series.unbroken else []
+    rounds = Item(f"{judged[verdict.first_round]} to {judged[verdict.last_round]}" if judged else "–")
     return Row(Item(series.label), [rounds, *(Item(grouped(value)) for value in numbers), passed])
 
 
@@ -90,11 +91,11 @@ def _convergence(members: Sequence[TargetRounds], comparison: Comparison) -> Fig
             series = next((series for series in one.tracked if series.step == step), None)
             if series is None:
                 continue
-            points = [(float(number), rounded(value)) for number, value in enumerate(series.values, 1)]
+            points = [(float(number), rounded(series.figures[number])) for number in sorted(series.figures)]
             lines.append(Line(label, slot(column.index), points, marks=True))
-            cells = [Item(grouped(value)) for value in series.values]
-            padded = [*cells, *[NONE] * (most - len(cells))]
-            groups.append(Row(Item(series.label, label), padded))
+            each = (series.figures.get(number) for number in range(1, most + 1))
+            cells = [NONE if value is None else Item(grouped(value)) for value in each]
+            groups.append(Row(Item(series.label, label), cells))
         if not lines:
             continue
         option = line_chart(
