@@ -67,3 +67,23 @@ def test_a_percentile_of_too_few_reads_is_left_out_and_not_named(tmp_path: Path)
     assert built is not None
     assert [row.cells[5].text for row in rows(built)] == ["n too small"] * 3
     assert built.answer == []
+
+
+def test_a_background_of_reads_and_writes_counts_with_all_its_operations(tmp_path: Path) -> None:
+    method = tmp_path / "mixed.toml"
+    mixed = BESIDE.read_text().replace(
+        'mix = "write", block = "4KiB"', 'mix = { write = 1, trim = 1 }, block = "4KiB"'
+    )
+    method.write_text(mixed)
+    run = fathom.run(str(method), "twin:samsung-pm9a3-7.68tb", seed=5, out=tmp_path)
+    built = background_load.build(compare([load(run.path)], lambda *_: ()))
+    assert built is not None
+    first = rows(built)[0]
+    done = sum(
+        row["iops"]
+        for row in run.points.to_pylist()
+        if row["step"] == "reads-beside-25pct" and row["op"] in ("write", "trim")
+    )
+    assert first.label.text == "25 %"
+    assert float(first.cells[0].text.replace(",", "")) == pytest.approx(done, rel=1e-3)
+    assert first.cells[0].tone == ""

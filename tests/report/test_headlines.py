@@ -4,11 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import fathom
+import synthetic
 from fathom.report.blocks import Cards, KeyFigure
 from fathom.report.comparison import Comparison, compare
 from fathom.report.data import load
 from fathom.report.sections import summary
-from fathom.report.style import compact
+from fathom.report.style import LIGHT, compact
 from fathom.report.workloads import workloads
 
 METHOD = """schema = "fathom-method/1"
@@ -190,3 +191,14 @@ def test_the_first_screen_names_the_workloads_that_it_does_not_claim(tmp_path: P
     [mbps] = [point["mbps"] for point in run.points.to_pylist() if point["step"] == "large-read"]
     assert figure.sentence == f"Samsung PM9A3 reads {mbps:,.0f} MB/s."
     assert figure.reasons[0] == "Not claimed (not settled): random-write."
+
+
+def test_the_bar_of_a_ninth_target_has_a_colour_of_the_palette(tmp_path: Path) -> None:
+    targets = [
+        replace(synthetic.FILE, name=f"target-{index}", label=f"File {index}")
+        for index in range(len(LIGHT) + 1)
+    ]
+    figure = key_figure(compare([load(synthetic.make_run(tmp_path / "run", targets, notes=()))]))
+    assert isinstance(figure.block, Cards)
+    slots = {bar.slot for card in figure.block.cards for bar in card.bars}
+    assert slots == set(range(len(LIGHT)))

@@ -51,10 +51,10 @@ job = {{ mix = "read", block = "1MiB", pattern = "{pattern}", load = {{ iodepth 
 """
 
 
-def run_of(text: str, folder: Path) -> Comparison:
+def run_of(text: str, folder: Path, target: str = PM9A3) -> Comparison:
     method = folder / "method.toml"
     method.write_text(text)
-    return compare([load(fathom.run(str(method), PM9A3, out=folder).path)], lambda *_: ())
+    return compare([load(fathom.run(str(method), target, out=folder).path)], lambda *_: ())
 
 
 @pytest.fixture(scope="module")
@@ -386,3 +386,40 @@ def test_drives_for_a_gpu_have_the_range_that_the_rate_of_a_twin_has(tmp_path: P
     assert section.key_figure is not None
     assert "80 % of measurements need 9 to 12." in section.answer[0]
     assert "Over the range of measurements, Samsung PM9A3 needs 9 to 12." in section.key_figure.reasons
+
+
+PARTS_OF_READS = SWEEP.replace('["r100", "r70", "r30", "r0"]', '["r80", "r70", "r30", "r0"]').replace(
+    '"read", { read = 70', "{ read = 80, write = 20 }, { read = 70"
+)
+
+
+def test_what_writes_cost_reads_is_said_only_where_reads_were_measured_alone(tmp_path: Path) -> None:
+    section = mixes.build(
+        run_of(HEAD.format(name="parts") + PARTS_OF_READS, tmp_path, f"{PM9A3}?settled_share=1")
+    )
+    assert section is not None
+    assert section.key_figure is not None
+    assert not any(" make the reads of " in text for text in section.key_figure.reasons)
+    assert any(" is slowest at " in text for text in section.key_figure.reasons)
+
+
+DEPTHS_OF = """
+[[steps]]
+name = "{op}"
+sweep = [{{ key = "load.iodepth", values = [1, 2, 4, 8] }}]
+job = {{ mix = "{op}", block = "4KiB", pattern = "uniform", load = {{ iodepth = 1 }}, until = {{ time = "50ms" }} }}
+"""
+
+
+def test_depths_of_two_operations_are_two_workloads_under_their_own_names(tmp_path: Path) -> None:
+    steps = "".join(DEPTHS_OF.format(op=op) for op in ("write", "trim"))
+    section = depths.build(run_of(HEAD.format(name="operations") + steps, tmp_path))
+    titles = [group.title.partition(":")[0] for group in block(section, Figure).data.groups]
+    assert titles == ["4 KiB random write", "4 KiB random trim"]
+
+
+def test_a_target_without_mixes_has_no_map(swept: Comparison, tmp_path: Path) -> None:
+    other = run_of(HEAD.format(name="reads") + READS.format(name="reads", pattern="uniform"), tmp_path)
+    section = mixes.build(compare([*swept.runs, *other.runs], lambda *_: ()))
+    assert section is not None
+    assert all(one.groups[0].rows for one in section.blocks if isinstance(one, Table))

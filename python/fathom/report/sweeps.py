@@ -32,11 +32,15 @@ PATTERNS = {"uniform": "random", "sequential": "sequential"}
 
 @dataclass(frozen=True)
 class Shape:
-    """What a step's I/O looks like, whatever its load and its share of reads."""
+    """What a step's I/O looks like, whatever its load and its share of reads.
+
+    `others` are its operations beside reads and writes, such as `trim`.
+    """
 
     sizes: str
     pattern: str
     key: str
+    others: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -333,5 +337,6 @@ def _shape(run: RunData, step: str) -> Shape | None:
     ends = dict.fromkeys(size(bytes_) for bytes_ in (min(sizes), max(sizes)))
     kind = job.pattern.kind
     of_ops = sorted({repr(op.sizes) for op in job.ops})
-    key = repr([of_ops, job.pattern, job.region_start, job.region_size])
-    return Shape(" to ".join(ends), PATTERNS.get(kind, kind.replace("-", " ")), key)
+    others = tuple(sorted({op.op for op in job.ops} - {"read", "write"}))
+    key = repr([of_ops, others, job.pattern, job.region_start, job.region_size])
+    return Shape(" to ".join(ends), PATTERNS.get(kind, kind.replace("-", " ")), key, others)

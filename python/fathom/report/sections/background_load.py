@@ -28,17 +28,20 @@ NONE = Item("–", tone="quiet")
 
 @dataclass(frozen=True)
 class LoadedPoint:
-    """One operation of the foreground streams, while the background runs at `share` of its maximum; 0: alone."""
+    """One operation of the foreground streams, while the background runs at `share` of its maximum; 0: alone.
+
+    `beside_iops` is what the background stream achieved, `offered_iops` what was offered to it; None and 0 alone.
+    """
 
     share: float
     point: Point
-    beside: Point | None
+    beside_iops: float | None
     offered_iops: float
 
     @property
     def sustained(self) -> bool:
         """Whether the background stream kept up with the rate offered to it."""
-        return self.beside is None or (self.beside.iops or 0.0) >= SUSTAINED_LEAST * self.offered_iops
+        return self.beside_iops is None or self.beside_iops >= SUSTAINED_LEAST * self.offered_iops
 
 
 @dataclass(frozen=True)
@@ -82,8 +85,8 @@ def _of(column: Column) -> Iterator[LatencyUnderLoad]:
             continue
         points = [point for point in run.points if (point.target, point.step) == (target, name)]
         own = run.jobs[name].streams[offered.stream].weights
-        beside = next((point for point in points if point.op in own), None)
-        if beside is None:
+        beside = [point.iops or 0.0 for point in points if point.op in own]
+        if not beside:
             continue
         alone_iops = sum(
             one.iops or 0.0 for one in run.points if (one.target, one.step) == (target, offered.of)
@@ -94,7 +97,7 @@ def _of(column: Column) -> Iterator[LatencyUnderLoad]:
             steps = groups.setdefault((offered.of, point.op), [])
             if not steps:
                 steps += _alone(column, name, offered.stream, point.op)
-            steps.append(LoadedPoint(offered.share, point, beside, offered.share * alone_iops))
+            steps.append(LoadedPoint(offered.share, point, sum(beside), offered.share * alone_iops))
     for (of, op), steps in groups.items():
         yield LatencyUnderLoad(column, of, op, sorted(steps, key=lambda step: step.share))
 
@@ -127,8 +130,8 @@ def _shape(job: Job) -> list[object]:
 def _sentence(one: LatencyUnderLoad) -> str:
     """Returns p99 from the lowest to the highest background load; empty if every share has too few I/Os."""
     known = [(step, grouped(step.point.p99_us)) for step in one.steps if step.point.p99_us is not None]
-    alone = [f"{p99} us alone" for step, p99 in known if step.beside is None]
-    beside = [(f"{100 * step.share:g}", p99) for step, p99 in known if step.beside]
+    alone = [f"{p99} us alone" for step, p99 in known if step.beside_iops is None]
+    beside = [(f"{100 * step.share:g}", p99) for step, p99 in known if step.beside_iops is not None]
     if not beside:
         return ""
     shares, tails = (", ".join(texts) for texts in zip(*beside, strict=True))
@@ -192,12 +195,11 @@ def _table(found: Sequence[LatencyUnderLoad]) -> Table:
 
 
 def _row(step: LoadedPoint) -> Row:
-    point, beside = step.point, step.beside
-    did = NONE
-    if beside is not None:
+    point, did = step.point, NONE
+    if step.beside_iops is not None:
         short = "" if step.sustained else "not sustained"
         did = Item(
-            grouped(beside.iops or 0.0),
+            grouped(step.beside_iops),
             f"{grouped(step.offered_iops)} {short}".strip(),
             "bad" if short else "",
         )
@@ -209,4 +211,4 @@ def _row(step: LoadedPoint) -> Row:
         Item(seconds(point.window_s or 0.0)),
         Item(f"{point.n or 0:,}"),
     ]
-    return Row(Item(f"{100 * step.share:g} %" if beside else "alone"), cells)
+    return Row(Item("alone" if step.beside_iops is None else f"{100 * step.share:g} %"), cells)

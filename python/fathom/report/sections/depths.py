@@ -192,8 +192,10 @@ def _workload(one: SweptStep) -> tuple[str, float]:
 
 
 def _label(one: SweptStep) -> str:
-    share = {0.0: "write", 100.0: "read"}.get(one.read_pct, f"{one.read_pct:g} % read")
-    return f"{plain(one.shape.label)}{' ' if share in ('read', 'write') else ', '}{share}"
+    ops = [*one.shape.others]
+    if one.half("read") or one.half("write"):
+        ops.insert(0, {0.0: "write", 100.0: "read"}.get(one.read_pct, f"{one.read_pct:g} % read"))
+    return f"{plain(one.shape.label)}{', ' if '%' in ops[0] else ' '}{joined(ops)}"
 
 
 def _sentences(label: str, one: Scaling, out: Gate) -> list[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from itertools import chain
 from math import log
+from typing import NamedTuple
 
 from fathom.analysis.settled import no_target
 from fathom.columns.schema import Point
@@ -47,7 +48,7 @@ def build(comparison: Comparison) -> Section | None:
     own. Several loads get maps.
     """
     out = gate(comparison)
-    steps = expected(swept(comparison), out)
+    steps = expected([one for one in swept(comparison) if {*one.shape.others} <= {"flush"}], out)
     loads = series(steps, lambda one: (one.shape.key, one.load), lambda one: one.read_pct, LEAST_SHARES)
     foremost = sorted(loads, key=_is_tracked, reverse=True)[:MAX_LOADS]
     if not loads:
@@ -76,8 +77,9 @@ def build(comparison: Comparison) -> Section | None:
         group="mixes",
     )
     told = [text for label, load in drawn for steps in load for text in _sentences(label, steps, out)]
+    columns = {members[0].column.index: members[0].column for load in loads for members in load}
     maps: list[Block] = (
-        [_map(column, labels, loads) for column in comparison.columns] if len(loads) > 1 else []
+        [_map(columns[index], labels, loads) for index in sorted(columns)] if len(loads) > 1 else []
     )
     key = _key_figure(*drawn[0], out)
     return Section(
@@ -123,15 +125,29 @@ def _spanned(steps: Sequence[SweptStep]) -> str:
 
 def _least(steps: Sequence[SweptStep]) -> str:
     """Returns the effect of few writes on reads, else the share of reads with the least rate."""
-    alone = steps[-1].half("read")
-    mixed = next((one for one in reversed(steps) if one.half("read") and one.half("write")), None)
-    beside = mixed.half("read") if mixed else None
-    if alone and beside and mixed and alone.mean_us and beside.mean_us:
-        share = f"{100 - mixed.read_pct:g} % of writes"
-        times = beside.mean_us / alone.mean_us
-        return f"{share} make the reads of {steps[0].column.short} take {times:.1f} times as long."
+    if beside := _beside_writes(steps):
+        times = beside.mixed_us / beside.alone_us
+        return f"{beside.writes} make the reads of {steps[0].column.short} take {times:.1f} times as long."
     low = min(steps, key=lambda one: one.iops)
     return f"{steps[0].column.short} is slowest at {low.read_pct:g} % reads: {compact(low.iops)} IOPS."
+
+
+class _BesideWrites(NamedTuple):
+    """Mean latencies of reads, us: alone, and beside the fewest writes, `10 % of writes`."""
+
+    alone_us: float
+    mixed_us: float
+    writes: str
+
+
+def _beside_writes(steps: Sequence[SweptStep]) -> _BesideWrites | None:
+    """Returns what the fewest writes do to reads; None where reads were not measured alone, or not beside writes."""
+    alone = steps[-1].half("read") if steps[-1].half("write") is None else None
+    mixed = next((one for one in reversed(steps) if one.half("read") and one.half("write")), None)
+    beside = mixed.half("read") if mixed else None
+    if not (alone and mixed and beside and alone.mean_us and beside.mean_us):
+        return None
+    return _BesideWrites(alone.mean_us, beside.mean_us, f"{100 - mixed.read_pct:g} % of writes")
 
 
 def _is_tracked(load: Load) -> bool:
@@ -161,16 +177,12 @@ def _sentence(label: str, steps: Sequence[SweptStep]) -> str:
     )
     if low.iops < LOWER * min(first.iops, last.iops):
         text += f", and the least, {_rate_text(low)}, at {low.read_pct:g} %"
-    alone = last.half("read")
-    mixed = next((one for one in reversed(steps) if one.half("read") and one.half("write")), None)
-    beside = mixed.half("read") if mixed else None
-    if alone and beside and mixed and alone.mean_us and beside.mean_us and last.half("write") is None:
-        before, after = latency_text(alone.mean_us), latency_text(beside.mean_us)
-        writes = f"{100 - mixed.read_pct:g} % of writes"
+    if beside := _beside_writes(steps):
+        before, after = latency_text(beside.alone_us), latency_text(beside.mixed_us)
         text += (
-            f"; {writes} leave the mean read latency at {before}"
+            f"; {beside.writes} leave the mean read latency at {before}"
             if before == after
-            else f"; {writes} take the mean read latency from {before} to {after}"
+            else f"; {beside.writes} take the mean read latency from {before} to {after}"
         )
     return text + "."
 

@@ -12,7 +12,7 @@ from fathom.report.findings import FindingTexts, Gate, finding_texts, gate, rank
 from fathom.report.published import NEAR_PCT, error_item, fitted_words
 from fathom.report.published_count import published_rows
 from fathom.report.rounds import rounds_of, verdicts
-from fathom.report.style import grouped, plain, rate_words
+from fathom.report.style import grouped, plain, rate_words, slot
 from fathom.report.workloads import workloads
 
 ORDER = 10
@@ -265,7 +265,7 @@ def _bar(cell: Cell, scale: float) -> Bar:
         label=cell.column.short,
         tag=cell.column.tag,
         value=grouped(cell.value or 0),
-        slot=cell.column.index,
+        slot=slot(cell.column.index),
         share=(cell.value or 0) / scale,
         low=None if low is None else low / scale,
         high=None if high is None else high / scale,
