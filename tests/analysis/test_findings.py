@@ -256,6 +256,15 @@ def test_a_published_floor_is_compared_with_the_floor_and_not_with_the_mean():
     assert abs(agreement.figures["validation_worst_pct"]) < 0.5
 
 
+def test_a_floor_of_nothing_is_compared_as_the_floor_that_it_is():
+    seconds = [0.0, 0.0, 20_000.0] * 20
+    found = findings(
+        run_view([Measured("twin:a", seconds)], [A]), lambda *_: [Row(22_000, statistic="floor")]
+    )
+    agreement = next(one for one in found if one.kind == "agreement")
+    assert agreement.figures["validation_worst_pct"] == -100
+
+
 def test_a_shortened_run_has_nobody_lead():
     measured = [Measured(name, rates(speed)) for name, speed in (("twin:a", 1000), ("twin:b", 2000))]
     texts = [one.text for one in findings(run_view(measured, [A, B], quick=True))]

@@ -75,7 +75,7 @@ def differences(
             f"{view.label(figures.target)} in {figures.label}: {'a floor of ' if beside.is_floor else ''}"
             f"{number(beside.measured)} {figures.unit} is {abs(off_pct):.0f} % "
             f"{'above' if off_pct > 0 else 'below'} the published {number(beside.published)}"
-            f"{_although(view, fitted=fitted)} ({cited(beside.source)})."
+            f"{_although(fitted=fitted, quick=view.is_quick(figures.target))} ({cited(beside.source)})."
         )
         bounds = interval_of(view, figures)
         measured = {"measured": beside.measured, "published": beside.published}
@@ -145,9 +145,8 @@ def _against_published(
             continue
         value, role, source, is_floor = published
         own = floor_of(view.rates(figures)) if is_floor else None
-        found.append(
-            _AgainstPublished(figures, device, own or figures.headline, value, role, source, own is not None)
-        )
+        measured = figures.headline if own is None else own
+        found.append(_AgainstPublished(figures, device, measured, value, role, source, own is not None))
     return found
 
 
@@ -217,8 +216,8 @@ def left_out(doubtful: Sequence[float]) -> str:
     return f"{len(doubtful)} figures are left out because their sources are in doubt: the largest is off by {worst}."
 
 
-def _although(view: RunView, *, fitted: bool) -> str:
+def _although(*, fitted: bool, quick: bool) -> str:
     """Returns a caveat for a figure that is far from the published one."""
-    if view.document.quick:
+    if quick:
         return ", but this run is shortened, and its drive may be less worn in"
     return ", although the twin may be fitted to it" if fitted else ""

@@ -32,10 +32,11 @@ def findings(
     rated: RatedOf | None = None,
 ) -> list[Finding]:
     """Returns findings on one run, the most telling first. Without a lookup there are no findings that need it."""
-    steps: dict[str, list[StepFigures]] = {}
+    # Methods of several runs may have steps of one name in different units, which are not compared.
+    steps: dict[tuple[str, bool], list[StepFigures]] = {}
     for figures in view.steps.values():
         if figures.headline > 0:
-            steps.setdefault(figures.step, []).append(figures)
+            steps.setdefault((figures.step, figures.in_bandwidth), []).append(figures)
     gate = unsettled(view)
     ranked = [sorted(members, key=lambda one: -one.headline) for members in steps.values()]
     outcomes = [outcome_of(view, members, gate) for members in ranked]

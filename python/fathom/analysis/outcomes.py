@@ -19,7 +19,7 @@ def outcome_of(view: RunView, ranked: Sequence[StepFigures], gate: Mapping[Key, 
     out = {one.target: why for one in ranked if (why := gate.get((one.target, one.step)))}
     if not out:
         outcome = _outcome(view, ranked)
-        return replace(outcome, text=outcome.text + _cached(view.jobs.get(ranked[0].step)))
+        return replace(outcome, text=outcome.text + _cached(view.job_of(ranked[0].target, ranked[0].step)))
     left = [one for one in ranked if one.target not in out]
     names = joined([view.label(target) for target in out])
     why = joined(list(dict.fromkeys(reason.value for reason in out.values())))
@@ -150,7 +150,7 @@ def overall(view: RunView, outcomes: Sequence[Finding], gate: Mapping[Key, Unset
 
 def leads(view: RunView) -> str:
     """Returns the verb for the best of several: a shortened run shows no steady state, so it names no leader."""
-    return "is ahead in" if view.document.quick else "leads"
+    return "is ahead in" if any(view.is_quick(one.name) for one in view.document.targets) else "leads"
 
 
 def interval_of(view: RunView, figures: StepFigures) -> tuple[float, float] | None:

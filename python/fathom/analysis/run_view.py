@@ -197,12 +197,16 @@ def absent_hosts(document: RunDocument, intervals: IntervalSums) -> dict[Key, li
 
 @dataclass(frozen=True)
 class Origin:
-    """What a target's own run says of it: its steps, the drives behind it, and how often its hosts have these."""
+    """What a target's own run says of it: its steps, the drives behind it, and how often its hosts have these.
+
+    `is_quick`: whether that run was shortened.
+    """
 
     steps: Mapping[str, Mapping[str, object]]
     jobs: Mapping[str, Job]
     drives: Sequence[TargetRecord] = ()
     copies: float = 1.0
+    is_quick: bool = False
 
 
 @dataclass(frozen=True)
@@ -278,8 +282,30 @@ class RunView:
         """Returns what the run of a target says of it."""
         document = self.document
         return self.origins.get(target.name) or Origin(
-            self.named, self.jobs, document.drives_of(target), document.copies_of(target)
+            self.named,
+            self.jobs,
+            document.drives_of(target),
+            document.copies_of(target),
+            document.quick is not None,
         )
+
+    def step_of(self, target: str, step: str) -> Mapping[str, object]:
+        """Returns a target's step in normal form; empty where its run does not keep it.
+
+        Methods of several runs may have steps of one name that differ.
+        """
+        origin = self.origins.get(target)
+        return (origin.steps if origin else self.named).get(step, {})
+
+    def job_of(self, target: str, step: str) -> Job | None:
+        """Returns the job of a target's step; None where its run does not keep it."""
+        origin = self.origins.get(target)
+        return (origin.jobs if origin else self.jobs).get(step)
+
+    def is_quick(self, target: str) -> bool:
+        """Returns whether the target's run was shortened."""
+        origin = self.origins.get(target)
+        return origin.is_quick if origin else self.document.quick is not None
 
     def is_twin(self, target: str) -> bool:
         """Returns whether the target is a twin."""
@@ -375,17 +401,16 @@ class RunView:
     @cached_property
     def _all_steps(self) -> dict[Key, StepFigures]:
         """All measured steps, except those without figures because too much I/O failed."""
-        repeated = {step["name"] for step in self._steps if step.get("round")}
         rows: dict[Key, list[Point]] = {}
         for row in map(Point.of, self.points.to_pylist()):
-            if not is_point(row.step) and row.step not in repeated:
+            if not is_point(row.step) and not self.step_of(row.target, row.step).get("round"):
                 rows.setdefault((row.target, row.step), []).append(row)
         return {
             key: StepFigures(
                 target=key[0],
                 step=key[1],
-                label=cast("str", self.named.get(key[1], {}).get("label")) or members[0].workload,
-                published=cast("str | None", self.named.get(key[1], {}).get("published")),
+                label=cast("str", self.step_of(*key).get("label")) or members[0].workload,
+                published=cast("str | None", self.step_of(*key).get("published")),
                 rows=members,
             )
             for key, members in rows.items()

@@ -110,11 +110,11 @@ def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
     found = {
         key: why
         for key, before in written.items()
-        if view.named.get(key[1], {}).get("round")
+        if view.step_of(*key).get("round")
         and (why := _unwritten(before, jobs[key[0]][key[1]], at_random_x=0.0))
     }
     short = set(_before_media_cache_is_full(view))
-    found |= {key: Unsettled.CACHE_NOT_FULL for key in short if view.named.get(key[1], {}).get("round")}
+    found |= {key: Unsettled.CACHE_NOT_FULL for key in short if view.step_of(*key).get("round")}
     doubtful = {
         (one.target, one.step): TIMES[one.fact.doubt.fault]
         for one in view.remarks

@@ -133,7 +133,7 @@ def _against(view: RunView, figures: StepFigures, known: Physics) -> Iterable[_A
             yield _AgainstCeiling(
                 figures, media_mbps, known.program_mbps, "MB/s", "what its dies can program", to_media=True
             )
-        job = view.jobs.get(figures.step)
+        job = view.job_of(figures.target, figures.step)
         small = row.block_bytes == SMALL_BYTES and job is not None and job.pattern.kind == "uniform"
         if known.senses_per_s and row.op == "read" and small:
             yield _AgainstCeiling(
@@ -233,7 +233,7 @@ def _kind(view: RunView, figures: StepFigures) -> tuple[str, str] | None:
     other steps, and for several workloads at once.
     """
     ops = {row.op for row in figures.rows}
-    job = view.jobs.get(figures.step)
+    job = view.job_of(figures.target, figures.step)
     if job is None or job.streams or len(ops) != 1 or figures.rows[0].offered_iops is not None:
         return None
     pattern, whole = job.pattern.kind, job.region_size.fraction == 1.0
@@ -250,7 +250,7 @@ def _off(view: RunView, together: Sequence[_AgainstDataSheet], source: str) -> F
     ranked = sorted(together, key=lambda one: -abs(one.off_pct))
     target = ranked[0].figures.target
     listed = "; ".join(_off_text(one) for one in ranked)
-    but = ", but this run is shortened, and its drive may be less worn in" if view.document.quick else ""
+    but = ", but this run is shortened, and its drive may be less worn in" if view.is_quick(target) else ""
     text = f"{view.label(target)} at its best, against its data sheet: {listed}{but} ({cited(source)})."
     off_pct = {one.figures.step: one.off_pct for one in ranked}
     return Finding("surprise", text, (target,), ranked[0].figures.step, off_pct)

@@ -241,7 +241,7 @@ class Cell:
         if self.published is None or self.value is None:
             return None
         floor = floor_of(self.rates) if self.published.is_floor and self.metric == "iops" else None
-        return self.published.error_pct(floor or self.value)
+        return self.published.error_pct(self.value if floor is None else floor)
 
     @property
     def fitted(self) -> bool:
@@ -527,7 +527,11 @@ def compare(
         for halves in _figures(column.run, points):
             key, label = _corner_of(column.run, halves[0], points)
             whole = len(halves) == len(_same_step(halves[0], points))
-            cells.setdefault(key, []).append(cell_of(column, halves, lookup, whole=whole))
+            cell = cell_of(column, halves, lookup, whole=whole)
+            if key in cells and cells[key][0].metric != cell.metric:
+                # Methods may call different blocks by one name. Figures in two units share no row.
+                key = f"{cell.metric}-{key}"
+            cells.setdefault(key, []).append(cell)
             labels.setdefault(key, label)
     corners = [Corner(key, labels[key], members[0].metric, members) for key, members in cells.items()]
     return Comparison(runs, columns, corners, lookup, prices or read_prices(None))

@@ -195,7 +195,14 @@ def one_view(comparison: Comparison, columns: Sequence[Column]) -> RunView:
 def _origin(column: Column) -> Origin:
     run, target = column.run, column.target
     steps = {name: step for name, step in run.raw_steps.items() if isinstance(step, dict)}
-    return Origin(steps, run.jobs, run.document.drives_of(target), run.document.copies_of(target))
+    document = run.document
+    return Origin(
+        steps,
+        run.jobs,
+        document.drives_of(target),
+        document.copies_of(target),
+        is_quick=document.quick is not None,
+    )
 
 
 def _remarks(column: Column) -> Iterator[Remark]:

@@ -94,7 +94,7 @@ def _written_x(view: RunView) -> dict[Key, float]:
             continue
         capacity_bytes = target.known_bytes * (target.scale or 1.0)
         pattern, since = None, 0
-        for step, job in view.jobs.items():
+        for step, job in view.origin_of(target).jobs.items():
             wrote = bytes_.get((target.name, step), 0)
             own = _pattern(job)
             if own is None:
