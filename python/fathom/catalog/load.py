@@ -88,6 +88,16 @@ def published_for(
     return sorted(rows, key=lambda row: (row.role == "context", row.uncertain))
 
 
+def ratings_about(device: Device, published: Published | None) -> list[SpecRow]:
+    """Returns the data sheet's ratings of one such device; none without a data sheet."""
+    return [row for row in published.ratings if is_about(row, device)] if published else []
+
+
+def rows_about(device: Device, published: Published | None) -> list[PublishedRow]:
+    """Returns the published results of one such device; none where nothing is published."""
+    return [row for row in published.rows if is_about(row, device)] if published else []
+
+
 def is_about(row: PublishedRow | SpecRow, device: Device) -> bool:
     """Returns whether a row's subject is one such device: the same capacity and form, or none stated, and not several
     at once.

@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from fathom.catalog.load import is_about, load_device, load_published, named
+from fathom.catalog.load import is_about, load_device, load_published, named, ratings_about, rows_about
 from fathom.catalog.models import (
     Device,
     DeviceIdentity,
@@ -201,7 +201,7 @@ def _print_device(console: Console, device: Device, ranges: str | None) -> None:
     )
     published = load_published(device.published) if device.published else None
     if published:
-        ratings = [row for row in published.ratings if is_about(row, device)]
+        ratings = ratings_about(device, published)
         _print_facts(console, stated_facts(published.identity, ratings))
         _print_ratings(console, ratings)
     if device.twin:
@@ -214,7 +214,7 @@ def _print_device(console: Console, device: Device, ranges: str | None) -> None:
             print_sensitivity(console, found)
             console.print()
     if published:
-        _print_rows(console, [row for row in published.rows if is_about(row, device)])
+        _print_rows(console, rows_about(device, published))
         if others := sum(not is_about(row, device) for row in published.rows):
             console.print(
                 Text(f"{others} more about other capacities and sets: {published.name}", style="dim")

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from fathom.catalog import load_device, load_published, load_system
 from fathom.catalog.data_sheet import data_sheet, ratings
-from fathom.catalog.load import is_about
+from fathom.catalog.load import ratings_about
 from fathom.catalog.models import Device, Machine, System
 from fathom.errors import FathomError
 from fathom.output.text import capacity
@@ -92,6 +92,6 @@ def _drive(label: str, device: Device, count: int) -> Component:
         facts.append(("form factor", identity.form_factor))
     if device.published:
         published = load_published(device.published)
-        facts += ratings([row for row in published.ratings if is_about(row, device)]).items()
+        facts += ratings(ratings_about(device, published)).items()
         facts += data_sheet(published.identity).items()
     return Component("drive", label, count, tuple(facts), uplink=(identity.interface or "").split(",")[0])

@@ -89,6 +89,16 @@ def _scatter(longs: Sequence[LongStep]) -> Chart:
     )
 
 
+def bars_of(longs: Sequence[LongStep], values: Sequence[float | None]) -> list[Bars]:
+    """Returns a bar for each target, in its colour and at its own place; `values` are in the order of `longs`."""
+    return [
+        Bars(
+            long.column.short, slot(long.column.index), [value if other is long else None for other in longs]
+        )
+        for long, value in zip(longs, values, strict=True)
+    ]
+
+
 def _bars(longs: Sequence[LongStep]) -> list[Chart]:
     """Returns a panel for each figure that any target has."""
     names = [long.column.short for long in longs]
@@ -97,11 +107,8 @@ def _bars(longs: Sequence[LongStep]) -> list[Chart]:
         values = [measure(long) for long in longs]
         if not any(value is not None for value in values):
             continue
-        bars = [
-            Bars(name, slot(long.column.index), [value if other is long else None for other in longs])
-            for name, long, value in zip(names, longs, values, strict=True)
-        ]
-        option = bar_chart(Axis("", "count", low=0), names, bars, stacked=True, width_px=14)
+        axis = Axis("", "count", low=0)
+        option = bar_chart(axis, names, bars_of(longs, values), stacked=True, width_px=14)
         charts.append(
             Chart(
                 f"key-{key}",

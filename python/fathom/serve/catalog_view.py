@@ -14,7 +14,7 @@ from fathom.catalog import (
     load_published,
     load_system,
 )
-from fathom.catalog.load import is_about
+from fathom.catalog.load import ratings_about, rows_about
 from fathom.catalog.models import Device, Parameter, Published, PublishedRow, SpecRow
 from fathom.catalog.sensitivity import Sensitivity, load_sensitivity
 from fathom.catalog.sensitivity_words import footnotes, movers
@@ -154,11 +154,11 @@ def _device(name: str) -> Device | None:
 def _device_row(entry: Entry) -> tuple[ListRow, str]:
     device = load_device(entry.name)
     published = load_published(device.published) if device.published else None
-    ratings = [row for row in published.ratings if is_about(row, device)] if published else []
+    ratings = ratings_about(device, published)
     figures = {CAPACITY: capacity_text(device.capacity_bytes)} | _key_ratings(ratings)
     if checked := checked_text(device, published):
         figures[CHECKED] = checked
-    about = [row for row in published.rows if is_about(row, device)] if published else []
+    about = rows_about(device, published)
     sources = _sources(ratings, about)
     if published and not sources:
         # A system's figures are about its drives or all of it, so none is about one such device.
@@ -215,8 +215,8 @@ def entry_view(kind: Kind, name: str) -> EntryView:
 
 def _device_view(device: Device) -> EntryView:
     published = load_published(device.published) if device.published else None
-    ratings = [row for row in published.ratings if is_about(row, device)] if published else []
-    rows = [row for row in published.rows if is_about(row, device)] if published else []
+    ratings = ratings_about(device, published)
+    rows = rows_about(device, published)
     facts = {CAPACITY: capacity_text(device.capacity_bytes)} | identity_facts(device.identity)
     facts |= stated_facts(published.identity, ratings) if published else {}
     if device.twin:

@@ -13,7 +13,7 @@ from fathom.report.axes import Axis, Switch, around_1_2_5, time_axis
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Bars, Dots, Line, Span, bar_chart, dots_chart, line_chart
 from fathom.report.comparison import Comparison
-from fathom.report.consistency_key import key_figure
+from fathom.report.consistency_key import bars_of, key_figure
 from fathom.report.findings import gate
 from fathom.report.latencies import with_interval
 from fathom.report.long_steps import STRETCH_DOTS, WHOLE_S, LongStep, dots_of, every_of, long_steps
@@ -244,7 +244,7 @@ def _bars(longs: Sequence[LongStep]) -> list[Figure]:
     """Returns bars of steadiness and efficiency; none for a single target."""
     if len(longs) < 2:
         return []
-    names = [f"{long.column.short}" for long in longs]
+    names = [long.column.short for long in longs]
     charts = []
     for key, title, sub, values in (
         (
@@ -256,11 +256,7 @@ def _bars(longs: Sequence[LongStep]) -> list[Figure]:
         ("efficiency", "Efficiency", "IOPS per watt", [long.iops_per_watt for long in longs]),
     ):
         if sum(value is not None for value in values) > 1:
-            bars = [
-                Bars(name, slot(long.column.index), [value if other is long else None for other in longs])
-                for name, long, value in zip(names, longs, values, strict=True)
-            ]
-            option = bar_chart(Axis("", "count", low=0), names, bars)
+            option = bar_chart(Axis("", "count", low=0), names, bars_of(longs, values))
             charts.append(
                 Chart(
                     f"bars-{key}",
