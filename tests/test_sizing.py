@@ -121,6 +121,11 @@ def test_a_whole_multiple_takes_no_drive_too_many() -> None:
     assert size(drive, [Need("n", "bandwidth", 0.3e9, "read")]).drives == 3
 
 
+def test_a_power_budget_that_is_a_whole_multiple_loses_no_drive() -> None:
+    drive = Drive("d", "d", {("power", None): Figure(0.1, "rated", "test")})
+    assert size(drive, [Need("n", "power", 0.3)]).answers[0].drives == 3
+
+
 def test_pcie_5_x16_carries_63_gb_per_second_raw() -> None:
     label, raw = link_of("5x16")
     assert (label, round(raw / 1e9, 2)) == ("PCIe 5.0 x16", 63.02)

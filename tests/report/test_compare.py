@@ -179,6 +179,12 @@ def test_a_limit_on_what_was_not_measured_fails(made: Made):
     assert "Not checked, waf > +5%" in done.stdout
 
 
+def test_a_limit_on_a_figure_without_interval_is_not_called_absent(made: Made):
+    done = fathom(made("a"), made("b", seed=2), "--fail-if", "max > +5%")
+    assert done.returncode == 4
+    assert "max > +5%: no workload has it with an interval on both sides." in " ".join(done.stdout.split())
+
+
 def test_a_workload_that_the_new_run_lacks_fails_a_limit(made: Made, tmp_path: Path):
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
@@ -455,6 +461,12 @@ def test_a_twin_beside_figures_that_it_may_be_fitted_to_is_said_to_predict_nothi
     assert "published figures are for calibration: twins may be fitted to them, so being near" in printed
     beside = " ".join(fathom(own, of_twin(tmp_path, 1)).stdout.split())
     assert "for calibration" not in beside
+
+
+def test_a_rate_by_its_own_name_is_compared_with_what_is_published(tmp_path: Path):
+    printed = fathom(of_twin(tmp_path, 0), "--against", "published", "--metrics", "iops").stdout
+    assert "the catalogue has no published figure" not in " ".join(printed.split())
+    assert "4 KiB random read" in printed
 
 
 def test_two_drives_twins_differ_with_the_chance_that_real_drives_do(tmp_path: Path):

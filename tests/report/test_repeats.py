@@ -6,9 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import synthetic
-from fathom.report import runs_json, write_html
+from fathom.report import print_table, runs_json, write_html
 from fathom.report.blocks import Table
 from fathom.report.comparison import Comparison, compare
 from fathom.report.data import load
@@ -158,6 +159,20 @@ def test_what_repeats_say_alike_of_a_step_is_one_note_with_the_figures_of_the_fi
         ["cold (in 2 of 3 repeats)"],
         ["coarse"],
     ]
+
+
+def test_a_warning_that_every_repeat_has_is_printed_once_and_not_counted_as_more(
+    made: Made, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [made(), made()]
+    for run in runs:
+        document = json.loads((run / "run.json").read_text())
+        document["notes"] = [{"rule": "unfinished", "level": "warning", "text": "killed", "next_step": ""}]
+        (run / "run.json").write_text(json.dumps(document))
+    print_table(Console(width=120), runs)
+    printed = capsys.readouterr().out
+    assert printed.count("killed") == 1
+    assert "in the report" not in printed
 
 
 def test_points_on_a_curve_are_pooled_but_not_where_a_search_led(made: Made) -> None:

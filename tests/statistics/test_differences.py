@@ -160,3 +160,9 @@ def _measured(random: np.random.Generator, repeats: int) -> Estimate:
     found = estimate(values, bounds)
     assert found
     return found
+
+
+def test_repeats_that_scatter_beyond_all_numbers_leave_the_ratio_without_an_upper_end() -> None:
+    found = difference(Estimate(0.0, 0.5, 1, 2), Estimate(1.0, 0.0, 1, 2), confidence_of_each(100))
+    assert (found.low, found.high) == (0.0, math.inf)
+    assert verdict(found, 2.0, higher_is_better=True) is Verdict.UNKNOWN

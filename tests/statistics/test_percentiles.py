@@ -16,6 +16,7 @@ from fathom.statistics.percentiles import (
     Parts,
     intervals_us,
     quantile_us,
+    repeats_interval_us,
 )
 from fathom.statistics.uncertainty import effective_latencies, latency_interval
 
@@ -299,3 +300,10 @@ def test_independent_latencies_are_as_many_as_there_are_and_a_queue_s_as_many_as
     relaxation_s = 1e-3 / (1 - np.sqrt(0.8)) ** 2
     found = effective_latencies(means_us, total, float(np.var(responses_ns / 1000)))
     assert found == pytest.approx(300 / relaxation_s, rel=0.4)
+
+
+def test_a_quantile_of_zero_has_no_interval_between_repeats() -> None:
+    instant = Histogram.of([0, 1000], [1, 1016], [10_000, 10_000])
+    slower = Histogram.of([1000], [1016], [10_000])
+    assert repeats_interval_us([instant, instant], 0.5) is None
+    assert repeats_interval_us([instant, slower], 0.5) is None

@@ -243,3 +243,11 @@ def test_series_that_are_no_series_are_refused():
         snia_window([1.0, float("nan")])
     with pytest.raises(ValueError, match="needs two samples"):
         theil_sen([1.0])
+
+
+def test_a_level_of_a_long_series_begins_at_the_sample_where_it_changes() -> None:
+    first = 4097
+    series = np.concatenate([np.full(first, 100.0), np.full(7 * 4096 + 6 - first, 200.0)])
+    found = change_points(series)
+    assert len(found) == 1
+    assert abs(found[0] - first) < 4

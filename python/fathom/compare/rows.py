@@ -116,7 +116,7 @@ class Result:
 
     @cached_property
     def unchecked(self) -> list[Gate]:
-        """Gates whose metric no workload has on both sides."""
+        """Gates whose metric no workload has with an interval on both sides."""
         checked = {id(gate) for row in self.rows for gate, _ in row.gates if row.difference}
         return [gate for gate in self.gates if id(gate) not in checked]
 
@@ -332,9 +332,10 @@ def _of_repeats(cell: Cell) -> list[Point]:
 
 def _beside_published(workload: str, own: Cell, new: Side, names: Sequence[str]) -> list[_MetricPair]:
     """Returns the headline beside the published figure, which is taken as it stands."""
-    if own.published is None or own.value is None or RATE not in names:
-        return []
     metric = metric_of(RATE, in_bandwidth=own.metric == "mbps")
+    asked = RATE in names or metric.name in names
+    if own.published is None or own.value is None or not asked:
+        return []
     found = _estimate(metric, own)
     unclaimed = new.unclaimed(own)
     estimates = (exactly(own.published.value), found) if found else None

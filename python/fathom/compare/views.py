@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from math import isfinite
 from xml.etree import ElementTree
 
 from rich.console import Console
@@ -168,7 +169,7 @@ def _row_json(row: Row) -> dict[str, object]:
         "new": row.new,
         "ratio": found.ratio if found else None,
         "ratio_low": found.low if found else None,
-        "ratio_high": found.high if found else None,
+        "ratio_high": found.high if found and isfinite(found.high) else None,
         "verdict": row.verdict.value,
         "why": row.why or None,
         "order_chance": row.order_chance,
@@ -199,7 +200,9 @@ def to_junit(results: Sequence[Result]) -> str:
             suite.set("errors", str(len(result.unchecked)))
             for gate in result.unchecked:
                 case = ElementTree.SubElement(suite, "testcase", name=gate.text, classname="limits")
-                ElementTree.SubElement(case, "error", message="no workload has this figure on both sides")
+                ElementTree.SubElement(
+                    case, "error", message="no workload has this figure with an interval on both sides"
+                )
     ElementTree.indent(suites)
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 

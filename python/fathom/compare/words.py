@@ -75,7 +75,10 @@ def _gates(result: Result) -> list[str]:
     for row, gate in result.outcomes(Outcome.UNDECIDED):
         why = f"{change(row.difference)} may be chance" if row.difference and not row.why else row.why
         texts.append(f"Not decided, {gate.text}: {workload_of(row)}, {why}{_needs(row)}.")
-    texts += [f"Not checked, {gate.text}: no workload has it on both sides." for gate in result.unchecked]
+    texts += [
+        f"Not checked, {gate.text}: no workload has it with an interval on both sides."
+        for gate in result.unchecked
+    ]
     if not texts and result.gates and not any(pair.missing for pair in result.pairs):
         texts = [f"No change is beyond a limit: {joined([gate.text for gate in result.gates])}."]
     return texts

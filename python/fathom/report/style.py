@@ -74,10 +74,11 @@ def about(value: float) -> str:
 
 
 def seconds(value: float) -> str:
-    """Returns a length of time: `5 s`, `2.5 s`, `10 min`, `6 h`."""
+    """Returns a length of time: `5 s`, `2.5 s`, `10 min`, `6 h`, `1,500 h`."""
     for unit, size in (("h", 3600), ("min", 60)):
         if value >= 2 * size:
-            return f"{value / size:.3g} {unit}"
+            count = value / size
+            return f"{count:.3g} {unit}" if count < 999.5 else f"{count:,.0f} {unit}"
     return f"{value:.3g} s"
 
 

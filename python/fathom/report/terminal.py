@@ -413,6 +413,7 @@ def _print_notes(console: Console, comparison: Comparison) -> None:
     all. One that is true of several targets counts once.
     """
     said: dict[tuple[str, str, str, str], list[str]] = {}
+    printed: set[tuple[str, str | None, str]] = set()
     left_out: set[tuple[str, str | None, str]] = set()
     for group in comparison.notes:
         first = group.notes[0]
@@ -425,6 +426,7 @@ def _print_notes(console: Console, comparison: Comparison) -> None:
         shown = group.shown if is_error else group.notes[:1]
         left_out |= {_said_by(note) for note in group.notes[len(shown) :]}
         for note in shown:
+            printed.add(_said_by(note))
             others = group.others if is_error else ""
             said.setdefault((group.level, note.step or "", note.text + others, note.next_step), []).append(
                 group.target
@@ -436,8 +438,8 @@ def _print_notes(console: Console, comparison: Comparison) -> None:
         if next_step:
             text.append(plain(f" → {next_step}"), style="dim")
         console.print(text)
-    if left_out:
-        console.print(Text(_in_report(len(left_out), "note"), style="dim"))
+    if unprinted := left_out - printed:
+        console.print(Text(_in_report(len(unprinted), "note"), style="dim"))
 
 
 def _said_by(note: NoteRecord) -> tuple[str, str | None, str]:

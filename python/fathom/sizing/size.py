@@ -10,6 +10,9 @@ from fathom.output.text import latency_text
 from fathom.sizing.drive import Drive, Figure
 from fathom.sizing.needs import Need
 
+_ROUNDING = 1e-9
+"""What floating point may add to, or take from, a number of drives."""
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -128,13 +131,13 @@ def _answer(drive: Drive, need: Need, derate: float) -> Answer:
         return Answer(need, figure, figure.value, 1 if met else None, why)
     each = figure.value * (derate if need.kind in ("bandwidth", "iops") else 1.0)
     if need.kind == "power":
-        return Answer(need, figure, each, math.floor(need.amount / each))
+        return Answer(need, figure, each, math.floor(need.amount / each + _ROUNDING))
     return Answer(need, figure, each, _whole(need.amount / each))
 
 
 def _whole(drives: float) -> int:
     """Returns the next whole number: rounding of a quotient takes no drive too many."""
-    return math.ceil(drives - 1e-9)
+    return math.ceil(drives - _ROUNDING)
 
 
 def _exact(answer: Answer) -> float:

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import exp, inf, log, sqrt
 from statistics import NormalDist, fmean, variance
+from sys import float_info
 
 from fathom.statistics.student import critical, half_width
 from fathom.statistics.uncertainty import Bounds
 
 _HALF_OF_95_PCT = NormalDist().inv_cdf(0.975)
+_LARGEST_LOG = log(float_info.max)
 MOST_REPEATS = 100
 """The most repeats that are worth advising."""
 
@@ -43,7 +45,10 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """`ratio` is new / base; with the stated confidence the true one lies within `low` and `high`."""
+    """`ratio` is new / base; with the stated confidence the true one lies within `low` and `high`.
+
+    `high` is infinite where repeats scatter so much that no number bounds it.
+    """
 
     ratio: float
     low: float
@@ -108,7 +113,7 @@ def difference(new: Estimate, base: Estimate, confidence: float = 0.95) -> Diffe
     middle = new.log - base.log
     whole = new.variance + base.variance
     half = half_width(whole, _freedom(new, base), confidence)
-    return Difference(exp(middle), exp(middle - half), exp(middle + half), confidence)
+    return Difference(exp(middle), exp(middle - half), _exp(middle + half), confidence)
 
 
 def confidence_of_each(comparisons: int) -> float:
@@ -146,6 +151,11 @@ def _variance_within(bounds: Bounds | None) -> float | None:
     if bounds is None or bounds[0] <= 0:
         return None
     return (log(bounds[1] / bounds[0]) / 2 / _HALF_OF_95_PCT) ** 2
+
+
+def _exp(power: float) -> float:
+    """Returns e to a power; infinite beyond the largest number."""
+    return exp(power) if power <= _LARGEST_LOG else inf
 
 
 def _freedom(new: Estimate, base: Estimate) -> float:

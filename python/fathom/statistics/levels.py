@@ -38,12 +38,13 @@ def change_points(series: ArrayLike) -> list[int]:
     """
     y = as_series(series)
     block = -(-len(y) // 4096)
+    left_out = len(y) % block if block > 1 else 0
     y = block_means(y, block) if block > 1 else y
     n = len(y)
     if n < 2 * _LEAST:
         return []
     penalty = _STRICTNESS * np.log(n) * _long_run_variance(y)
-    return [block * at for at in _pelt(y - y.mean(), penalty, _LEAST)]
+    return [left_out + block * at for at in _pelt(y - y.mean(), penalty, _LEAST)]
 
 
 def _pelt(y: Floats, penalty: float, least: int) -> list[int]:

@@ -256,10 +256,11 @@ def repeats_interval_us(repeats: Sequence[Histogram], q: float) -> tuple[float, 
     """Returns 95 % interval in us of quantile q of repeats merged, from how much the quantile differs between them.
 
     Student's t with R - 1 degrees of freedom on the logarithms, around the merged quantile. `None` for a single repeat
-    where one of them has too few I/Os for the quantile, and in the overflow bin.
+    where one of them has too few I/Os for the quantile, and in the overflow bin. A quantile of 0 has no logarithm, so
+    it has none either.
     """
     own = [found.us for one in repeats if (found := one.quantile(q))]
-    if not own:
+    if not own or min(own) <= 0:
         return None
     whole = Histogram.merged(repeats).quantile(q)
     spread = means_interval(np.log(own)) if len(own) == len(repeats) else None
