@@ -212,8 +212,10 @@ def test_what_is_no_limit_is_refused_in_one_line(made: Made, text: str):
 def test_junit_has_a_case_a_figure_and_a_failure_a_missed_limit(made: Made, tmp_path: Path):
     base, new = made("a", repeats=3), made("b", 0.9, repeats=3, seed=10)
     out = tmp_path / "junit.xml"
-    assert fathom(base, new, "--fail-if", "p50 > +5%", "--junit", out).returncode == 4
+    limits = ("--fail-if", "p50 > +5%", "--fail-if", "p50 > +6%")
+    assert fathom(base, new, *limits, "--junit", out).returncode == 4
     [suite] = ElementTree.parse(out).getroot()
+    assert any("p50 > +5%, p50 > +6%: " in one.get("message", "") for one in suite.iter("failure"))
     assert suite.get("tests") == str(len(suite)) == "4"
     assert suite.get("failures") == str(len(suite.findall(".//failure"))) != "0"
 

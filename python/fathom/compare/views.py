@@ -211,11 +211,9 @@ def _cases(result: Result, rows: Sequence[Row]) -> Iterator[ElementTree.Element]
     for row in rows:
         case = ElementTree.Element("testcase", name=plain(workload_of(row)), classname=plain(row.workload))
         detail = change(row.difference) if row.difference else plain(row.why)
-        outcomes = {outcome: gate.text for gate, outcome in row.gates}
-        if Outcome.MISSED in outcomes:
-            ElementTree.SubElement(
-                case, "failure", message=f"{outcomes[Outcome.MISSED]}: {detail}", type="limit"
-            )
+        outcomes = {outcome for _, outcome in row.gates}
+        if missed := [gate.text for gate, outcome in row.gates if outcome is Outcome.MISSED]:
+            ElementTree.SubElement(case, "failure", message=f"{', '.join(missed)}: {detail}", type="limit")
         elif Outcome.UNDECIDED in outcomes or (not result.gates and row.verdict is Verdict.UNKNOWN):
             ElementTree.SubElement(case, "skipped", message=f"cannot tell: {detail}")
         else:

@@ -24,6 +24,8 @@ LABEL_SHARE = 0.12
 """Height of a name of two lines at the end of a curve, as a share of the axis."""
 ALONE_SHARE, BESIDE_SHARE = 0.2, 0.4
 """Width of such a name as a share of the rates drawn, at most."""
+NEAR_HALF = 0.25
+"""Points that far from half a rate, as a share of the half, are called half: they lie 10 % of the maximum apart."""
 VIEWS: tuple[tuple[Latency, str], ...] = (("service", "Service"), ("response", "Response"))
 
 
@@ -104,10 +106,11 @@ def _most(one: TargetCurve) -> Dot:
 
 
 def _half(one: TargetCurve) -> float | None:
-    """Returns the mean latency, us, of the point next to half the greatest sustained rate."""
-    most = _most(one).figures.iops
+    """Returns the mean latency, us, of the point next to half the greatest sustained rate; None without one near it."""
+    half = _most(one).figures.iops / 2
     known = [dot.figures for dot in one.dots if dot.figures.sustained and dot.figures.mean_us]
-    return min(known, key=lambda point: abs(point.iops - most / 2)).mean_us if known else None
+    near = [point for point in known if abs(point.iops - half) <= NEAR_HALF * half]
+    return min(near, key=lambda point: abs(point.iops - half)).mean_us if near else None
 
 
 def _chart(workload: Workload, *, alone: bool) -> Chart:
