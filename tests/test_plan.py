@@ -9,9 +9,9 @@ from rich.console import Console
 
 from fathom.errors import UsageError
 from fathom.load.resolve import resolve_targets
-from fathom.method.method import Step, load_method
+from fathom.method.method import Method, Step, load_method, parse_method
 from fathom.plan.expect import expect
-from fathom.plan.fit import check_fits
+from fathom.plan.fit import check_fits, check_split
 from fathom.plan.plan import plan_of
 from fathom.plan.replay import Replay, Timing, replay_method
 from fathom.plan.terminal import print_plan
@@ -214,3 +214,59 @@ def test_only_a_twin_is_held_to_the_slice_that_it_simulates() -> None:
         check_fits(method, twin())
     check_fits(method, replace(twin(), kind="device"))
     check_fits(method, twin("weka-6x-micron-9400-pro"))
+
+
+READS = """
+mix = "read"
+block = "4KiB"
+pattern = "uniform"
+load = { threads = 2, iodepth = 8 }
+until = { time = "1s" }
+"""
+WRITES = READS.replace('"read"', '"write"')
+
+
+def last_step(job: str) -> Method:
+    """Returns a method that fills before the step, which a run would have done in vain."""
+    fill = (
+        '{ mix = "write", block = "128KiB", pattern = "sequential", load = {}, until = { written = "1x" } }'
+    )
+    return parse_method(
+        'schema = "fathom-method/1"\nname = "odd"\n'
+        f'[[steps]]\nname = "fill"\nkind = "fill"\njob = {fill}\n'
+        f'[[steps]]\nname = "last"\n[steps.job]\n{job}',
+        "odd.toml",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "job", "why"),
+    [
+        ("twin:samsung-pm9a3-7.68tb", f'{WRITES}sync = "data"', "has sync"),
+        ("twin:samsung-pm9a3-7.68tb", f'{READS}priority = "idle"', "has a priority"),
+        ("twin:samsung-pm9a3-7.68tb", WRITES.replace('"write"', '"allocate"'), "reserves room"),
+        ("null:", f"{WRITES}content = {{ verify = 1 }}", "keeps none"),
+        ("nop:", f"{WRITES}content = {{ verify = 1 }}", "keeps none"),
+    ],
+)
+def test_a_step_that_the_target_never_runs_is_refused_before_the_steps_in_front_of_it(
+    name: str, job: str, why: str
+) -> None:
+    [target] = resolve_targets([name])
+    with pytest.raises(UsageError, match=f"step last .*{why}"):
+        check_fits(last_step(job), target)
+
+
+def test_a_twin_takes_reads_of_a_job_whose_writes_would_wait() -> None:
+    check_fits(last_step(f'{READS}sync = "data"'), twin())
+
+
+def test_shares_of_a_load_must_fit_the_targets_before_anything_is_written() -> None:
+    shared = last_step(READS.replace("iodepth = 8", "iodepth = 8, split = [1, 2, 3]"))
+    with pytest.raises(UsageError, match=r"array:.*step last: .*3 shares for 2 targets"):
+        check_fits(shared, array())
+    with pytest.raises(UsageError, match="step last splits its load by shares, and there is one target"):
+        check_split(shared, twin(), hosts=0)
+    with pytest.raises(UsageError, match=r"step last: .*3 shares for 2 targets"):
+        check_split(shared, twin(), hosts=2)
+    check_split(shared, twin(), hosts=3)

@@ -6,7 +6,7 @@ from pathlib import Path
 from fathom import _core
 from fathom._core import Job
 from fathom.catalog.load import load_device
-from fathom.errors import UsageError
+from fathom.errors import FathomError, UsageError
 from fathom.method.job import of_parts
 from fathom.method.method import Method, Step
 from fathom.output.text import duration, size
@@ -31,9 +31,11 @@ def check_fits(method: Method, target: Target) -> None:
                 f"{target.name}: step {step.name} has streams on some of several targets",
                 "give the targets together: array:TARGET,TARGET",
             )
-        jobs = of_parts(step.job, len(target.parts)) if target.parts else [step.job]
+        jobs = _divided(step, target, len(target.parts)) if target.parts else [step.job]
         own = jobs if target.members else [step.job]
         for one, whole in zip(target.members or (target,), own, strict=True):
+            if one.kind == "twin":
+                _check_simulated(step.name, whole, one)
             for job in whole.streams.values() or (whole,):
                 _check_takes(step.name, job, one, method.slice_bytes)
         for job in step.job.streams.values() or (step.job,):
@@ -52,6 +54,26 @@ def check_fits(method: Method, target: Target) -> None:
                     "use a larger target or --size, or a region in percent",
                 )
     check_slice(method, target)
+
+
+def check_split(method: Method, target: Target, hosts: int) -> None:
+    """Raises UsageError where a step's load cannot be divided over the hosts; 0 of them: this machine loads it."""
+    for _, step in method.steps_on(target):
+        if hosts:
+            _divided(step, target, hosts, hosts=True)
+        elif not target.parts and any(job.uneven for job in step.job.streams.values() or (step.job,)):
+            raise UsageError(
+                f"{target.name}: step {step.name} splits its load by shares, and there is one target",
+                "name several as array:TARGET,TARGET, or leave split out",
+            )
+
+
+def _divided(step: Step, target: Target, parts: int, *, hosts: bool = False) -> list[Job]:
+    """Returns the job of each part. Raises UsageError, with target and step, for a load that cannot be split so."""
+    try:
+        return of_parts(step.job, parts, hosts=hosts)
+    except FathomError as error:
+        raise UsageError(f"{target.name}: step {step.name}: {error.message}", error.hint) from error
 
 
 def _check_file_system(method: Method, target: Target) -> None:
@@ -89,7 +111,7 @@ def _check_fills(method: Method, target: Target) -> None:
 
 
 def _check_takes(step: str, job: Job, target: Target, slice_bytes: int | None) -> None:
-    """Raises UsageError for more in flight than a ring of the engine holds, and for zones where there are none."""
+    """Raises UsageError for I/O that the target, or what loads it, never does: it would end the run at that step."""
     if target.kind == "twin":
         if job.pattern.kind == "replay" and target.catalog is not None:
             parameters = parameters_of(target.catalog, slice_bytes)
@@ -106,6 +128,11 @@ def _check_takes(step: str, job: Job, target: Target, slice_bytes: int | None) -
         )
     _check_command_size(step, job, target)
     check_write_pointers(step, job, target)
+    if job.verifies and target.kind in ("null", "nop"):
+        raise UsageError(
+            f"{target.name}: step {step} verifies data, but this target keeps none",
+            "use a file or a device, or leave content.verify out",
+        )
     without_zones = target.kind != "device" or target.makes is not None or target.identity.zoned == "none"
     if "append" in job.weights and (without_zones or not target.passthrough):
         raise UsageError(
@@ -131,6 +158,26 @@ def _check_command_size(step: str, job: Job, target: Target) -> None:
             f"{target.name}: step {step} has blocks of {size(largest_bytes)}; by passthrough a block is one command, "
             f"and the drive takes at most {size(most_bytes)}",
             "take smaller blocks, or the block device, where the kernel splits them",
+        )
+
+
+def _check_simulated(step: str, job: Job, target: Target) -> None:
+    """Raises UsageError for I/O that no twin does, because its effect is unknown or is of a kernel or a file."""
+    workloads = list(job.streams.values()) or [job]
+    if job.sync is not None and job.writes:
+        raise UsageError(
+            f"{target.name}: step {step} has sync, and how long drives take to make a write safe is unknown to twins",
+            "leave it out, or put flushes behind writes by flush_every = 1",
+        )
+    if any(one.priority is not None or one.priority_shares for one in workloads):
+        raise UsageError(
+            f"{target.name}: step {step} has a priority, and twins have no I/O scheduler of a kernel",
+            "leave it out",
+        )
+    if "allocate" in job.weights:
+        raise UsageError(
+            f"{target.name}: step {step} reserves room in a file, and twins hold no files",
+            "leave out allocate, or name a file",
         )
 
 

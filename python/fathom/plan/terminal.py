@@ -38,7 +38,9 @@ def print_plan(
     power_state: str | None = None,
 ) -> None:
     """Prints the plan as tables, one per target, each with the sum over all repeats."""
-    console.print(Text.assemble((method.title, "bold"), f"{_shortened(method)}\n{method.summary}"))
+    console.print(Text.assemble((method.title, "bold"), _shortened(method)))
+    if method.summary:
+        console.print(Text(method.summary))
     for target in targets:
         ensure_simulable(target)
         plan = plan_of(method, target)

@@ -12,7 +12,7 @@ from fathom.load.initiator import ThisMachine
 from fathom.load.resolve import ensure_simulable, targets_of_run
 from fathom.method.method import Method, parse_method
 from fathom.plan.files import with_files
-from fathom.plan.fit import check_fits, check_measures
+from fathom.plan.fit import check_fits, check_measures, check_split
 from fathom.power.meter import PowerMeter, open_meter
 from fathom.runs.document import RunDocument
 from fathom.runs.home import new_run_id, runs_home
@@ -188,8 +188,10 @@ def _claimed(method: Method, targets: Sequence[Target], options: Options) -> Ite
     _check_purge_asked(method, options)
     _check_power_state_asked(options)
     check_bound(method, targets)
+    alone = isinstance(initiator, ThisMachine)
     for target in targets:
         check_fits(method, target)
+        check_split(method, target, 0 if alone else len(initiator.parts(target)))
         ensure_simulable(target)
         initiator.check(
             target,
