@@ -16,7 +16,7 @@ from fathom.runs.compact import ROW_GROUP_BYTES, batches
 from fathom.runs.document import MethodRecord, RunDocument, TargetRecord
 from fathom.runs.event_log import read_events, scan_events
 from fathom.runs.files import append_line, drop_cut_line, write_atomically
-from fathom.runs.home import find_run, run_directories
+from fathom.runs.home import called, find_run, run_directories
 from fathom.runs.manifest import leave_out_steps
 from fathom.runs.query import query
 from fathom.runs.reader import Run
@@ -338,3 +338,14 @@ def test_the_size_of_a_steps_table_is_taken_once_however_many_steps_there_are() 
     found = list(batches(cast("list[pa.Table]", [Sized() for _ in range(25)])))
     assert [len(batch) for batch in found] == [11, 11, 3]
     assert Sized.asked == 25
+
+
+def test_commands_call_a_run_by_its_id_at_home_and_by_its_path_elsewhere(
+    runs_home: Path, tmp_path: Path
+) -> None:
+    at_home, elsewhere = (
+        runs_home / "20261120-231500-short-7f3a",
+        tmp_path / "out here" / "20261120-231500-short-7f3a",
+    )
+    assert called(at_home) == at_home.name
+    assert called(elsewhere) == f"'{elsewhere}'"

@@ -15,6 +15,7 @@ from fathom.results.export.measured import measured_of
 from fathom.results.hdr_codec import decode, encode
 from fathom.results.import_files import import_results
 from fathom.results.records import Bin
+from fathom.runs.home import runs_home
 from fathom.runs.reader import Run
 from fathom.statistics.percentiles import Histogram
 
@@ -173,6 +174,17 @@ def test_every_export_with_room_for_them_has_the_validity_notes_of_the_run(run: 
     assert metrics.count("\nfathom_note{") == len(texts)
     log = export_results(run, ExportFormat.HDRHISTOGRAM).decode()
     assert all(json.dumps(text)[1:-1] in log for text in texts)
+
+
+def test_the_line_on_notes_that_a_csv_has_no_place_for_names_a_report_that_can_be_made(
+    run: Run, capsys: pytest.CaptureFixture[str]
+):
+    from fathom.cli.others import export_results as command
+
+    command(str(run.path), "csv")
+    said = capsys.readouterr().err
+    assert f"see `fathom report {run.path}`" in said
+    assert not run.path.is_relative_to(runs_home())
 
 
 @pytest.mark.parametrize("format", [ExportFormat.FIO_JSON_PLUS, ExportFormat.HDRHISTOGRAM])

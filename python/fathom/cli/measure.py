@@ -205,6 +205,8 @@ def _run_in_each(
     method: "Method", states: "Sequence[InState]", options: "Options", times: int
 ) -> "list[Run]":
     """Runs the method in each power state. Where one run ends early, the finished ones are named."""
+    from fathom.runs.home import called
+
     finished: list[Run] = []
     for state, targets in states:
         if state is not None:
@@ -213,8 +215,8 @@ def _run_in_each(
             finished += _repeat(method, targets, replace(options, power_state=state), times)
         except BaseException:
             if finished:
-                ids = " ".join(run.id for run in finished)
-                print(f"fathom: other power states are measured: `fathom report {ids}`", file=sys.stderr)
+                names = " ".join(called(run.path) for run in finished)
+                print(f"fathom: other power states are measured: `fathom report {names}`", file=sys.stderr)
             raise
     return finished
 

@@ -107,7 +107,7 @@ def export_results(
     from fathom.output.output_file import check_output, write_output
     from fathom.results.export import ExportFormat, export_format_named
     from fathom.results.export import export_results as export
-    from fathom.runs.home import find_run
+    from fathom.runs.home import called, find_run
     from fathom.runs.reader import Run
 
     chosen = export_format_named(format)
@@ -119,7 +119,7 @@ def export_results(
     data = export(opened, chosen)
     if chosen is ExportFormat.CSV and (notes := len(opened.document.notes)):
         left_out = f"{notes} validity {'note is' if notes == 1 else 'notes are'} not in the CSV"
-        print(f"fathom: {left_out}; see `fathom report {opened.id}`", file=sys.stderr)
+        print(f"fathom: {left_out}; see `fathom report {called(opened.path)}`", file=sys.stderr)
     if out:
         write_output(out, data)
         print(out)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 
 from fathom.errors import UsageError
 from fathom.output.text import agreeing
@@ -39,6 +40,11 @@ def runs_home() -> Path:
     data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
     check_utf8(data)
     return Path(data) / "fathom" / "runs"
+
+
+def called(run: Path) -> str:
+    """Returns what commands call a run: its id in the home of all runs, its path elsewhere."""
+    return run.name if run.parent.resolve() == runs_home().resolve() else quote(str(run))
 
 
 def new_run_id(method: str) -> str:

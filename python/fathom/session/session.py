@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from shlex import quote
 
 from fathom import _core
 from fathom.analysis import validity
@@ -21,7 +20,7 @@ from fathom.output.text import in_others
 from fathom.power.meter import PowerMeter
 from fathom.power.step import power_notes
 from fathom.runs.document import LOST_HOST, NoteRecord, Status
-from fathom.runs.home import runs_home
+from fathom.runs.home import called
 from fathom.runs.reader import Run
 from fathom.runs.store import RunStore
 from fathom.session.helpers import Helpers
@@ -157,7 +156,7 @@ class Session:
         if interrupted:
             raise InterruptedRunError(
                 f"interrupted; what was measured is in {self.store.path}",
-                f"continue with `fathom resume {self._called}`",
+                f"continue with `fathom resume {called(self.store.path)}`",
             )
         if self.errors:
             refused = any(isinstance(error, RefusedError) for error in self.errors.values())
@@ -174,7 +173,7 @@ class Session:
             return NEW_RUN
         if self._by_twin.issuperset(self.errors):
             return AS_BEFORE
-        return f"remove the cause, then `fathom resume {self._called}`"
+        return f"remove the cause, then `fathom resume {called(self.store.path)}`"
 
     @property
     def _status(self) -> Status:
@@ -188,12 +187,6 @@ class Session:
     @property
     def _lost_a_host(self) -> bool:
         return any(note.rule == LOST_HOST for note in self.options.initiator.notes())
-
-    @property
-    def _called(self) -> str:
-        """The name of the run for commands: its id in the home of all runs, its path elsewhere."""
-        path = self.store.path
-        return self.store.document.id if path.parent.resolve() == runs_home().resolve() else quote(str(path))
 
     @property
     def _lost(self) -> bool:
