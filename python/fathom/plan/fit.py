@@ -112,6 +112,13 @@ def _check_fills(method: Method, target: Target) -> None:
 
 def _check_takes(step: str, job: Job, target: Target, slice_bytes: int | None) -> None:
     """Raises UsageError for I/O that the target, or what loads it, never does: it would end the run at that step."""
+    kept_open = None if job.pattern.kind != "zones" or job.pattern.in_order else job.pattern.open
+    if kept_open and "write" in job.weights and job.iodepth > kept_open:
+        raise UsageError(
+            f"{target.name}: step {step} has an iodepth of {job.iodepth}, but only {kept_open} zones open, and a zone "
+            "takes one write at a time",
+            f"use iodepth = {kept_open}, zones = {job.iodepth}, or append",
+        )
     if target.kind == "twin":
         if job.pattern.kind == "replay" and target.catalog is not None:
             parameters = parameters_of(target.catalog, slice_bytes)
