@@ -40,5 +40,6 @@ def check_write_pointers(step: str, job: Job, target: Target) -> None:
     raise UsageError(
         f"{target.name}: step {step} {how}, and this host-managed zoned device takes writes at the write pointers of "
         "its zones only",
-        f"take a method with pattern = {{ zones = N }}, or a file system that writes zones in order: {target.path}/btrfs",
+        "take a method with pattern = { zones = N }, or a file system that writes zones in order: "
+        f"{target.path}/btrfs",
     )
