@@ -220,6 +220,11 @@ def test_junit_has_a_case_a_figure_and_a_failure_a_missed_limit(made: Made, tmp_
     assert suite.get("failures") == str(len(suite.findall(".//failure"))) != "0"
 
 
+def test_targets_of_one_label_are_called_by_their_names_where_one_takes_the_place_of_the_other(made: Made):
+    text = fathom(made("a", target="file:/a/x.bin"), made("b", seed=2, target="file:/b/x.bin")).stdout
+    assert "target: file:/a/x.bin → file:/b/x.bin" in " ".join(text.split())
+
+
 def test_what_else_differs_comes_before_the_figures(made: Made):
     done = fathom(made("a"), made("b", seed=2, governor="powersave"))
     assert "governor: performance → powersave" in done.stdout

@@ -125,7 +125,9 @@ def _of_targets(match: Match) -> list[str]:
     if match.base.is_twin != match.new.is_twin:
         return [f"target: {match.base.label} ({match.base.kind}) → {match.new.label} ({match.new.kind})"]
     if first.name != second.name:
-        return [f"target: {match.base.label} → {match.new.label}"]
+        labels = match.base.label, match.new.label
+        base, new = labels if labels[0] != labels[1] else (plain(first.name), plain(second.name))
+        return [f"target: {base} → {new}"]
     return _changes(f"{match.new.label}, ", _flat(old) | sizes[0], _flat(now) | sizes[1])
 
 

@@ -10,7 +10,7 @@ from math import ceil
 from fathom.analysis.finding import joined
 from fathom.analysis.settled import Unsettled, no_target, tags, verbs
 from fathom.catalog.pcie import link_of
-from fathom.output.text import percent, signed_pct
+from fathom.output.text import agreeing, percent, signed_pct
 from fathom.prediction.interval import COVERAGE
 from fathom.report.axes import Axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
@@ -98,7 +98,10 @@ def _key_figure(feeds: Sequence[Feed], together: Figure) -> KeyFigure:
         subject = no_target([why for feed in feeds for why in feed.unsettled]).capitalize()
         return KeyFigure(f"{subject}, so no number of drives is claimed.", figure)
     best = min(settled, key=lambda place: counts[place])
-    sentence = f"{counts[best]} drives of {names[best]} fill one H100: each sustains {feeds[best].least_gbps:.1f} GB/s."
+    count, each_gbps = str(counts[best]), feeds[best].least_gbps
+    of = f"of {names[best]}"
+    filled = agreeing(count, f"drive {of} fills", f"drives {of} fill")
+    sentence = f"{filled} one H100: each sustains {each_gbps:.1f} GB/s."
     reasons = [
         f"{names[place]} needs {counts[place]}, at {feeds[place].least_gbps:.1f} GB/s each."
         for place in settled
@@ -166,7 +169,9 @@ def _sentence(feed: Feed) -> str:
     _, gbps = FEEDS[0]
     label, raw = link_of(GPU_LINK)
     exact, derated = (_drives(feed, gbps, derate) for derate in DERATES)
-    counts = f"{exact} drives" + (f", {derated} at {DERATES[1]:g} of it," if derated != exact else "")
+    counts = agreeing(str(exact), "drive", "drives") + (
+        f", {derated} at {DERATES[1]:g} of it," if derated != exact else ""
+    )
     carries = f"{raw / 1e9:.1f} GB/s raw"
     link = (
         f"more than its {label} carries ({carries})"
