@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from judged_runs import (
     DEVICE,
+    ENVIRONMENT,
     only,
     sample,
     sound,
@@ -126,6 +127,20 @@ def test_late_arrivals_are_one_note_a_target_of_the_worst_step():
     assert (note.rule, note.step) == ("cpu-wait", "90-late")
     assert note.text.startswith("the load generator itself issued arrivals 90 us late")
     assert note.text.endswith("less in 2 other steps")
+
+
+@pytest.mark.parametrize(
+    ("cores", "do"),
+    [
+        (8, "stop other programs on this machine"),
+        (2, "8 load threads share 2 cores: load with fewer, each with a larger iodepth"),
+    ],
+)
+def test_load_threads_that_wait_for_each_other_are_not_put_down_to_other_programs(cores: int, do: str):
+    remarks = [Remark(DEVICE, "4k-rand-read", CpuWait(share=0.4))]
+    note = only(sound(remarks=remarks, environment=ENVIRONMENT | {"threads_allowed": cores}))
+    assert (note.rule, note.next_step) == ("cpu-wait", do)
+    assert "other program" not in note.text
 
 
 def test_a_machine_without_processor_time_is_one_note_with_every_figure_that_tells_it():

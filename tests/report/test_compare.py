@@ -269,7 +269,7 @@ def test_nothing_is_claimed_of_steps_whose_load_threads_waited_for_cores_of_othe
     assert done.returncode == 0
     text = " ".join(done.stdout.split())
     assert "cannot tell (1 machine busy)" in text
-    assert "4 KiB random read: new, other programs had the cores that its load threads waited for" in text
+    assert "4 KiB random read: new, its load threads waited for cores" in text
     undecided = fathom(base, new, "--fail-if", "iops < -3%")
     assert "Not decided, iops < -3%: IOPS of 4 KiB random read, machine busy" in " ".join(
         undecided.stdout.split()

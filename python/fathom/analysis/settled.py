@@ -43,7 +43,7 @@ class Unsettled(Enum):
     LIMITED = "a control group may have set the rate"
     HOSTS_MISSING = "not all hosts of the run loaded it"
     BRIEF = "it was measured for less than a second"
-    MACHINE_BUSY = "other programs had the cores that its load threads waited for"
+    MACHINE_BUSY = "its load threads waited for cores"
 
     @property
     def verb(self) -> str:

@@ -73,7 +73,7 @@ class UncountedArrivals(_Fact):
 
 
 class CpuWait(_Fact):
-    """Load threads waited for a core that something else had."""
+    """Load threads waited for a core that something else had: another program, or another load thread."""
 
     code: Literal["cpu-wait"] = "cpu-wait"
     share: float
@@ -176,7 +176,7 @@ def in_words(fact: Fact) -> str:
             )
         case CpuWait():
             return (
-                f"load threads waited {percent(fact.share)} of the time for a core that another program used; "
+                f"load threads waited {percent(fact.share)} of the time for a core that something else used; "
                 "rates and latencies suffer from that"
             )
         case Fallback():

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from fathom.analysis.run_view import RunView
 from fathom.analysis.validity.note import Note
-from fathom.output.text import in_others
+from fathom.output.text import agreeing, in_others
 from fathom.runs.remarks import (
     CpuWait,
     DoubtfulTimes,
@@ -60,19 +60,21 @@ def backend(view: RunView) -> Iterable[Note]:
     from_hosts = {one.name for one in view.document.targets if view.document.hosts_of(one)}
     said: dict[tuple[str, Fact], list[str]] = {}
     left_out: dict[tuple[str, str], list[str]] = {}
-    short: dict[tuple[str, str], list[tuple[float, str, Fact]]] = {}
+    short: dict[tuple[str, str], list[tuple[float, str, Fact, str]]] = {}
     for remark in view.remarks:
         match remark.fact:
             case CpuWait(share=amount):
                 do = (
                     "stop other programs on the hosts, and give each host a machine of its own"
                     if remark.target in from_hosts
-                    else "stop other programs on this machine"
+                    else _for_cores(view, remark.target, remark.step)
                 )
-                short.setdefault((remark.target, do), []).append((amount, remark.step, remark.fact))
+                own = short.setdefault((remark.target, remark.fact.code), [])
+                own.append((amount, remark.step, remark.fact, do))
             case LateArrivals(mean_ns=amount):
                 do = "offer less, or load from more threads on more cores"
-                short.setdefault((remark.target, do), []).append((amount, remark.step, remark.fact))
+                own = short.setdefault((remark.target, remark.fact.code), [])
+                own.append((amount, remark.step, remark.fact, do))
             case LeftOut(reason=why):
                 left_out.setdefault((remark.target, why), []).append(remark.step)
             case FailedIo() | LostIo() | ShortWindow() | DoubtfulTimes():
@@ -93,10 +95,23 @@ def backend(view: RunView) -> Iterable[Note]:
         names = list(dict.fromkeys(view.called(step, any_round=True) for step in steps))
         text = f"{'steps' if len(names) > 1 else 'step'} {'; '.join(names)} left out: {why}"
         yield Note("left-out", "warning", target, None, text, "")
-    for (target, do), found in short.items():
-        _, step, fact = max(found, key=lambda one: one[:2])
-        others = in_others("less", len({step for _, step, _ in found}) - 1, "step")
+    for (target, _), found in short.items():
+        _, step, fact, do = max(found, key=lambda one: one[:2])
+        others = in_others("less", len({step for _, step, *_ in found}) - 1, "step")
         yield Note(WAITS, "warning", target, step, f"{in_words(fact)}{others}", do)
+
+
+def _for_cores(view: RunView, target: str, step: str) -> str:
+    """Returns what gives the load threads of a step cores: fewer threads, where they are more than the cores."""
+    allowed = view.document.environment.get("threads_allowed")
+    drives = next(
+        (len(view.document.drives_of(one)) for one in view.document.targets if one.name == target), 0
+    )
+    threads = sum(job.threads for job in view.workloads(step)) * max(1, drives)
+    if isinstance(allowed, int) and threads > allowed:
+        cores = agreeing(str(allowed), "core", "cores")
+        return f"{threads} load threads share {cores}: load with fewer, each with a larger iodepth"
+    return "stop other programs on this machine"
 
 
 def doubtful_times(view: RunView) -> Iterable[Note]:
