@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import ceil, log
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -290,6 +292,16 @@ def test_a_percentile_is_judged_by_enough_ios_however_short_the_trace(tmp_path: 
 
 def test_an_operation_that_the_load_lacks_limits_nothing(tmp_path: Path, workers: Workers):
     assert found(trace(tmp_path), workers, [FAST], "p99 flush < 1us").candidates[0].meets
+
+
+def test_the_longest_latency_counts_from_the_arrival_of_an_io():
+    waited = SimpleNamespace(
+        op="read", n=3, max_us=90.0, response_bins=[(80_000, 90_000, 2), (400_000, 404_000, 1)]
+    )
+    [found] = [parse_objective("max read < 100us").value(cast("Any", SimpleNamespace(ops=[waited])))]
+    assert found == 404.0
+    closed = SimpleNamespace(op="read", n=3, max_us=90.0, response_bins=[])
+    assert parse_objective("max read < 100us").value(cast("Any", SimpleNamespace(ops=[closed]))) == 90.0
 
 
 @pytest.mark.parametrize(
