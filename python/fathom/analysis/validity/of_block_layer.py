@@ -9,8 +9,10 @@ from fathom.columns.schema import Point
 from fathom.output.text import in_others, iops_text, mbps_text, size
 from fathom.runs.document import TargetRecord
 
-LIMIT_REACHED = 0.85
-"""Share of a limit from which it may set the rate: a window of a few seconds holds few of the largest I/Os."""
+LIMIT_REACHED, LIMIT_PASSED = 0.85, 1.25
+"""Shares of a limit between which it may set the rate: a window of a few seconds holds few of the largest I/Os. What
+passes a limit by more came from memory.
+"""
 _ORDERS_MUCH = "bfq"
 
 
@@ -43,11 +45,15 @@ def _limits_reached(target: TargetRecord, rows: Iterable[Point]) -> list[str]:
         bytes_most, iops_most = (
             target.identity.get(f"{direction}_{what}_max") for what in ("bytes_per_s", "iops")
         )
-        if isinstance(bytes_most, int) and mbps[direction] * 1e6 >= LIMIT_REACHED * bytes_most:
+        if isinstance(bytes_most, int) and _is_near(mbps[direction] * 1e6, bytes_most):
             reached.append(f"{mbps_text(bytes_most / 1e6)} of {direction}s")
-        if isinstance(iops_most, int) and iops[direction] >= LIMIT_REACHED * iops_most:
+        if isinstance(iops_most, int) and _is_near(iops[direction], iops_most):
             reached.append(f"{iops_text(iops_most)} of {direction}s")
     return reached
+
+
+def _is_near(rate: float, limit: float) -> bool:
+    return LIMIT_REACHED * limit <= rate <= LIMIT_PASSED * limit
 
 
 def split_io(view: RunView) -> Iterable[Note]:
