@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from shutil import copytree
 from xml.etree import ElementTree
 
 import pytest
@@ -223,6 +224,21 @@ def test_junit_has_a_case_a_figure_and_a_failure_a_missed_limit(made: Made, tmp_
 def test_targets_of_one_label_are_called_by_their_names_where_one_takes_the_place_of_the_other(made: Made):
     text = fathom(made("a", target="file:/a/x.bin"), made("b", seed=2, target="file:/b/x.bin")).stdout
     assert "target: file:/a/x.bin → file:/b/x.bin" in " ".join(text.split())
+
+
+@pytest.mark.parametrize(("base", "said"), [({}, False), ({"io_bytes_max": 131072}, True)])
+def test_a_fact_on_devices_that_earlier_versions_lack_is_no_difference(
+    base: dict[str, int], said: bool, made: Made, tmp_path: Path
+):
+    for name, facts in (("old", base), ("new", {"io_bytes_max": 524288})):
+        copytree(made("a"), tmp_path / name)
+        document = json.loads((tmp_path / name / "run.json").read_text())
+        document |= {"id": name}
+        document["targets"][0]["identity"] |= facts
+        (tmp_path / name / "run.json").write_text(json.dumps(document))
+    text = fathom(tmp_path / "old", tmp_path / "new").stdout
+    assert ("io bytes max: 131072 → 524288" in text) is said
+    assert ("io bytes max" in text) is said
 
 
 def test_what_else_differs_comes_before_the_figures(made: Made):

@@ -24,6 +24,10 @@ _NOT_ENDED = {
 }
 
 
+_LATER = ("io_bytes_max", "command_bytes_max")
+"""Facts on every device that runs of earlier versions lack: on one side alone they are no difference."""
+
+
 def context_of(base: Side | None, new: Side, result: Result) -> list[str]:
     """Returns all that a reader must know beside the result of the two sides, a line each."""
     return [
@@ -120,8 +124,10 @@ def _of_targets(match: Match) -> list[str]:
         return []
     first, second = match.base.target, match.new.target
     sizes = {"capacity_bytes": first.capacity_bytes}, {"capacity_bytes": second.capacity_bytes}
-    old = {name: value for name, value in first.identity.items() if name not in PASSING}
-    now = {name: value for name, value in second.identity.items() if name not in PASSING}
+    both = first.identity.keys() & second.identity.keys()
+    left_out = PASSING | {name for name in _LATER if name not in both}
+    old = {name: value for name, value in first.identity.items() if name not in left_out}
+    now = {name: value for name, value in second.identity.items() if name not in left_out}
     if match.base.is_twin != match.new.is_twin:
         return [f"target: {match.base.label} ({match.base.kind}) → {match.new.label} ({match.new.kind})"]
     if first.name != second.name:

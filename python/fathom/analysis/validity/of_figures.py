@@ -171,7 +171,7 @@ def depth(view: RunView) -> Iterable[Note]:
                 step,
                 f"{kept:.1f} of the {asked} I/Os asked for were in flight on average ({percent(kept / asked)}): "
                 "the load was lighter than asked",
-                "ask for more threads or a larger iodepth, or find what delays submission",
+                "find what delays submission, such as threads without a core, or ask for a larger iodepth",
             )
 
 
