@@ -8,7 +8,7 @@ from judged_runs import DEVICE, Measured, device, run_view, twin
 
 from fathom._core import Job
 from fathom.analysis.findings import findings
-from fathom.analysis.run_view import OFF_DEVICE, PAGE_CACHE, Origin, Remark, RunView
+from fathom.analysis.run_view import IO_LIMIT, OFF_DEVICE, PAGE_CACHE, Origin, Remark, RunView
 from fathom.analysis.settled import Unsettled, no_target, unsettled
 from fathom.runs.remarks import CpuWait
 
@@ -268,6 +268,7 @@ def test_reads_of_a_part_need_no_more_writes_than_those_of_the_part() -> None:
     ("rule", "said"),
     [
         (PAGE_CACHE, "Drive used the page cache (not all bytes reached the device)."),
+        (IO_LIMIT, "Drive came near an I/O limit (a control group may have set the rate)."),
         (OFF_DEVICE, "Drive did not see all I/O (its file system answered or compressed some of it)."),
     ],
 )

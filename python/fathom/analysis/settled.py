@@ -67,7 +67,7 @@ _WORDS = {
     Unsettled.OTHER_UNIT: ("was loaded at doubtful times", "doubtful times"),
     Unsettled.PAGE_CACHE: ("used the page cache", "page cache"),
     Unsettled.OFF_DEVICE: ("did not see all I/O", "not on device"),
-    Unsettled.LIMITED: ("was limited by a control group", "I/O limit"),
+    Unsettled.LIMITED: ("came near an I/O limit", "I/O limit"),
     Unsettled.HOSTS_MISSING: ("lacked hosts", "hosts missing"),
     Unsettled.BRIEF: ("was measured too briefly", "too brief"),
     Unsettled.MACHINE_BUSY: ("lacked cores", "machine busy"),

@@ -94,8 +94,8 @@ def _set_in(group: Path, devices: set[str]) -> Iterator[IoLimits]:
 def _lines(path: Path) -> Iterator[tuple[str, list[str]]]:
     """Yields the device of each line of a control group's file, and the words behind it."""
     for line in (text(path) or "").splitlines():
-        device, *words = line.split()
-        yield device, words
+        if parts := line.split():
+            yield parts[0], parts[1:]
 
 
 def _number(word: str | None) -> int | None:
