@@ -229,22 +229,26 @@ def test_an_interrupt_of_repeats_names_those_that_did_not_begin(
     assert (rest in str(stopped.value)) if rest else ("--repeats" not in str(stopped.value))
 
 
+def drive_named(name: str, identity: Identity) -> Target:
+    return Target(
+        name=name,
+        kind="device",
+        label="Drive",
+        path=Path(name),
+        capacity_bytes=480_000_000_000,
+        logical_block_bytes=512,
+        direct_align_bytes=512,
+        identity=identity,
+    )
+
+
 @pytest.mark.parametrize("rotational", [True, False])
 @pytest.mark.parametrize("quick", [True, False])
 def test_the_steady_state_of_a_real_ssd_is_not_asked_of_a_shortened_run(
     quick: bool, rotational: bool
 ) -> None:
     method = load_method("enterprise-steady-state", quick=quick)
-    drive = Target(
-        name="/dev/sdb",
-        kind="device",
-        label="Drive",
-        path=Path("/dev/sdb"),
-        capacity_bytes=480_000_000_000,
-        logical_block_bytes=512,
-        direct_align_bytes=512,
-        identity=Identity(rotational=rotational),
-    )
+    drive = drive_named("/dev/sdb", Identity(rotational=rotational))
     if quick and not rotational:
         with pytest.raises(
             UsageError, match="shortened, enterprise-steady-state does not fill a drive"
@@ -257,22 +261,13 @@ def test_the_steady_state_of_a_real_ssd_is_not_asked_of_a_shortened_run(
 
 def test_blocks_of_more_than_one_command_are_refused_by_passthrough_before_the_run() -> None:
     method = load_method("four-corners")
-    drive = Target(
-        name="/dev/ng0n1",
-        kind="device",
-        label="Drive",
-        path=Path("/dev/nvme0n1"),
-        passthrough=Path("/dev/ng0n1"),
-        capacity_bytes=480_000_000_000,
-        logical_block_bytes=512,
-        direct_align_bytes=512,
-        identity=Identity(rotational=False, command_bytes_max=64 << 10),
-    )
+    block = drive_named("/dev/nvme0n1", Identity(rotational=False, command_bytes_max=64 << 10))
+    drive = replace(block, name="/dev/ng0n1", passthrough=Path("/dev/ng0n1"))
     with pytest.raises(
         UsageError, match=r"step fill has blocks of 128 KiB; by passthrough .* the drive takes at most 64 KiB"
     ):
         check_fits(method, drive)
-    check_fits(method, replace(drive, passthrough=None))
+    check_fits(method, block)
     check_fits(method, replace(drive, identity=Identity(rotational=False, command_bytes_max=256 << 10)))
 
 
@@ -290,16 +285,7 @@ def test_blocks_of_more_than_one_command_are_refused_by_passthrough_before_the_r
 def test_writes_that_zones_must_refuse_are_refused_before_the_run(job: str, said: str | None) -> None:
     text = f'name = "zoned"\n[[steps]]\nname = "one"\n[steps.job]\nmix = "write"\nblock = "64KiB"\n{job}\nload = {{}}\n'
     method = parse_method(f'schema = "fathom-method/1"\n{text}', "zoned.toml")
-    drive = Target(
-        name="/dev/sdb",
-        kind="device",
-        label="Drive",
-        path=Path("/dev/sdb"),
-        capacity_bytes=480_000_000_000,
-        logical_block_bytes=4096,
-        direct_align_bytes=4096,
-        identity=Identity(rotational=True, zoned="host-managed"),
-    )
+    drive = drive_named("/dev/sdb", Identity(rotational=True, zoned="host-managed"))
     if said:
         with pytest.raises(UsageError, match=f"/dev/sdb: {said}, and this host-managed zoned device"):
             check_fits(method, drive)

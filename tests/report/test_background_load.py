@@ -69,7 +69,7 @@ def test_a_percentile_of_too_few_reads_is_left_out_and_not_named(tmp_path: Path)
     assert built.answer == []
 
 
-def test_a_background_of_reads_and_writes_counts_with_all_its_operations(tmp_path: Path) -> None:
+def test_a_background_of_writes_and_trims_counts_with_all_its_operations(tmp_path: Path) -> None:
     method = tmp_path / "mixed.toml"
     mixed = BESIDE.read_text().replace(
         'mix = "write", block = "4KiB"', 'mix = { write = 1, trim = 1 }, block = "4KiB"'

@@ -14,6 +14,7 @@ from fathom.report.blocks import Table
 from fathom.report.comparison import Comparison, compare
 from fathom.report.data import load
 from fathom.report.findings import finding_texts
+from fathom.report.note_groups import note_groups
 from fathom.report.repeats import is_pooled
 from fathom.report.sections import repeats as section
 from fathom.statistics.percentiles import Histogram
@@ -140,7 +141,9 @@ def test_a_note_that_all_repeats_have_is_shown_once_with_their_letters(made: Mad
         {"rule": "unfinished", "level": "warning", "target": None, "text": "killed", "next_step": ""}
     )
     (runs[1] / "run.json").write_text(json.dumps(document))
-    whole = [(group.target, group.notes[0].rule) for group in seen(*runs).notes if not group.notes[0].target]
+    whole = [
+        (group.target, group.notes[0].rule) for group in note_groups(seen(*runs)) if not group.notes[0].target
+    ]
     assert whole == [("Runs A, B", "quick-run"), ("Run B", "unfinished")]
 
 
@@ -154,7 +157,7 @@ def test_what_repeats_say_alike_of_a_step_is_one_note_with_the_figures_of_the_fi
         document["notes"] += [own | {"rule": "cache", "text": other}] if other else []
         document["notes"] += [own | {"rule": "clock", "text": "coarse"}]
         (run / "run.json").write_text(json.dumps(document))
-    assert [[note.text for note in group.notes] for group in seen(*runs).notes] == [
+    assert [[note.text for note in group.notes] for group in note_groups(seen(*runs))] == [
         ["waited 12 % of the time (in all 3 repeats, with the figures of the first of them)"],
         ["cold (in 2 of 3 repeats)"],
         ["coarse"],

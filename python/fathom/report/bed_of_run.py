@@ -7,11 +7,12 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from fathom.output.text import capacity, iops_text, mbps_text, size
+from fathom.output.text import capacity, size
 from fathom.report.comparison import Column, part_name
 from fathom.report.style import plain
 from fathom.report.test_bed import Component, TestBed
 from fathom.runs.document import RunDocument, TargetRecord
+from fathom.targets.io_limits import recorded_limits
 
 GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 """PCIe generation by 10^9 transfers per second and lane."""
@@ -120,20 +121,10 @@ def _drive_facts(target: TargetRecord) -> Iterator[tuple[str, str]]:
         yield "firmware", plain(str(firmware))
     if layers := identity.get("layers"):
         yield "through", plain(", ".join(map(str, cast("list[object]", layers))))
-    if limits := [*_limits(identity)]:
+    if limits := [f"{one.direction} {one.amount}" for one in recorded_limits(identity)]:
         yield "limits", f"control group: {', '.join(limits)}"
     if target.kind not in NOTHING:
         yield "capacity", capacity(cast("int", identity.get("size_bytes") or target.known_bytes))
-
-
-def _limits(identity: Identity) -> Iterator[str]:
-    """Yields the most that the control group of the load generator may read and write there."""
-    for direction in ("read", "write"):
-        bytes_most, iops_most = (identity.get(f"{direction}_{what}_max") for what in ("bytes_per_s", "iops"))
-        if isinstance(bytes_most, int):
-            yield f"{direction} {mbps_text(bytes_most / 1e6)}"
-        if isinstance(iops_most, int):
-            yield f"{direction} {iops_text(iops_most)}"
 
 
 def _link(identity: Identity) -> str:

@@ -4,7 +4,6 @@ Says who leads by how much and when two figures are level. Draws nothing.
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
@@ -21,7 +20,7 @@ from fathom.catalog.settings import split
 from fathom.columns.schema import Point
 from fathom.method.curve import SUSTAINED_LEAST, is_point
 from fathom.method.method import AGAINST_ITS_DRIVE, WARM_UP, Quick
-from fathom.output.text import in_others, many_of
+from fathom.output.text import many_of
 from fathom.prediction.interval import Spread, known_device, order_chance, spread_of
 from fathom.report import published
 from fathom.report.data import RunData
@@ -31,7 +30,7 @@ from fathom.report.repeats import repeats_by_target
 from fathom.report.rows import Busy, StepRecord
 from fathom.report.style import plain
 from fathom.report.totals import TOTAL, merged, rates_of_repeats, total
-from fathom.runs.document import NoteRecord, QuickFactors, TargetRecord
+from fathom.runs.document import QuickFactors, TargetRecord
 from fathom.sizing.files import Prices, read_prices
 from fathom.statistics import failed, uncertainty
 from fathom.statistics.percentiles import Histogram
@@ -320,30 +319,6 @@ class Corner:
         return 100 * ((self.ranking[0].value or 0) / (self.ranking[1].value or 1) - 1)
 
 
-STEPS_MOST = 3
-"""Notes of one rule on one target that are shown step by step; of more, the first with how many steps have it."""
-
-
-@dataclass(frozen=True)
-class NoteGroup:
-    """Notes that one rule made on one target, at one level, step by step; `step` of each is its name in tables."""
-
-    level: str
-    target: str
-    notes: Sequence[NoteRecord]
-
-    @property
-    def shown(self) -> Sequence[NoteRecord]:
-        """The notes of a few steps, or the first of many."""
-        many = len(self.notes) > STEPS_MOST and all(note.step for note in self.notes)
-        return self.notes[:1] if many else self.notes
-
-    @property
-    def others(self) -> str:
-        """How many steps have the same with other figures, behind the text of the one shown; empty for none."""
-        return in_others("with other figures", len(self.notes) - len(self.shown), "step")
-
-
 @dataclass(frozen=True)
 class Comparison:
     """Everything a page or a terminal table shows."""
@@ -387,38 +362,6 @@ class Comparison:
         ]
 
     @property
-    def notes(self) -> list[NoteGroup]:
-        """Validity notes of every run, the gravest first; `target` is a label, empty where all are meant.
-
-        Equal notes of a target's repeats are one note, with the figures of the first.
-        """
-        groups: dict[tuple[str, str, str], dict[tuple[object, ...], list[NoteRecord]]] = {}
-        repeats: dict[str, int] = {}
-        for place, run in enumerate(self.runs):
-            before: Counter[tuple[str, str | None, str | None]] = Counter()
-            for note in run.document.notes:
-                column = self._column_of(run, note.target)
-                target = self.label_of(run, note.target) if note.target else self._runs_that_say(note)
-                repeats[target] = column.repeats if column else 1
-                same = (note.rule, note.target, note.step)
-                before[same] += 1
-                step = note.step and run.called(note.step)
-                alike = (column.index if column else (place, note.text), step, before[same])
-                own = groups.setdefault((note.level, note.rule, target), {})
-                own.setdefault(alike, []).append(note.model_copy(update={"step": step}))
-        order = ("error", "warning", "info")
-        found = [
-            NoteGroup(level, target, [_of_repeats(said, repeats[target]) for said in notes.values()])
-            for (level, _, target), notes in groups.items()
-        ]
-        return sorted(found, key=lambda group: order.index(group.level))
-
-    def _runs_that_say(self, note: NoteRecord) -> str:
-        """Returns the letters of the runs with a note on the whole run, where there are several runs."""
-        letters = [run_letter(place) for place, run in enumerate(self.runs) if note in run.document.notes]
-        return f"Run{'s' if len(letters) > 1 else ''} {', '.join(letters)}" if len(self.runs) > 1 else ""
-
-    @property
     def shortenings(self) -> list[str]:
         """The factors by which runs were shortened, in words. If there are several runs, each names those that it
         applies to.
@@ -436,14 +379,15 @@ class Comparison:
 
     def label_of(self, run: RunData, target: str) -> str:
         """Returns the column label of a target's name. A part has its whole's label, with the part's name in it."""
-        column = self._column_of(run, target)
+        column = self.column_of(run, target)
         if column:
             return column.label
         part = next((one for one in run.document.targets if one.name == target), None)
-        whole = self._column_of(run, part.part_of) if part else None
+        whole = self.column_of(run, part.part_of) if part else None
         return f"{whole.label}, {part_name(part, whole.target)}" if part and whole else plain(target)
 
-    def _column_of(self, run: RunData, target: str | None) -> Column | None:
+    def column_of(self, run: RunData, target: str | None) -> Column | None:
+        """Returns the column of a target's name; None for a part, and without a name."""
         return next((c for c in self.columns if c.is_of(run) and c.target.name == target), None)
 
 
@@ -466,19 +410,6 @@ def part_name(part: TargetRecord, total: TargetRecord) -> str:
     if part.is_drive_of(total):
         return f"drive {plain(part.name.removeprefix(f'{total.name}#'))}"
     return plain(part.name.removesuffix(f":{total.name}"))
-
-
-def _of_repeats(said: Sequence[NoteRecord], repeats: int) -> NoteRecord:
-    """Returns the first of equal notes of repeats. If not all repeats have it, its text says how many do."""
-    first = said[0]
-    in_all = len(said) == repeats
-    same = len({note.text for note in said}) == 1
-    if in_all and same:
-        return first
-    figures = "" if same else ", with the figures of the first of them"
-    many = f"all {repeats}" if in_all else f"{len(said)} of {repeats}"
-    text = f"{first.text} (in {many} repeats{figures})"
-    return first.model_copy(update={"text": text})
 
 
 def shortened(quick: Quick | QuickFactors | None) -> str | None:

@@ -23,6 +23,7 @@ from fathom.columns.schema import TABLES
 from fathom.errors import FathomError
 from fathom.prediction.interval import COVERAGE
 from fathom.report.comparison import Column, Comparison, Corner, once
+from fathom.report.note_groups import note_groups
 from fathom.report.published import counted
 from fathom.report.style import about
 from fathom.runs.remarks import fact_of
@@ -268,7 +269,7 @@ def caveats(comparison: Comparison) -> list[str]:
             f"{len(comparison.twins)} of {len(comparison.columns)} targets are" if real else "All targets are"
         )
         parts.append(f"{twins} {SIMULATED}")
-    serious = [group for group in comparison.notes if group.level != "info"]
+    serious = [group for group in note_groups(comparison) if group.level != "info"]
     if serious:
         one = len(serious) == 1
         many = "One validity note limits" if one else f"{len(serious)} validity notes limit"

@@ -26,6 +26,7 @@ from fathom.report.built import Built, build
 from fathom.report.comparison import Cell, Column, Comparison, Corner, margin_of
 from fathom.report.findings import NAMED_MOST, gate, unclaimed_words
 from fathom.report.method_answers import method_answers
+from fathom.report.note_groups import note_groups
 from fathom.report.published import Lookup, catalogue, fitted_words
 from fathom.report.published_count import fitted_count
 from fathom.report.rounds import Mean, TargetRounds, axes, rounds_of
@@ -415,7 +416,7 @@ def _print_notes(console: Console, comparison: Comparison) -> None:
     said: dict[tuple[str, str, str, str], list[str]] = {}
     printed: set[tuple[str, str | None, str]] = set()
     left_out: set[tuple[str, str | None, str]] = set()
-    for group in comparison.notes:
+    for group in note_groups(comparison):
         first = group.notes[0]
         if first.rule == "quick-run":
             continue

@@ -1,10 +1,11 @@
 """The most I/O that the control group of this process may do on a device, as an administrator or a container set it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
+from fathom.output.text import iops_text, mbps_text
 from fathom.targets.mounts import PROC, SYS
 from fathom.targets.sysfs import BlockDevice, text
 from fathom.targets.target import Identity
@@ -31,6 +32,28 @@ class IoLimits:
         )
 
 
+class RecordedLimit(NamedTuple):
+    """A limit of reads or writes, `direction`, as a run keeps it: I/Os a second, or else bytes a second."""
+
+    direction: Literal["read", "write"]
+    of_ios: bool
+    most: int
+
+    @property
+    def amount(self) -> str:
+        """The limit in words: `21.0 MB/s`, `200 IOPS`."""
+        return iops_text(self.most) if self.of_ios else mbps_text(self.most / 1e6)
+
+
+def recorded_limits(identity: Mapping[str, object]) -> Iterator[RecordedLimit]:
+    """Yields the limits in the identity of a run's target."""
+    for direction in ("read", "write"):
+        for what in ("bytes_per_s", "iops"):
+            most = identity.get(f"{direction}_{what}_max")
+            if isinstance(most, int):
+                yield RecordedLimit(direction, what == "iops", most)
+
+
 def with_io_limits(identity: Identity, devices: Iterable[BlockDevice]) -> Identity:
     """Returns the identity of a target that lies on the devices, with the limits of this process there."""
     limits = io_limits(devices)
@@ -43,13 +66,13 @@ def with_io_limits(identity: Identity, devices: Iterable[BlockDevice]) -> Identi
     )
 
 
-class _Files(NamedTuple):
-    """A control group's file of each limit in version 1 (Documentation/admin-guide/cgroup-v1/blkio-controller.rst)."""
-
-    read_bytes_per_s: str = "blkio.throttle.read_bps_device"
-    write_bytes_per_s: str = "blkio.throttle.write_bps_device"
-    read_iops: str = "blkio.throttle.read_iops_device"
-    write_iops: str = "blkio.throttle.write_iops_device"
+_FILES = {
+    "read_bytes_per_s": "blkio.throttle.read_bps_device",
+    "write_bytes_per_s": "blkio.throttle.write_bps_device",
+    "read_iops": "blkio.throttle.read_iops_device",
+    "write_iops": "blkio.throttle.write_iops_device",
+}
+"""A control group's file of each limit in version 1 (Documentation/admin-guide/cgroup-v1/blkio-controller.rst)."""
 
 
 def io_limits(devices: Iterable[BlockDevice], proc: Path = PROC, sys: Path = SYS) -> IoLimits:
@@ -82,19 +105,16 @@ def _set_in(group: Path, devices: set[str]) -> Iterator[IoLimits]:
         if device in devices:
             given = dict(word.split("=", 1) for word in words if "=" in word)
             yield IoLimits(*(_number(given.get(key)) for key in ("rbps", "wbps", "riops", "wiops")))
-    given = {
-        name: _least(
-            _number(words[0]) for device, words in _lines(group / file) if device in devices and words
-        )
-        for name, file in _Files()._asdict().items()
-    }
-    yield IoLimits(**given)
+    for name, file in _FILES.items():
+        for device, words in _lines(group / file):
+            if device in devices:
+                yield IoLimits(**{name: _number(words[0])})
 
 
 def _lines(path: Path) -> Iterator[tuple[str, list[str]]]:
     """Yields the device of each line of a control group's file, and the words behind it."""
     for line in (text(path) or "").splitlines():
-        if parts := line.split():
+        if len(parts := line.split()) > 1:
             yield parts[0], parts[1:]
 
 

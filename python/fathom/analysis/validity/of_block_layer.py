@@ -6,12 +6,13 @@ from fathom._core import MOVES_DATA, WRITES
 from fathom.analysis.run_view import IO_LIMIT, RunView
 from fathom.analysis.validity.note import Note
 from fathom.columns.schema import Point
-from fathom.output.text import in_others, iops_text, mbps_text, size
+from fathom.output.text import in_others, size
 from fathom.runs.document import TargetRecord
+from fathom.targets.io_limits import recorded_limits
 
 LIMIT_REACHED, LIMIT_PASSED = 0.85, 1.25
-"""Shares of a limit between which it may set the rate: a window of a few seconds holds few of the largest I/Os. What
-passes a limit by more came from memory.
+"""Shares of a limit between which it may set the rate. Reads of 8 MiB reached 90 % of 21 MB/s in a window of 4 s, which
+holds nine of them. What passes a limit by more came from memory.
 """
 _ORDERS_MUCH = "bfq"
 
@@ -40,16 +41,11 @@ def _limits_reached(target: TargetRecord, rows: Iterable[Point]) -> list[str]:
             direction = "write" if row.op in WRITES else "read"
             iops[direction] += row.iops or 0.0
             mbps[direction] += row.mbps or 0.0
-    reached: list[str] = []
-    for direction in iops:
-        bytes_most, iops_most = (
-            target.identity.get(f"{direction}_{what}_max") for what in ("bytes_per_s", "iops")
-        )
-        if isinstance(bytes_most, int) and _is_near(mbps[direction] * 1e6, bytes_most):
-            reached.append(f"{mbps_text(bytes_most / 1e6)} of {direction}s")
-        if isinstance(iops_most, int) and _is_near(iops[direction], iops_most):
-            reached.append(f"{iops_text(iops_most)} of {direction}s")
-    return reached
+    return [
+        f"{limit.amount} of {limit.direction}s"
+        for limit in recorded_limits(target.identity)
+        if _is_near(iops[limit.direction] if limit.of_ios else 1e6 * mbps[limit.direction], limit.most)
+    ]
 
 
 def _is_near(rate: float, limit: float) -> bool:

@@ -4,7 +4,8 @@ from collections.abc import Sequence, Set
 
 from fathom.analysis.finding import joined
 from fathom.report.blocks import NoteItem, Notes, Prose, Section
-from fathom.report.comparison import Comparison, NoteGroup
+from fathom.report.comparison import Comparison
+from fathom.report.note_groups import NoteGroup, note_groups
 from fathom.report.style import plain
 from fathom.runs.document import NoteRecord
 
@@ -14,7 +15,7 @@ ORDER = 60
 def build(comparison: Comparison) -> Section | None:
     """Returns the notes of all runs, the gravest first. What is true of several targets is said once."""
     alike: dict[tuple[object, ...], list[NoteGroup]] = {}
-    for group in comparison.notes:
+    for group in note_groups(comparison):
         said = ((note.rule, note.step, note.text, note.next_step) for note in group.notes)
         alike.setdefault((group.level, *said), []).append(group)
     labels = {column.label for column in comparison.columns}
