@@ -246,6 +246,11 @@ def last_step(job: str) -> Method:
         ("twin:samsung-pm9a3-7.68tb", f'{READS}priority = "idle"', "has a priority"),
         ("twin:samsung-pm9a3-7.68tb", WRITES.replace('"write"', '"allocate"'), "reserves room"),
         (
+            "twin:samsung-pm9a3-7.68tb",
+            f'{WRITES}content = {{ verify = 1 }}\njournal = "/mnt/acks"',
+            "keeps a journal",
+        ),
+        (
             "twin:wd-ultrastar-dc-hc650-20tb",
             WRITES.replace('"uniform"', "{ zones = 4 }"),
             "iodepth of 8, but only 4 zones open",

@@ -13,6 +13,7 @@ import fathom
 from fathom.errors import FathomError, InterruptedRunError, UsageError
 from fathom.load.backend import EngineBackend
 from fathom.load.initiator import ThisMachine
+from fathom.load.resolve import resolve_targets
 from fathom.method.compose import compose
 from fathom.method.method import Method, Step, load_method, parse_method
 from fathom.plan.fit import check_fits
@@ -275,7 +276,10 @@ def test_blocks_of_more_than_one_command_are_refused_by_passthrough_before_the_r
     ("job", "said"),
     [
         ('pattern = "uniform"\nuntil = { time = "9s" }', "step one writes at random places"),
-        ('pattern = "sequential"\nuntil = { time = "9s" }', "step one goes over its region again"),
+        (
+            'pattern = "sequential"\nuntil = { time = "9s" }',
+            "step one goes over its region until its time is over",
+        ),
         ('pattern = "sequential"\nuntil = { written = "2x" }', "step one goes over its region again"),
         ('pattern = "sequential"\nuntil = { written = "1x" }', None),
         ('pattern = "uniform"\nuntil = { time = "9s" }\nregion = "1%"', None),
@@ -293,6 +297,33 @@ def test_writes_that_zones_must_refuse_are_refused_before_the_run(job: str, said
         check_fits(method, drive)
     if "zones" not in job:
         check_fits(method, replace(drive, makes="btrfs"))
+
+
+@pytest.mark.parametrize("twin", ["twin:wd-ultrastar-dc-hc650-20tb", "twin:wd-ultrastar-dc-zn540-1tb"])
+@pytest.mark.parametrize(
+    ("job", "said"),
+    [
+        ('pattern = "uniform"\nuntil = { time = "9s" }', "writes at random places"),
+        ('pattern = "sequential"\nuntil = { written = "2x" }', "step one goes over its region again"),
+        ('pattern = { zones = 999 }\nuntil = { time = "9s" }', "step one: zones: .*(use|or) fewer"),
+        ('pattern = "sequential"\nuntil = { written = "1x" }', None),
+        ('pattern = { zones = 1 }\nuntil = { time = "9s" }', None),
+    ],
+)
+def test_writes_that_the_zones_of_a_twin_must_refuse_are_refused_before_the_run(
+    twin: str, job: str, said: str | None
+) -> None:
+    text = f'name = "zoned"\n[[steps]]\nname = "one"\n[steps.job]\nmix = "write"\nblock = "64KiB"\n{job}\nload = {{}}\n'
+    method = parse_method(f'schema = "fathom-method/1"\n{text}', "zoned.toml")
+    [target] = resolve_targets([twin])
+    if said:
+        with pytest.raises(UsageError, match=f"{twin}: .*{said}"):
+            check_fits(method, target)
+    else:
+        check_fits(method, target)
+    if "zones" not in job:
+        [layered] = resolve_targets([f"{twin}/btrfs"])
+        check_fits(method, layered)
 
 
 def test_how_a_real_load_was_made_is_kept_once_for_steps_that_are_alike(tmp_path: Path) -> None:

@@ -288,6 +288,9 @@ def test_a_system_is_chosen_by_a_run_of_it_where_there_is_one(own_run: Run) -> N
     assert choice.offers[1].system.usable_bytes == 304e12
     with pytest.raises(UsageError, match="names no system of this comparison"):
         systems_to_compare(names, ["weka=last"], stated, prices)
+    with pytest.raises(UsageError) as none_named:
+        systems_to_compare([], ["weka=last"], stated, prices)
+    assert none_named.value.hint == "write SYSTEM=RUN"
 
 
 @pytest.mark.parametrize(

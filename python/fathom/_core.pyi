@@ -443,6 +443,11 @@ class TwinDevice:
     dirty_limit_bytes: int
     def __new__(cls, parameters_json: str, seed: int, file_system: str | None = None) -> TwinDevice: ...
     def copied(self) -> TwinDevice: ...
+    def check(self, job: Job) -> None:
+        """Passes when the device does the job, as far as that does not depend on what was written before.
+
+        Raises `BackendError`, whose text says why not and what to do.
+        """
 
 def start_engine(
     job: Job,

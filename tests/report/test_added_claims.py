@@ -8,11 +8,11 @@ import pytest
 
 import fathom
 from fathom.columns.schema import Point
-from fathom.report import run_json
+from fathom.report import run_json, runs_json
 from fathom.report.added_interval import AddedMean, added_mean
 from fathom.report.added_loads import Measured
 from fathom.report.added_pairs import Added, no_pair, pairs_of
-from fathom.report.blocks import Table
+from fathom.report.blocks import Prose, Table
 from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.findings import Gate, gate
@@ -119,3 +119,24 @@ def test_the_interval_of_an_added_latency_is_in_the_table_the_sentence_and_the_j
     [table] = [one for one in tables if one.corner.startswith("Added at equal")]
     assert said in str(table.groups[0].rows[0].cells[2])
     assert any("in quadrature" in note for note in table.footnotes)
+
+
+def _added_of(*runs: Path) -> set[tuple[object, object]]:
+    rows = cast("list[dict[str, object]]", runs_json(runs)["added"])
+    return {(row["system"], row["drive"]) for row in rows}
+
+
+def test_a_system_is_compared_with_the_drive_of_its_own_run(tmp_path: Path) -> None:
+    drives = [f"twin:{name}-7.68tb" for name in ("samsung-pm1743", "samsung-pm9a3", "kioxia-cm7-r")]
+    first, second = (fathom.run(METHOD, pair, out=tmp_path).path for pair in (drives[:2], drives[1:]))
+    assert _added_of(first, second) == {(drives[0], drives[1]), (drives[1], drives[2])}
+    section = added_latency.build(compare([load(first), load(second)]))
+    assert section is not None
+    prose = [line for block in section.blocks if isinstance(block, Prose) for line in block.paragraphs]
+    assert "Not compared here: 'Samsung PM9A3 7.68TB · B'. Report its run alone to see what it adds." in prose
+
+
+def test_a_system_and_a_drive_of_a_run_each_are_compared(tmp_path: Path) -> None:
+    drives = [f"twin:{name}-7.68tb" for name in ("samsung-pm1743", "samsung-pm9a3")]
+    runs = [fathom.run(METHOD, drive, out=tmp_path).path for drive in drives]
+    assert _added_of(*runs) == {(drives[0], drives[1])}

@@ -38,6 +38,15 @@ job = { pattern = "uniform", load = { iodepth = 8 }, until = { time = "50ms" } }
 """
 
 
+LONG = """
+schema = "fathom-method/1"
+name = "long"
+[[steps]]
+name = "held"
+job = { mix = "read", block = "4KiB", pattern = "uniform", region = "1%", load = {}, until = { time = "100s" } }
+"""
+
+
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -67,6 +76,15 @@ def test_a_matrix_of_rounds_is_that_of_the_targets_that_have_figures(tmp_path: P
     key = sections_of(with_failures(run, lambda one: one.target == PM9A3))["rounds"].key_figure
     assert key is not None
     assert "SN861" in key.sentence
+
+
+def test_a_target_whose_io_failed_holds_no_rate_at_the_end_of_a_long_step(tmp_path: Path) -> None:
+    (tmp_path / "long.toml").write_text(LONG)
+    run = load(fathom.run(str(tmp_path / "long.toml"), [PM9A3, SN861], out=tmp_path).path)
+    assert len(sections_of(run)["consistency"].answer) == 2
+    [only] = sections_of(with_failures(run, lambda one: one.target == PM9A3))["consistency"].answer
+    assert only.startswith("WD Ultrastar DC SN861")
+    assert "consistency" not in sections_of(with_failures(run, lambda one: True))
 
 
 def test_rounds_of_which_no_target_has_figures_have_no_key_figure(tmp_path: Path) -> None:

@@ -147,6 +147,11 @@ impl TwinDevice {
         Self(py.detach(|| self.0.copied()))
     }
 
+    /// Passes when the device does a job, as far as that does not depend on what was written before.
+    fn check(&self, job: &Job) -> PyResult<()> {
+        self.0.check(&job.inner()).map_err(refuse)
+    }
+
     /// Bytes that jobs address: the simulated slice.
     #[getter]
     fn capacity_bytes(&self) -> u64 {

@@ -69,6 +69,16 @@ impl TwinDevice {
         (self.copy)()
     }
 
+    /// Checks whether the device does a job, as far as that does not depend on what was written before. Waits for a job
+    /// that runs on it.
+    ///
+    /// # Errors
+    /// Why not, and what to do.
+    pub fn check(&self, job: &Job) -> Result<(), LoadError> {
+        let device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(device.check(job)?)
+    }
+
     /// Runs a job to its end; waits for another one that runs on the same device.
     pub(crate) fn run(
         &self,
@@ -136,6 +146,8 @@ fn kind_and_parameters(parameters_json: &str) -> Result<(Option<Value>, String),
 
 /// Runs jobs on one kind of virtual device: a dynamic call per job, none per I/O.
 trait RunsJobs: Send {
+    fn check(&self, job: &Job) -> Result<(), twin::TwinError>;
+
     fn run(
         &mut self,
         job: &Job,
@@ -147,6 +159,10 @@ trait RunsJobs: Send {
 }
 
 impl<D: Device + Send> RunsJobs for D {
+    fn check(&self, job: &Job) -> Result<(), twin::TwinError> {
+        twin::check(job, self)
+    }
+
     fn run(
         &mut self,
         job: &Job,

@@ -146,14 +146,28 @@ fn refuse_what_no_twin_does(job: &Job) -> Result<(), TwinError> {
     Ok(())
 }
 
+/// Checks whether `device` does `job`, as far as that does not depend on what was written before.
+///
+/// # Errors
+/// Those of [`run`] before the first I/O.
+pub fn check<D: Device>(job: &Job, device: &D) -> Result<(), TwinError> {
+    refuse_what_no_twin_does(job)?;
+    let region = job.region.resolve(geometry_of(device))?;
+    zoned_job::check(job, device, region).map(drop)
+}
+
+fn geometry_of<D: Device>(device: &D) -> Geometry {
+    Geometry {
+        capacity_bytes: device.capacity_bytes(),
+        block_bytes: device.block_bytes(),
+    }
+}
+
 impl<'a, D: Device> Driver<'a, D> {
     fn new(job: &Job, device: &'a mut D, seed: u64) -> Result<Self, TwinError> {
         refuse_what_no_twin_does(job)?;
         let threads = job.load.threads();
-        let geometry = Geometry {
-            capacity_bytes: device.capacity_bytes(),
-            block_bytes: device.block_bytes(),
-        };
+        let geometry = geometry_of(device);
         let region = job.region.resolve(geometry)?;
         let limits = (0..threads).map(|thread| job.thread_limits(thread, geometry));
         let limits = limits.collect::<Result<Vec<_>, _>>()?;

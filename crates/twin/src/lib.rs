@@ -24,7 +24,7 @@ pub use disk::{Disk, DiskParams};
 pub use fs::{FileSystem, FsParams};
 pub use host::meter::HOST_CPU;
 pub use host::precision::{Precision, StoppingRule};
-pub use host::{Control, Issued, TwinError, run, run_until_precise};
+pub use host::{Control, Issued, TwinError, check, run, run_until_precise};
 pub use ssd::Ssd;
 pub use ssd::params::SsdParams;
 pub use system::{System, SystemParams};

@@ -11,7 +11,7 @@ from fathom.method.job import of_parts
 from fathom.method.method import Method, Step
 from fathom.output.text import duration, size
 from fathom.plan.slices import check_slice, parameters_of, simulated_bytes
-from fathom.plan.zones import check_order, check_write_pointers
+from fathom.plan.zones import check_order, check_write_pointers, check_zones_of_twin
 from fathom.targets.target import KIND_IN_WORDS, Kind, Target
 from fathom.traces.prepare import extent_of
 
@@ -120,8 +120,12 @@ def _check_takes(step: str, job: Job, target: Target, slice_bytes: int | None) -
             f"use iodepth = {kept_open}, zones = {job.iodepth}, or append",
         )
     if target.kind == "twin":
-        if job.pattern.kind == "replay" and target.catalog is not None:
-            parameters = parameters_of(target.catalog, slice_bytes)
+        if target.catalog is None:
+            return
+        parameters = parameters_of(target.catalog, slice_bytes)
+        if job.pattern.kind != "replay":
+            check_zones_of_twin(step, job, target, parameters)
+        else:
             check_order(parameters, writes=job.writes, name=target.name)
             simulated = simulated_bytes(parameters)
             what = f"its twin simulates {size(simulated)} of {size(target.unit_capacity_bytes)}"
@@ -180,6 +184,11 @@ def _check_simulated(step: str, job: Job, target: Target) -> None:
         raise UsageError(
             f"{target.name}: step {step} has a priority, and twins have no I/O scheduler of a kernel",
             "leave it out",
+        )
+    if job.journal:
+        raise UsageError(
+            f"{target.name}: step {step} keeps a journal of its writes, and twins hold no data to compare it with",
+            "leave journal out, or name a file or a device",
         )
     if "allocate" in job.weights:
         raise UsageError(

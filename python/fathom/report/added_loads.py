@@ -91,9 +91,17 @@ class Measured:
         return None
 
 
-def columns_of(comparison: Comparison) -> list[Measured]:
-    """Returns what the method measured: the system first, its drive last, parts of the way between them."""
-    return [Measured(column) for column in comparison.columns if column.run.asks_for(METHOD, METHOD)]
+def ways_of(comparison: Comparison) -> list[list[Measured]]:
+    """Returns what the method measured, way by way: the system first, its drive last, parts of the way between them.
+
+    A run of several targets is a way of its own; runs of one target each are one way together.
+    """
+    measured = [column for column in comparison.columns if column.run.asks_for(METHOD, METHOD)]
+    by_run: dict[int, list[Measured]] = {}
+    for column in measured:
+        by_run.setdefault(id(column.run), []).append(Measured(column))
+    whole = [way for way in by_run.values() if len(way) > 1]
+    return whole or ([[Measured(column) for column in measured]] if measured else [])
 
 
 def published_loads(device: str | None) -> Mapping[str, int]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from fathom.columns.schema import CSV_NAMES, RUN_SCHEMA
 from fathom.method.rounds import UNITS
 from fathom.output.printed import csv_text
-from fathom.report.added_loads import METHOD, columns_of
+from fathom.report.added_loads import METHOD, ways_of
 from fathom.report.added_pairs import pairs_of
 from fathom.report.capacity import capacities_of
 from fathom.report.comparison import compare
@@ -68,10 +68,6 @@ def _added(runs: Sequence[RunData]) -> list[dict[str, object]]:
     """Returns a row per operation that a system and its drive had at the same load per drive, with its interval."""
     if not any(run.asks_for(METHOD, METHOD) for run in runs):
         return []
-    columns = columns_of(compare(runs))
-    if len(columns) < 2:
-        return []
-    system, drive = columns[0], columns[-1]
     return [
         {
             "operation": one.label,
@@ -85,6 +81,7 @@ def _added(runs: Sequence[RunData]) -> list[dict[str, object]]:
             "added_high_us": None if one.added.half_us is None else one.added.us + one.added.half_us,
             "no_interval": one.added.why or None,
         }
+        for system, *_, drive in (way for way in ways_of(compare(runs)) if len(way) > 1)
         for one in pairs_of(system, drive)
     ]
 

@@ -11,7 +11,7 @@ from fathom.analysis.consistency import Consistency, consistency, tail_s
 from fathom.analysis.efficiency import Efficiency, efficiency, over_repeats
 from fathom.report.comparison import Column, margin_of
 from fathom.report.data import Bounds, RunData
-from fathom.report.rows import Seconds
+from fathom.report.rows import Seconds, have_figures
 from fathom.report.style import plain
 from fathom.statistics.latency_columns import QUANTILES
 from fathom.statistics.percentiles import Histogram, repeats_interval_us
@@ -69,7 +69,10 @@ class LongStep:
 
 
 def long_steps(column: Column) -> list[LongStep]:
-    """Returns the longest measured steps of a target, of 100 s or more; none where more than two are as long."""
+    """Returns the longest measured steps of a target, of 100 s or more; none where more than two are as long.
+
+    A step whose figures are withheld in a repeat is left out.
+    """
     run, target = column.run, column.target.name
     measured = {
         name: intervals
@@ -82,7 +85,16 @@ def long_steps(column: Column) -> list[LongStep]:
     if longest_s < LEAST_S or len(names) > MOST_STEPS:
         return []
     found = [_long(column, name, measured[name]) for name in names]
-    return [long for long in found if long is not None]
+    return [long for long in found if long is not None and _is_shown(column, long.step)]
+
+
+def _is_shown(column: Column, step: str) -> bool:
+    """Returns whether so little of the step's I/O failed that its figures are shown, in every repeat."""
+    place = (column.target.name, step)
+    return all(
+        have_figures([one for one in run.points if (one.target, one.step) == place])
+        for run in column.run.repeats
+    )
 
 
 @dataclass(frozen=True)

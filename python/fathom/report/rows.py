@@ -50,6 +50,11 @@ def as_shown(point: Point) -> Point:
     return replace(point, **dict.fromkeys(FIGURES)) if is_withheld(point.failed_share) else point
 
 
+def have_figures(points: Sequence[Point]) -> bool:
+    """Returns whether figures of these points are shown: none are where too much of the I/O of one failed."""
+    return not any(is_withheld(point.failed_share) for point in points)
+
+
 @dataclass(frozen=True)
 class StepRecord:
     """A step of the method: `kind` is fill, precondition, measure or point; `published` names its published workload.

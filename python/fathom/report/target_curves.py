@@ -11,9 +11,9 @@ from fathom.report.charts import Whisker
 from fathom.report.comparison import Column, Comparison, once
 from fathom.report.findings import gate
 from fathom.report.predicted import settled_spread, whisker
+from fathom.report.rows import have_figures
 from fathom.report.style import plain
 from fathom.report.totals import total
-from fathom.statistics.failed import is_withheld
 from fathom.statistics.knee import knee
 
 
@@ -90,12 +90,12 @@ def workloads_of(comparison: Comparison) -> Sequence[Workload]:
                 steps.setdefault(point.step, []).append(point)
         for name, members in steps.items():
             curve = None if is_point(name) else column.run.curve(name)
-            if curve is None or not _has_figures(members):
+            if curve is None or not have_figures(members):
                 continue
             halves = [
                 own
                 for step, own in steps.items()
-                if is_point(step) and curve_of(step) == name and _has_figures(own)
+                if is_point(step) and curve_of(step) == name and have_figures(own)
             ]
             dots = sorted(
                 (_dot(column, curve, one) for one in halves), key=lambda dot: dot.figures.offered_iops or 0
@@ -108,11 +108,6 @@ def workloads_of(comparison: Comparison) -> Sequence[Workload]:
             found.setdefault(step.workload, []).append(drawn)
             labels.setdefault(step.workload, plain(step.label))
     return [Workload(key, labels[key], drawn) for key, drawn in found.items()]
-
-
-def _has_figures(halves: Sequence[Point]) -> bool:
-    """Returns whether a step has figures: none has where too much of its I/O failed."""
-    return not any(is_withheld(half.failed_share) for half in halves)
 
 
 def _dot(column: Column, curve: Curve, halves: Sequence[Point]) -> Dot:

@@ -40,7 +40,9 @@ def serve(settings: Settings) -> None:
             # A store that cannot be read is an error of this command, not of its first page.
             app.state.source.rows()
         print(f"http://{own.address}/" + (f"?{PARAMETER}={own.token}" if own.token else ""), flush=True)
-        print(f"fathom: runs of {own.place}; Ctrl-C ends the server", file=sys.stderr, flush=True)
+        is_missing = isinstance(own.runs, Path) and not own.runs.exists()
+        missing = ", a folder that does not exist yet" if is_missing else ""
+        print(f"fathom: runs of {own.place}{missing}; Ctrl-C ends the server", file=sys.stderr, flush=True)
         if own.token is None:
             more = ", change tags and start twins" if is_folder else ""
             print(OPEN.format(more=more), file=sys.stderr, flush=True)

@@ -56,7 +56,10 @@ def systems_to_compare(
     for text in runs:
         name, _, run = text.partition("=")
         if name not in names or not run:
-            raise UsageError(f"--run {text}: names no system of this comparison", f"write {names[0]}=RUN")
+            raise UsageError(
+                f"--run {text}: names no system of this comparison",
+                f"write {names[0] if names else 'SYSTEM'}=RUN",
+            )
         measured[name] = measured_drive(find_run(run), needs.needs, name)
     return [rated_system(name, prices, measured.get(name)) for name in names]
 

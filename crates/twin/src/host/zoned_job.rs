@@ -69,34 +69,21 @@ impl Zoning {
         device: &mut D,
         region: Span,
     ) -> Result<Option<Self>, TwinError> {
-        let by_zone = matches!(job.pattern, Pattern::Zones { .. });
+        let dealt = check(job, device, region)?;
         let Some(model) = device.zone_model() else {
-            return if by_zone {
-                Err(TwinError::NoZones)
-            } else {
-                Ok(None)
-            };
+            return Ok(None);
         };
-        let mut zoning = Self {
+        let shares = dealt.map_or_else(Vec::new, |dealt| {
+            shares(job, device, &model, region, &dealt)
+        });
+        Ok(Some(Self {
             model,
-            shares: Vec::new(),
+            shares,
             flights: Vec::new(),
             told: Vec::new(),
             refused: 0,
             resets: 0,
-        };
-        if let Pattern::Zones { open, .. } = job.pattern {
-            zoning.shares = shares(job, device, &model, region, open)?;
-            return Ok(Some(zoning));
-        }
-        let conventional_bytes = u64::from(model.conventional) * model.zone_bytes;
-        let ordered = region.start_bytes + region.size_bytes > conventional_bytes;
-        let overwrites = |op| matches!(op, Op::Write | Op::WriteZeroes);
-        let anywhere = !matches!(job.pattern, Pattern::Sequential);
-        if ordered && anywhere && job.mix.ops.iter().any(|block| overwrites(block.op)) {
-            return Err(TwinError::OutOfOrder { conventional_bytes });
-        }
-        Ok(Some(zoning))
+        }))
     }
 
     /// Returns whether a thread's next request can be placed now.
@@ -218,15 +205,38 @@ impl Zoning {
     }
 }
 
-/// Deals the region's sequential zones out among the threads.
-fn shares<D: Device>(
-    job: &Job,
-    device: &mut D,
-    model: &ZoneModel,
-    region: Span,
+/// The region's sequential zones, which the threads share: numbers, and how many each thread keeps open.
+pub struct Dealt {
+    first: u64,
+    count: u64,
     open: u32,
-) -> Result<Vec<ZoneShare>, TwinError> {
-    let (threads, zone_bytes) = (u64::from(job.load.threads()), model.zone_bytes);
+}
+
+/// Checks whether a device takes the writes of a job, as far as that does not depend on what was written before. Gives
+/// the zones that the pattern `zones` shares out.
+///
+/// # Errors
+/// Those of [`Zoning::new`].
+pub fn check<D: Device>(job: &Job, device: &D, region: Span) -> Result<Option<Dealt>, TwinError> {
+    match (&job.pattern, device.zone_model()) {
+        (Pattern::Zones { .. }, None) => Err(TwinError::NoZones),
+        (_, None) => Ok(None),
+        (&Pattern::Zones { open, .. }, Some(model)) => dealt(job, &model, region, open).map(Some),
+        (pattern, Some(model)) => {
+            let conventional_bytes = u64::from(model.conventional) * model.zone_bytes;
+            let ordered = region.start_bytes + region.size_bytes > conventional_bytes;
+            let overwrites = |op| matches!(op, Op::Write | Op::WriteZeroes);
+            let anywhere = !matches!(pattern, Pattern::Sequential);
+            if ordered && anywhere && job.mix.ops.iter().any(|block| overwrites(block.op)) {
+                return Err(TwinError::OutOfOrder { conventional_bytes });
+            }
+            Ok(None)
+        }
+    }
+}
+
+fn dealt(job: &Job, model: &ZoneModel, region: Span, open: u32) -> Result<Dealt, TwinError> {
+    let zone_bytes = model.zone_bytes;
     let first = region
         .start_bytes
         .div_ceil(zone_bytes)
@@ -237,19 +247,31 @@ fn shares<D: Device>(
         open: model.max_open,
         active: model.max_active,
     };
-    let each = (count / threads) as u32;
+    let each = (count / u64::from(job.load.threads())) as u32;
     let open = limits.open_of(job, open, each, 0);
     limits.check(job, open, each, 0).map_err(TwinError::Zones)?;
-    let bound = |thread: u64| first + count * thread / threads;
+    Ok(Dealt { first, count, open })
+}
+
+/// Deals the region's sequential zones out among the threads.
+fn shares<D: Device>(
+    job: &Job,
+    device: &mut D,
+    model: &ZoneModel,
+    region: Span,
+    dealt: &Dealt,
+) -> Vec<ZoneShare> {
+    let threads = u64::from(job.load.threads());
+    let bound = |thread: u64| dealt.first + dealt.count * thread / threads;
     let writes = |op| matches!(op, Op::Write | Op::Append);
     let writes = job.mix.ops.iter().any(|block| writes(block.op));
     let share = |thread| {
         let zones = (bound(thread)..bound(thread + 1)).map(|number| zone(device, model, number));
         let mut share = ZoneShare::new(job, region, zones);
-        share.begin(open, writes, &mut Host(device));
+        share.begin(dealt.open, writes, &mut Host(device));
         share
     };
-    Ok((0..threads).map(share).collect())
+    (0..threads).map(share).collect()
 }
 
 /// What empties the zone that begins at `start`.

@@ -6,17 +6,17 @@ from typing import Literal
 
 from fathom.catalog.models import PublishedRow
 from fathom.columns.schema import Point
-from fathom.output.text import signed_pct
+from fathom.output.text import signed_pct, some_of
 from fathom.report.added_loads import (
     DRIVE_LOADS,
     LOADS,
     MIXES,
     SYSTEM_LOADS,
     Measured,
-    columns_of,
     jobs_of,
     published_loads,
     times_sign,
+    ways_of,
 )
 from fathom.report.added_pairs import Added, added_table, left_out_of, no_load, no_pair, pairs_of
 from fathom.report.added_stages import stage_bars, stages
@@ -52,11 +52,13 @@ HEADLINE = "controller-share-headline"
 def build(comparison: Comparison) -> Section | None:
     """Returns the section, None for runs of other methods. The first target is the system, the last one its drive.
 
-    Real targets between them are the same drive on parts of the way.
+    Real targets between them are the same drive on parts of the way. Where several runs have a system and its drive,
+    the section has those of the first.
     """
-    columns = columns_of(comparison)
-    if not columns:
+    ways = ways_of(comparison)
+    if not ways:
         return None
+    columns = ways[0]
     system, drive = columns[0], columns[-1] if len(columns) > 1 else None
     blocks: list[Block] = []
     if drive:
@@ -84,6 +86,9 @@ def build(comparison: Comparison) -> Section | None:
             ),
             times,
         ]
+    if others := ways[1:]:
+        names = some_of([way[0].name for way in others])
+        blocks.append(Prose([f"Not compared here: {names}. Report its run alone to see what it adds."]))
     return Section(
         "added-latency",
         "Latency that the system adds",
