@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 SYSTEM_DRIVE_BYTES = 2 << 30
 """Most that a system's twin simulates of one of its drives, as of an SSD's twin by `slice_bytes`."""
 SYSTEM_BLOCK_BYTES = 512
+DIGITS = 16
+"""Digits of a digest of parameters: enough that no two sets of them ever have the same."""
 SLICE_ROWS = 64
 """Superblocks of a slice, at least: with fewer, cleaning has too few to choose from."""
 _ROW = ("planes_per_die", "nand_page_bytes", "pages_per_program", "channels", "dies_per_channel")
@@ -48,6 +51,17 @@ def twin_params_json(
     if slice_bytes and "slice_denominator" in values and "zone_bytes" not in values:
         values["slice_denominator"] = _slices(device, slice_bytes)
     return json.dumps({**values, "host": host})
+
+
+def parameters_sha256(device: Device) -> str | None:
+    """Returns the first 16 hexadecimal digits of the SHA-256 of a twin's parameters, on its own bench and unsliced.
+
+    None for a device without a twin. Raises CatalogError for an unknown bench.
+    """
+    if device.twin is None:
+        return None
+    ordered = json.dumps(json.loads(twin_params_json(device)), sort_keys=True)
+    return sha256(ordered.encode()).hexdigest()[:DIGITS]
 
 
 def _system_params(system: Device) -> dict[str, object]:

@@ -24,8 +24,8 @@ _NOT_ENDED = {
 }
 
 
-_LATER = ("io_bytes_max", "command_bytes_max")
-"""Facts on every device that runs of earlier versions lack: on one side alone they are no difference."""
+_LATER = ("io_bytes_max", "command_bytes_max", "parameters_sha256")
+"""Facts on every device, or twin, that runs of earlier versions lack: on one side alone they are no difference."""
 
 
 def context_of(base: Side | None, new: Side, result: Result) -> list[str]:

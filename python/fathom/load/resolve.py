@@ -10,8 +10,8 @@ from itertools import count
 
 from fathom.catalog import load_device
 from fathom.catalog.settings import split
-from fathom.catalog.twin_params import twin_params_json
-from fathom.errors import FathomError, UsageError
+from fathom.catalog.twin_params import parameters_sha256, twin_params_json
+from fathom.errors import NEW_RUN, FathomError, UsageError
 from fathom.load.backend import make_twin
 from fathom.load.binding import without_name
 from fathom.runs.document import RunDocument
@@ -39,7 +39,8 @@ def targets_of_run(
 ) -> list[Target]:
     """Returns the targets that a run began with, found again by `resolve`.
 
-    Raises RefusedError when a device is no longer the one that the run began with, UsageError for an imported run.
+    Raises RefusedError when a device is no longer the one that the run began with. Raises UsageError for an imported
+    run, and for a twin with other parameters.
     """
     if document.origin:
         raise UsageError(f"run {document.id} was imported", "only a run that was begun here can go on")
@@ -60,8 +61,16 @@ def targets_of_run(
         for one, then, now in zip(members or [record], began, target.members or [target], strict=True):
             if one.kind == "device" or now.makes:
                 ensure_same(one.name, then, now.identity)
+            elif one.kind == "twin":
+                _ensure_same_parameters(one.name, then, now.identity)
         found.append(replace(_made(target, began), bound=record.bound))
     return found
+
+
+def _ensure_same_parameters(name: str, then: Identity, now: Identity) -> None:
+    """Passes when a twin has the parameters that its run began with, or these were not recorded. Raises UsageError."""
+    if then.parameters_sha256 not in (None, now.parameters_sha256):
+        raise UsageError(f"{name}: its parameters are not those that the run began with", NEW_RUN)
 
 
 def _made(target: Target, began: Sequence[Identity]) -> Target:
@@ -146,4 +155,5 @@ def _twin_facts(name: str) -> TwinFacts:
         capacity_bytes=device.addressed_bytes,
         logical_block_bytes=int(stated.value) if stated else TWIN_BLOCK_BYTES,
         placement_handles=device.placement_handles,
+        parameters_sha256=parameters_sha256(device),
     )

@@ -19,9 +19,10 @@ from fathom.analysis.reading_sums import ReadingSums
 from fathom.analysis.run_view import NOT_ITS_OWN, Key, Origin, Remark, RunView, absent_hosts
 from fathom.analysis.settled import Unsettled, unsettled
 from fathom.analysis.surprises import Rated
+from fathom.catalog.twin_params import parameters_sha256
 from fathom.columns.schema import TABLES
 from fathom.errors import FathomError
-from fathom.prediction.interval import COVERAGE
+from fathom.prediction.interval import COVERAGE, known_device
 from fathom.report.comparison import Column, Comparison, Corner, once
 from fathom.report.note_groups import note_groups
 from fathom.report.published import counted
@@ -260,6 +261,16 @@ def _renamed(table: pa.Table, column: Column) -> pa.Table:
     return rows.set_column(0, "target", pa.array([column.short] * rows.num_rows, pa.string()))
 
 
+def _has_other_parameters(column: Column) -> bool:
+    """Returns whether the catalogue has other parameters for a twin, or one of its parts, than the run recorded."""
+    document, target = column.run.document, column.target
+    return any(
+        (device := known_device(one.catalog)) is not None
+        and one.identity.get("parameters_sha256") not in (None, parameters_sha256(device))
+        for one in (target, *document.parts_of(target))
+    )
+
+
 def caveats(comparison: Comparison) -> list[str]:
     """Returns caveats for readers who quote figures: which targets are simulated, and how many notes limit them."""
     parts = []
@@ -269,6 +280,11 @@ def caveats(comparison: Comparison) -> list[str]:
             f"{len(comparison.twins)} of {len(comparison.columns)} targets are" if real else "All targets are"
         )
         parts.append(f"{twins} {SIMULATED}")
+    if changed := [column.short for column in comparison.twins if _has_other_parameters(column)]:
+        parts.append(
+            f"The run simulated {joined(changed)} with other parameters than this catalogue has, "
+            "so ranges and limits from the catalogue may not fit it."
+        )
     serious = [group for group in note_groups(comparison) if group.level != "info"]
     if serious:
         one = len(serious) == 1

@@ -50,6 +50,8 @@ class TwinFacts:
     capacity_bytes: int
     logical_block_bytes: int
     placement_handles: int = 1
+    parameters_sha256: str | None = None
+    """None for what cannot be simulated."""
 
 
 TwinLookup = Callable[[str], TwinFacts]
@@ -243,7 +245,7 @@ def _twin_target(rest: str, twins: TwinLookup | None) -> Target:
         capacity_bytes=many * facts.capacity_bytes,
         logical_block_bytes=facts.logical_block_bytes,
         direct_align_bytes=facts.logical_block_bytes,
-        identity=Identity(file_system=file_system),
+        identity=Identity(file_system=file_system, parameters_sha256=facts.parameters_sha256),
         label=f"{mark}, {file_system}" if file_system else mark,
         catalog=form["name"],
         parts=tuple(f"{name}#{k}" for k in range(1, many + 1)) if form["mark"] == "*" else (),

@@ -73,6 +73,7 @@ class Identity:
     took the name is recognised. `link_max_*` is what the device can do, `link_*` what it negotiated. `drive_managed` is
     whether a disk says that it orders shingled tracks by itself: not all of them do. `file_uuid` is of a file that
     Fathom made, `file_system_uuid` of a file system that it made: a resumed run goes on with no others.
+    `parameters_sha256` is of a twin's parameters, the start of it.
     """
 
     device: str | None = None
@@ -113,6 +114,7 @@ class Identity:
     drives: int | None = None
     file_uuid: str | None = None
     file_system_uuid: str | None = None
+    parameters_sha256: str | None = None
 
     @property
     def stack(self) -> str | None:
