@@ -16,7 +16,7 @@ from fathom.api.options import (
     session_options,
 )
 from fathom.errors import UsageError
-from fathom.fitting.of_trace import method_of
+from fathom.imports.named import method_named
 from fathom.load.initiator import ThisMachine
 from fathom.plan.plan import Plan, plan_of
 from fathom.plan.power_states import in_each_state
@@ -30,7 +30,7 @@ from fathom.runs.reader import Run
 def run(method: str, targets: Words, **options: Unpack[RunOptions]) -> Run:
     """Runs a method on one target or several and returns the run.
 
-    It is given by its name, the path of its file, or its text in TOML.
+    It is given by its name, the path of its file, its text in TOML, or a fio command in quotes.
 
     A mapping gives each target the name by which the method's steps know it.
 
@@ -47,7 +47,7 @@ def repeat_run(method: str, targets: Words, times: int, **options: Unpack[RunOpt
     check_options(options, RunOptions)
     if times < 1:
         raise UsageError(f"{times} repeats", "ask for 1 or more")
-    parsed = method_of(method, options.get("replay"), quick=options.get("quick", False))[0]
+    parsed = method_named(method, options.get("replay"), quick=options.get("quick", False))[0]
     with initiator_for(options) as initiator:
         chosen = prepare(
             parsed,
@@ -70,7 +70,7 @@ def run_in_power_states(
     """
     check_options(options, RunOptions)
     word = states if isinstance(states, str) else ",".join(map(str, states))
-    parsed = method_of(method, options.get("replay"), quick=options.get("quick", False))[0]
+    parsed = method_named(method, options.get("replay"), quick=options.get("quick", False))[0]
     size, together = checked_size_bytes(options.get("size_bytes")), options.get("together", False)
     with initiator_for(options) as initiator:
         found = in_each_state(
@@ -100,7 +100,7 @@ def plan_run(
 
     Raises UsageError for a method or a target that is none.
     """
-    parsed = method_of(method, replay, quick=quick)[0]
+    parsed = method_named(method, replay, quick=quick)[0]
     chosen = prepare(parsed, targets, ThisMachine(), checked_size_bytes(size_bytes), together=together)
     return [plan_of(parsed, target) for target in chosen]
 

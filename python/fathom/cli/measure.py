@@ -16,7 +16,6 @@ from fathom.cli.options import (
     AsJson,
     Destroy,
     Ensemble,
-    MethodName,
     Out,
     Power,
     PowerState,
@@ -24,6 +23,7 @@ from fathom.cli.options import (
     Purge,
     Quick,
     Repeats,
+    RunMethod,
     RunName,
     Seed,
     Size,
@@ -77,7 +77,7 @@ def review(
 
 
 def run(
-    method: MethodName,
+    method: RunMethod,
     targets: Targets,
     together: Together = False,
     quick: Quick = False,
@@ -125,7 +125,7 @@ def run(
 
 
 def plan(
-    method: MethodName,
+    method: RunMethod,
     targets: Targets,
     together: Together = False,
     quick: Quick = False,

@@ -16,6 +16,13 @@ Targets = Annotated[
 MethodName = Annotated[
     str, typer.Argument(help="a name from `fathom methods`, or a method file", metavar="METHOD")
 ]
+RunMethod = Annotated[
+    str,
+    typer.Argument(
+        help="a name from `fathom methods`, a method file, a file of fio or Vdbench, or a fio command in quotes",
+        metavar="METHOD",
+    ),
+]
 Quick = Annotated[
     bool, typer.Option("--quick", help="shorten the method by the factors that it states; the report says so")
 ]

@@ -16,15 +16,16 @@ Word = TypeVar("Word", bound=str)
 
 
 def method_of(name: str, options: ReplayOptions, *, quick: bool) -> "Method":
-    """Returns the method of that name or file, with what it takes from the trace. Raises UsageError.
+    """Returns the method of that name, file or fio command, with what it takes from the trace. Raises UsageError.
 
-    Prints what is to be known of the trace, and names of published results that the catalogue lacks.
+    Prints what is to be known of the trace, what differs from an imported file, and names of published results that
+    the catalogue lacks.
     """
-    from fathom.fitting.of_trace import method_of
+    from fathom.imports.named import method_named
     from fathom.method.method import is_file
     from fathom.plan.published_names import unknown_published
 
-    method, notes = method_of(name, _replay(options), quick=quick)
+    method, notes = method_named(name, _replay(options), quick=quick)
     if is_file(name):
         notes = [*notes, *unknown_published(method, name)]
     for note in notes:

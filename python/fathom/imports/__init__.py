@@ -30,16 +30,21 @@ def import_method(
     Notes name what is different or left out. `variables` stand for `${NAME}` and `$NAME` of the file. Raises
     UsageError where a line has no counterpart and the test would be another without it.
     """
-    variables = variables or Variables()
     text = read_text(path, "give a job file of fio or a parameter file of Vdbench")
-    draft = _draft(text, str(path), variables)
-    variables.check_all_used(str(path))
-    called = name_of(name or path.stem, "imported")
-    method = draft.to_toml(called, str(path))
+    return import_text(text, str(path), name or path.stem, variables)
+
+
+def import_text(text: str, file: str, name: str, variables: Variables | None = None) -> tuple[str, list[str]]:
+    """Returns what `import_method` does, for the text of a file. `file` is what messages call it."""
+    variables = variables or Variables()
+    draft = _draft(text, file, variables)
+    variables.check_all_used(file)
+    called = name_of(name, "imported")
+    method = draft.to_toml(called, file)
     try:
         parse_method(method, _IMPORTED)
     except UsageError as error:
-        raise _at_its_line(error, draft, called, str(path)) from error
+        raise _at_its_line(error, draft, called, file) from error
     return method, draft.said()
 
 
