@@ -22,6 +22,7 @@ from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.findings import gate
 from fathom.report.sections import corners
+from fathom.report.style import grouped
 from fathom.report.terminal import print_built
 from fathom.runs.document import NoteRecord
 from fathom.runs.reader import Run
@@ -88,6 +89,19 @@ def test_errors_of_one_rule_in_many_steps_are_one_line_with_the_steps_counted(
     errors = [line for line in console.file.getvalue().splitlines() if line.startswith("error: ")]
     assert len(errors) == lines
     assert ("with other figures in 19 other steps" in errors[0]) == (count == 20)
+
+
+def test_one_or_two_workloads_have_their_latency_below_the_rate(tmp_path: Path) -> None:
+    text = (
+        'schema = "fathom-method/1"\nname = "mix"\n[[steps]]\nname = "mix"\njob = { mix = { read = 70, write = 30 }, '
+        'block = "4KiB", pattern = "uniform", load = { iodepth = 8 }, until = { time = "1s" } }\n'
+    )
+    run = fathom.run(text, "twin:samsung-pm9a3-7.68tb?slice_denominator=2048", out=tmp_path)
+    lines = "\n".join(printed([run.path]))
+    assert lines.count("  mean ") + lines.count("\nmean ") == 2
+    assert "Below each figure: mean latency and p99, what limited it." in lines
+    mean_us = {row["op"]: row["mean_us"] for row in run.points.to_pylist()}
+    assert all(f"mean {grouped(us)} us" in lines for us in mean_us.values())
 
 
 def test_a_name_of_a_limit_that_says_more_than_is_known_is_explained() -> None:

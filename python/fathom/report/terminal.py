@@ -25,6 +25,7 @@ from fathom.report.blocks import Table as PageTable
 from fathom.report.built import Built, build
 from fathom.report.comparison import Cell, Column, Comparison, Corner, margin_of
 from fathom.report.findings import NAMED_MOST, gate, unclaimed_words
+from fathom.report.latencies import latency
 from fathom.report.method_answers import method_answers
 from fathom.report.note_groups import note_groups
 from fathom.report.published import Lookup, catalogue, fitted_words
@@ -38,6 +39,8 @@ from fathom.statistics.limits import meanings
 
 LEVEL_STYLE = {"error": "bold red", "warning": "yellow", "info": "dim"}
 MOST_WORKLOADS_ACROSS = 5
+MOST_WITH_LATENCY = 2
+"""Most workloads whose latencies stand below their rates: whoever measures one or two wants both."""
 MOST_ANSWERS = 6
 FAR_PCT = 10
 """A difference from the published figure beyond this is marked."""
@@ -106,8 +109,13 @@ def _legend(comparison: Comparison) -> str:
         "Below each figure: "
         + ("half its 95 % interval over repeats, " if _has_repeats(comparison) else "")
         + ("the published one and the difference, " if _has_published(comparison) else "")
+        + ("mean latency and p99, " if _shows_latency(comparison) else "")
         + "what limited it."
     )
+
+
+def _shows_latency(comparison: Comparison) -> bool:
+    return len(comparison.corners) <= MOST_WITH_LATENCY
 
 
 def _has_published(comparison: Comparison) -> bool:
@@ -287,7 +295,10 @@ def _targets_down(comparison: Comparison) -> Table:
         table.add_column(_workload(corner), justify="right", overflow="fold")
     for column in comparison.columns:
         cells = ((corner.cell(column), corner) for corner in comparison.corners)
-        table.add_row(_target(column), *(_cell(cell, corner) for cell, corner in cells))
+        with_latency = _shows_latency(comparison)
+        table.add_row(
+            _target(column), *(_cell(cell, corner, with_latency=with_latency) for cell, corner in cells)
+        )
     return table
 
 
@@ -349,8 +360,8 @@ def _workload(corner: Corner) -> Text:
     return text
 
 
-def _cell(cell: Cell | None, corner: Corner) -> Text:
-    """Returns the figure, how far it is from the published one, and what bound it."""
+def _cell(cell: Cell | None, corner: Corner, *, with_latency: bool) -> Text:
+    """Returns the figure, how far it is from the published one, its latency where asked, and what bound it."""
     text = _with_margin(cell, corner)
     if cell is None or cell.value is None:
         return text
@@ -358,6 +369,9 @@ def _cell(cell: Cell | None, corner: Corner) -> Text:
         text.append(f"\n{grouped(cell.published.value)} ", style="dim not bold").append_text(
             _difference(cell)
         )
+    for name, column in (("mean", "mean_us"), ("p99", "p99_us")) if with_latency else ():
+        if found := latency(cell.point, column):
+            text.append(f"\n{name} {found.text} us", style="dim not bold")
     if limit := _limit(cell):
         text.append(f"\n{limit}", style="dim not bold")
     return text
