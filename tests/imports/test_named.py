@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 import fathom
+from fathom.catalog import method_text
 from fathom.cli import app
 from fathom.errors import UsageError
 from fathom.imports.named import method_named
@@ -41,6 +42,11 @@ def test_a_file_of_another_program_is_imported_where_a_method_is_expected(
     (tmp_path / name).write_text(text)
     method, _ = method_named(str(tmp_path / name), None)
     assert [step.name for step in method.steps if not step.only_files] == steps
+
+
+def test_a_method_file_may_have_any_name(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text(method_text("four-corners"))
+    assert method_named(str(tmp_path / "mine.txt"), None)[0].name == "four-corners"
 
 
 def test_what_differs_from_the_imported_file_is_printed(tmp_path: Path) -> None:

@@ -8,11 +8,14 @@ from fathom.fitting.of_trace import method_of
 from fathom.imports import import_method, import_text
 from fathom.method.method import Method, parse_method
 from fathom.plan.replay import Replay
+from fathom.text_file import read_text
 
 COMMAND = "the fio command"
 _COMMAND = re.compile(r"\s*(?:\S*/)?fio[\s\\]+-")
 _JOB_NAME = re.compile(r"--?name[=\s]([^\s'\"]+)")
 _OWN_SUFFIXES = (".toml", ".json")
+_SCHEMA = re.compile(r"^\s*schema\s*=", re.MULTILINE)
+"""A line that every method file has, and no file of fio or Vdbench."""
 
 
 def method_named(name: str, replay: Replay | None, *, quick: bool = False) -> tuple[Method, list[str]]:
@@ -38,7 +41,8 @@ def _imported(name: str) -> tuple[str, list[str]] | None:
     path = Path(name)
     if "\n" in name or path.suffix in ("", *_OWN_SUFFIXES) or not path.is_file():
         return None
-    return import_method(path)
+    is_method = _SCHEMA.search(read_text(path, "name a method file, or a file of fio or Vdbench"))
+    return None if is_method else import_method(path)
 
 
 def _called(name: str) -> str:
