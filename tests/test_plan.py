@@ -140,6 +140,11 @@ def test_a_plan_of_unknown_speed_says_which_part_of_time_and_volume_it_knows() -
     assert "3 repeats: 3 times all this" in planned("four-corners", unknown, repeats=3)
 
 
+def test_a_plan_whose_volume_is_known_says_that_the_time_depends_on_the_speed() -> None:
+    [said] = [line for line in planned("gpu-feed", replace(twin(), catalog=None)) if "at most" in line]
+    assert said.endswith("TB written: how long depends on the target's speed")
+
+
 @pytest.mark.parametrize("devices", [("a",), ("a", "b")])
 @pytest.mark.parametrize("timing", ["as-recorded", "as-fast-as-possible"])
 def test_a_replay_writes_what_its_trace_wrote_and_lasts_as_long(

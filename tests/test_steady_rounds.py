@@ -68,6 +68,21 @@ def test_random_writes_from_a_purge_are_judged_once_they_wrote_as_much_as_a_fill
     assert saturated(3.2)[0]
 
 
+@pytest.mark.parametrize(
+    ("before", "since"),
+    [
+        (Written(purged=True), "since the purge"),
+        (Written(), "in this run"),
+        (Written(purged=True).afresh(CAPACITY), "since the fill began"),
+    ],
+)
+def test_a_verdict_says_since_when_the_volume_is_counted(before: Written, since: str) -> None:
+    step = next(step for step in load_method("four-corners").steps if step.name == "settle-4k-rand-write")
+    steady = SteadyRounds(step, CAPACITY, before, quick=False)
+    steady.add_round(100.0, None, CAPACITY // 10)
+    assert f"the capacity written at random {since}" in steady.reason
+
+
 def test_random_writes_of_a_region_make_up_for_what_its_fill_left_out() -> None:
     step = next(step for step in load_method("write-amplification").steps if step.name == "settle-filled-50")
     steady = SteadyRounds(step, CAPACITY, Written(CAPACITY // 2, 0, purged=True), quick=False)

@@ -133,7 +133,7 @@ def test_rounds_on_a_disk_must_fill_its_cache_and_no_more() -> None:
     assert burst == (False, "18.63 GiB of the 23.28 GiB that its media cache holds written")
     assert settling(2 * GB, cache=None) == (
         False,
-        "0.00x of 1x the capacity written at random since the purge",
+        "0.00x of 1x the capacity written at random in this run",
     )
 
 

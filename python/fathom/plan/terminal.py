@@ -188,7 +188,8 @@ def _why(plan: Plan) -> str:
     return f" ({', '.join(reasons)})" if reasons else ""
 
 
-_BY_SPEED = ": how much depends on the target's speed"
+_MUCH_BY_SPEED = ": how much depends on the target's speed"
+_LONG_BY_SPEED = ": how long depends on the target's speed"
 
 
 def _known(plan: Plan) -> str:
@@ -207,7 +208,9 @@ def _known(plan: Plan) -> str:
     written = f"{capacity(plan.written_bytes)} written"
     if by_time:
         written += f", plus what {agreeing(f'{by_time}', 'step writes', 'steps write')} in a set time"
-    return f"{time}; {written}" + (_BY_SPEED if by_time or timeless not in (0, len(plan.steps)) else "")
+    if by_time:
+        return f"{time}; {written}{_MUCH_BY_SPEED}"
+    return f"{time}; {written}" + (_LONG_BY_SPEED if timeless not in (0, len(plan.steps)) else "")
 
 
 def _of_twin(method: Method) -> str:

@@ -51,6 +51,13 @@ class Written:
         earlier_bytes = (self.emptied_before_bytes or 0) + self.sequential_bytes + self.random_bytes
         return Written(fill_bytes=fill_bytes, emptied_before_bytes=earlier_bytes if known else None)
 
+    @property
+    def since(self) -> str:
+        """From when on writes are counted, in words."""
+        if self.filled:
+            return "since the fill began"
+        return "since the purge" if self.purged else "in this run"
+
     def volume(self, capacity_bytes: float) -> Volume:
         """Returns the writes in multiples of the capacity."""
         return Volume(self.sequential_bytes / capacity_bytes, self.random_bytes / capacity_bytes)
@@ -107,6 +114,7 @@ class SteadyRounds:
         self._state = SteadyState(
             pattern="random" if writes_at_random else "sequential",
             before=since,
+            since=before.since,
             required=required,
             quick=quick,
             least_x=step.steady.written_x * region_share,

@@ -91,7 +91,7 @@ def _ols_slope(y: Floats) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """What was written since the purge, in multiples of the capacity."""
+    """What was written since the purge, the fill or the run's beginning, in multiples of the capacity."""
 
     sequential_x: float = 0.0
     random_x: float = 0.0
@@ -141,7 +141,7 @@ class Verdict:
 class SteadyState:
     """The combined steady-state criterion, fed round by round.
 
-    Steady means that the SNIA window passes and `required` was written since the purge. Over the later half of the
+    Steady means that the SNIA window passes and `required` was written `since`. Over the later half of the
     rounds, never fewer than the window, it also means:
 
     - the Theil-Sen interval of the drift lies within +-5 %, and the last window is at the level of that half;
@@ -150,7 +150,7 @@ class SteadyState:
 
     The later half is judged, not the last five rounds, because any slow decay looks flat in a short window.
 
-    `before` is what was written since the purge before the first round, `pattern` is what the rounds write.
+    `before` is what was written before the first round, counted from `since`. `pattern` is what the rounds write.
     `required` defaults to 2x sequential, and 1x random for a random pattern. `least_x` is what the rounds have to write
     themselves, in multiples of the capacity: what another pattern wrote before says little of this one. `cache` is what
     they have to fill. A quick run never claims steady state.
@@ -158,6 +158,7 @@ class SteadyState:
 
     pattern: Literal["sequential", "random"] = "random"
     before: Volume = Volume()
+    since: str = "in this run"
     required: Volume | None = None
     least_x: float = 0.0
     cache: ToFill | None = None
@@ -254,8 +255,8 @@ class SteadyState:
         need = self.required or Volume(2.0, 1.0 if self.pattern == "random" else 0.0)
         have = self._volume()
         pairs = [
-            ("sequentially since the purge", have.sequential_x, need.sequential_x),
-            ("at random since the purge", have.random_x, need.random_x),
+            (f"sequentially {self.since}", have.sequential_x, need.sequential_x),
+            (f"at random {self.since}", have.random_x, need.random_x),
             ("under this load", sum(self._written_x), self.least_x),
         ]
         reasons = [
