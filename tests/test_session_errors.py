@@ -205,6 +205,15 @@ def test_the_hint_to_resume_names_the_run_as_it_can_be_found(
     assert str(stopped.value).endswith(f"continue with `fathom resume {named}`")
 
 
+def test_the_hint_to_resume_repeats_the_permissions_that_the_run_had(tmp_path: Path) -> None:
+    interrupt = Event()
+    interrupt.set()
+    options = Options(interrupt=interrupt, out=tmp_path, destroy=("S1", "loop0:/a b"), unknown_data=True)
+    with pytest.raises(InterruptedRunError) as stopped:
+        start_run(load_method(SHORT), parse_targets(["null:"]), options)
+    assert str(stopped.value).endswith(" --destroy S1 --destroy 'loop0:/a b' --unknown-data`")
+
+
 class Remover(SilentObserver):
     """Removes a file when a step begins."""
 

@@ -156,6 +156,20 @@ def test_a_path_that_was_down_is_one_line_with_what_it_cost():
     assert only(sound(telemetry=alone)).text.startswith("the only path to the drive was down")
 
 
+@pytest.mark.parametrize(
+    ("name", "rule", "text"),
+    [
+        ("md_degraded", "array-degraded", "the md array lacked a member for 3.0 of "),
+        ("md_copying", "array-copying", "the md array copied or compared data of its own for 3.0 of "),
+    ],
+)
+def test_an_array_that_was_not_whole_and_at_rest_is_noted(name: str, rule: str, text: str):
+    assert notes(sound(telemetry=[sample(name, 0.0)])) == []
+    note = only(sound(telemetry=[sample(name, 3.0)]))
+    assert (note.rule, note.level) == (rule, "warning")
+    assert note.text.startswith(text)
+
+
 def test_compressible_writes_are_noted_and_reads_are_not():
     job = {
         "mix": {"ops": [{"op": "write"}]},

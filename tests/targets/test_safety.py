@@ -230,6 +230,13 @@ def test_zram_and_nameless_disks_have_documented_tokens():
     assert destroy_token(Identity(device="vdb", transport="virtio", size_bytes=4096)) == "vdb:4096"
 
 
+def test_a_stack_answers_to_what_names_it_and_not_to_the_number_that_the_kernel_gave_it():
+    volume = Identity(device="dm-0", transport="device-mapper", mapped="vg-data", size_bytes=4096)
+    assert destroy_token(volume) == "vg-data:4096"
+    array = Identity(device="md127", transport="md", array_uuid="0b1f6c4e", size_bytes=4096)
+    assert destroy_token(array) == "md127:0b1f6c4e"
+
+
 def disks_with_serials(root: Path, **serials: str) -> Path:
     for name, serial in serials.items():
         device = root / "block" / name / "device"
@@ -303,6 +310,12 @@ def test_a_run_goes_on_after_a_reboot_but_not_on_another_drive():
     ensure_same("/dev/nvme0n1", then, replace(then, dev="259:4", diskseq=2))
     with pytest.raises(RefusedError, match="serial was S1, is S2"):
         ensure_same("/dev/nvme0n1", then, replace(then, serial="S2"))
+
+
+def test_a_run_does_not_go_on_on_another_volume_that_got_the_number_of_its_own():
+    then = Identity(device="dm-0", mapped="vg-data", size_bytes=1 << 30)
+    with pytest.raises(RefusedError, match="mapped was vg-data, is vg-home"):
+        ensure_same("/dev/dm-0", then, replace(then, mapped="vg-home"))
 
 
 def test_an_identity_survives_its_json_form():

@@ -62,6 +62,22 @@ def test_an_nvme_drive_tells_who_it_is_and_that_its_link_is_slow(nvme: BlockDevi
     assert (identity.io_bytes_max, identity.command_bytes_max) == (128 << 10, None)
 
 
+def test_a_link_of_unknown_width_has_none(nvme: BlockDevice):
+    pci = nvme.directory.parents[2]
+    (pci / "current_link_width").write_text("0\n")
+    (pci / "max_link_width").write_text("255\n")
+    identity = nvme.identity()
+    assert (identity.link_width_lanes, identity.link_max_width_lanes) == (None, None)
+
+
+@pytest.mark.parametrize(("text", "uuid"), [("0b1f6c4e-52d0\n", "0b1f6c4e-52d0"), ("00000000-0000\n", None)])
+def test_an_array_has_the_uuid_that_md_gives_it(tmp_path: Path, text: str, uuid: str | None):
+    write_tree(
+        tmp_path, {"block/md127/dev": "9:127\n", "block/md127/size": "8\n", "block/md127/md/uuid": text}
+    )
+    assert BlockDevice(tmp_path / "block/md127", tmp_path).identity().array_uuid == uuid
+
+
 def test_a_partition_has_its_own_size_and_its_disks_identity(nvme: BlockDevice):
     (partition,) = nvme.partitions
     assert partition.disk == nvme

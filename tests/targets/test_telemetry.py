@@ -168,6 +168,19 @@ def test_paths_that_are_not_live_count_their_time(machine: Path):
         assert values(rows, "nvme_path_down") == [2 * rows[0].length_s]
 
 
+def test_an_array_that_lacks_a_member_or_copies_counts_its_time(machine: Path):
+    md = "sys/devices/nvme0/nvme0n1/md"
+    write(machine, {f"{md}/degraded": "0\n", f"{md}/sync_action": "idle\n"})
+    with sampler(machine, drive()) as telemetry:
+        telemetry.step("read")
+        rows = telemetry.drain()
+        assert (values(rows, "md_degraded"), values(rows, "md_copying")) == ([0.0], [0.0])
+        write(machine, {f"{md}/degraded": "1\n", f"{md}/sync_action": "recover\n"})
+        rows = telemetry.drain()
+        length_s = rows[0].length_s
+        assert (values(rows, "md_degraded"), values(rows, "md_copying")) == ([length_s], [length_s])
+
+
 def test_an_energy_counter_that_wrapped_is_continued(machine: Path):
     with sampler(machine, drive()) as telemetry:
         telemetry.step("read")

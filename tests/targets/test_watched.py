@@ -1,6 +1,7 @@
-"""What happens to a held device during the run: noticed before each destructive step and once a minute in it."""
+"""What happens to a held device during the run: noticed before each step and once a minute in a destructive one."""
 
 import json
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -136,6 +137,33 @@ def test_a_run_that_nobody_disturbs_is_watched_and_ends_well(
     )
     assert done.document.status == "complete"
     assert asked >= 4
+
+
+READ_STEP = """
+[[steps]]
+name = "read"
+[steps.job]
+mix = "read"
+block = "4KiB"
+pattern = "sequential"
+load = { iodepth = 1 }
+until = { time = "100ms" }
+"""
+
+
+def test_a_device_that_shrank_is_not_read_and_the_run_says_that_it_is_another(loops: Loops, tmp_path: Path):
+    method = tmp_path / "read.toml"
+    method.write_text(METHOD + READ_STEP)
+    image = loops.image(64 << 20)
+    node = loops.attach(image)
+
+    def shrink() -> None:
+        os.truncate(image, 32 << 20)
+        sh("losetup", "--set-capacity", node)
+
+    options = Options(out=tmp_path / "runs", observer=Meddler(shrink, step="read", in_the_middle=False))
+    with pytest.raises(RefusedError, match=r"size_bytes was 67108864, is 33554432.*start a new run"):
+        start_run(load_method(str(method)), [device_target(node)], options)
 
 
 def test_a_mount_of_a_part_of_a_held_device_fails_the_recheck(loops: Loops):

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from shlex import quote
 
 from fathom import _core
 from fathom.analysis import validity
@@ -156,7 +157,7 @@ class Session:
         if interrupted:
             raise InterruptedRunError(
                 f"interrupted; what was measured is in {self.store.path}",
-                f"continue with `fathom resume {called(self.store.path)}`",
+                f"continue with `{self._resume}`",
             )
         if self.errors:
             refused = any(isinstance(error, RefusedError) for error in self.errors.values())
@@ -173,7 +174,14 @@ class Session:
             return NEW_RUN
         if self._by_twin.issuperset(self.errors):
             return AS_BEFORE
-        return f"remove the cause, then `fathom resume {called(self.store.path)}`"
+        return f"remove the cause, then `{self._resume}`"
+
+    @property
+    def _resume(self) -> str:
+        """The command that goes on with the run. It asks for the same permissions as the run did."""
+        tokens = [f"--destroy {quote(token)}" for token in self.options.destroy]
+        unknown = ["--unknown-data"] if self.options.unknown_data else []
+        return " ".join([f"fathom resume {called(self.store.path)}", *tokens, *unknown])
 
     @property
     def _status(self) -> Status:

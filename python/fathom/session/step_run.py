@@ -59,8 +59,7 @@ class StepRun:
         Raises FathomError where most of its I/O failed, or some did not return.
         """
         self.options.observer.step_started(self.target, key.number, len(self.method.steps), step)
-        if step.job.destructive:
-            self.options.initiator.recheck(self.target, writes=True)
+        self.options.initiator.recheck(self.target, writes=step.job.destructive)
         self.store.log_event("step-start", key, kind=step.kind, destructive=step.job.destructive)
         if step.kind == "purge" and self.options.purge != "trim" and sampler is not None:
             outcome = self._purge(key, step, sampler)

@@ -24,7 +24,7 @@ from fathom.targets.sysfs import SECTOR_BYTES, BlockDevice
 from fathom.targets.target import FileId, Identity, Target
 from fathom.targets.uses import uses
 
-_SAME_DEVICE = ("model", "serial", "wwid", "namespace", "size_bytes", "backing_file")
+_SAME_DEVICE = ("model", "serial", "wwid", "namespace", "size_bytes", "backing_file", "mapped", "array_uuid")
 _SAME_ATTACHMENT = ("dev", "diskseq")
 _EXCLUSIVE = "in exclusive use by the kernel or another program"
 
@@ -81,16 +81,17 @@ def lift_unknown(refusals: Sequence[Refusal]) -> list[Refusal]:
 def destroy_token(identity: Identity) -> str:
     """Returns what the user must type after `--destroy` for this device: its serial number.
 
-    A serial that other attached devices share (NVMe namespaces, partitions) is followed by `@NAME`. Devices
-    without a serial have a token made of their kernel name: `loop0:BACKING_FILE`, `zram0`, and `NAME:BYTES`
-    for all others.
+    A serial that other attached devices share (NVMe namespaces, partitions) is followed by `@NAME`. The kernel numbers
+    stacks anew at each boot, so device-mapper's have their own name (`vg-data:BYTES`) and md's their UUID
+    (`md127:UUID`). Others without a serial have a token made of their kernel name: `loop0:BACKING_FILE`, `zram0`, and
+    `NAME:BYTES` for the rest.
     """
     name = identity.device or ""
     if identity.serial:
         return f"{identity.serial}@{name}" if _serial_is_shared(identity) else identity.serial
     if identity.transport == "zram":
         return name
-    return f"{name}:{identity.backing_file or identity.size_bytes}"
+    return f"{identity.mapped or name}:{identity.array_uuid or identity.backing_file or identity.size_bytes}"
 
 
 def authorise_destroy(target: Target, *tokens: str) -> None:

@@ -197,9 +197,9 @@ class BlockDevice:
             wwid=self.wwid,
             transport=self._transport(),
             link_speed_gtps=_speed(pci, "current_link_speed"),
-            link_width_lanes=number(pci / "current_link_width") if pci else None,
+            link_width_lanes=_lanes(pci, "current_link_width"),
             link_max_speed_gtps=_speed(pci, "max_link_speed"),
-            link_max_width_lanes=number(pci / "max_link_width") if pci else None,
+            link_max_width_lanes=_lanes(pci, "max_link_width"),
             namespace=number(disk / "nsid"),
             size_bytes=self.size_bytes,
             logical_block_bytes=number(queue / "logical_block_size"),
@@ -214,6 +214,7 @@ class BlockDevice:
             io_bytes_max=_kib(queue / "max_sectors_kb"),
             command_bytes_max=_kib(queue / "max_hw_sectors_kb"),
             mapped=text(disk / "dm/name"),
+            array_uuid=_array_uuid(disk / "md/uuid"),
             layers=self.layers,
             drives=many if (many := len(self.drives)) > 1 else None,
         )
@@ -356,6 +357,18 @@ def _speed(pci: Path | None, attribute: str) -> float | None:
         return float(words[0]) if words else None
     except ValueError:
         return None
+
+
+def _lanes(pci: Path | None, attribute: str) -> int | None:
+    """Returns the width of a PCI link; sysfs says 0 or 255 where it does not know."""
+    lanes = number(pci / attribute) if pci else None
+    return None if lanes in (0, 255) else lanes
+
+
+def _array_uuid(path: Path) -> str | None:
+    """Returns the UUID of an md array; None where sysfs says zeros, as of an array without one."""
+    uuid = text(path)
+    return uuid if uuid and uuid.strip("0-") else None
 
 
 def _selected(choices: str | None) -> str | None:

@@ -62,8 +62,8 @@ class Identity:
     For files and directories the device fields describe the block device below the file system, where there is exactly
     one. A file on a stack has the model, serial number, firmware and links of the one drive below, a stacked device has
     none. `layers` are what lies between a device and its drives, from the top. `drives` counts those if there are
-    several. `mapped` is device-mapper's name for the device. `source` is what a file system on no block device is
-    mounted from: an export of NFS, a dataset of ZFS.
+    several. `mapped` is device-mapper's name for the device, `array_uuid` that of an md array. `source` is what a file
+    system on no block device is mounted from: an export of NFS, a dataset of ZFS.
 
     `scheduler` is the kernel's for the device. The block layer splits what is larger than `io_bytes_max`, a setting;
     `command_bytes_max` is the device's own limit. The other four `..._max` are what the control group of this process
@@ -110,6 +110,7 @@ class Identity:
     read_iops_max: int | None = None
     write_iops_max: int | None = None
     mapped: str | None = None
+    array_uuid: str | None = None
     layers: tuple[str, ...] = ()
     drives: int | None = None
     file_uuid: str | None = None

@@ -19,7 +19,15 @@ from fathom.targets.mounts import PROC, SYS
 from fathom.targets.not_measured import NotMeasured, Quantity
 from fathom.targets.sysfs import BlockDevice, number, text
 from fathom.targets.target import REAL_KINDS, Target
-from fathom.targets.telemetry_names import CPU_QUOTA, JOULES, NIC_BUSY, PATH_DOWN, PATHS
+from fathom.targets.telemetry_names import (
+    ARRAY_COPYING,
+    ARRAY_DEGRADED,
+    CPU_QUOTA,
+    JOULES,
+    NIC_BUSY,
+    PATH_DOWN,
+    PATHS,
+)
 
 _JOULES_PER_MICROJOULE = 1e-6
 
@@ -153,6 +161,7 @@ def _sources(targets: Sequence[Target], proc: Path, sys: Path) -> list[Source | 
                     _power(target.name, device.controller),
                     _media(target.name, device.disk),
                     *_paths(target.name, device),
+                    *_arrays(target.name, device),
                 ]
     return found
 
@@ -422,6 +431,32 @@ def _paths(target: str, device: BlockDevice) -> list[Source]:
     ports = device.ports
     over_network = [port for port in ports if text(port / "transport") not in ("pcie", "loop", None)]
     return [_Paths(target, ports)] if len(ports) > 1 or over_network else []
+
+
+@dataclass
+class _Arrays:
+    """The md arrays with redundancy that a target lies on, by their folders `md`."""
+
+    target: str | None
+    folders: Sequence[Path]
+
+    def sample(self, length_s: float) -> list[Value]:
+        degraded = any(number(folder / "degraded") for folder in self.folders)
+        copying = any(text(folder / "sync_action") not in (None, "idle", "frozen") for folder in self.folders)
+        return [
+            Value(ARRAY_DEGRADED, degraded * length_s, "s"),
+            Value(ARRAY_COPYING, copying * length_s, "s"),
+        ]
+
+
+def _arrays(target: str, device: BlockDevice) -> list[Source]:
+    """Returns the arrays at or below the device; nothing of a stripe, which ends with its first lost member."""
+    folders = sorted(
+        folder
+        for one in device.below()
+        if not one.is_partition and (folder := one.directory / "md") and (folder / "degraded").exists()
+    )
+    return [_Arrays(target, folders)] if folders else []
 
 
 def _temperature(target: str, controller: Path) -> Source | NotMeasured:

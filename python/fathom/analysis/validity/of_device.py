@@ -7,7 +7,7 @@ from fathom.analysis.run_view import OFF_DEVICE, PAGE_CACHE, RunView
 from fathom.analysis.validity.note import Level, Note
 from fathom.output.text import in_others, percent
 from fathom.runs.document import TargetRecord
-from fathom.targets.telemetry_names import PATH_DOWN, PATHS
+from fathom.targets.telemetry_names import ARRAY_COPYING, ARRAY_DEGRADED, PATH_DOWN, PATHS
 
 FOREIGN_MOST = 0.001
 FOREIGN_LEAST_BYTES = 1 << 20
@@ -150,6 +150,37 @@ def path_down(view: RunView) -> Iterable[Note]:
             ),
             "`nvme list-subsys` shows the paths; repeat with all of them live",
         )
+
+
+def array_state(view: RunView) -> Iterable[Note]:
+    """Yields a note where an md array lacked a member, and one where it copied data of its own: one each a target."""
+    kinds = (
+        ("array-degraded", ARRAY_DEGRADED, "lacked a member", "add the member that `cat /proc/mdstat` lacks"),
+        (
+            "array-copying",
+            ARRAY_COPYING,
+            "copied or compared data of its own",
+            "wait until `cat /proc/mdstat` shows no resync, recovery or check",
+        ),
+    )
+    for rule, name, did, advice in kinds:
+        watched = view.seconds(name)
+        found: dict[str, list[tuple[float, str]]] = {}
+        for (target, step), for_s in view.total(name).items():
+            if target and step and for_s > 0:
+                found.setdefault(target, []).append((for_s, step))
+        for target, steps in found.items():
+            for_s, step = max(steps)
+            of_s = watched.get((target, step), for_s)
+            others = in_others("less", len(steps) - 1, "step")
+            yield Note(
+                rule,
+                "warning",
+                target,
+                step,
+                f"the md array {did} for {for_s:.1f} of {of_s:.1f} s with this step{others}",
+                f"{advice}, then repeat",
+            )
 
 
 def _which_path(count: int) -> str:
