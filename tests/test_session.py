@@ -10,7 +10,7 @@ from threading import Event
 import pytest
 
 import fathom
-from fathom.errors import FathomError, InterruptedRunError, UsageError
+from fathom.errors import FathomError, InterruptedRunError, RefusedError, UsageError
 from fathom.load.backend import EngineBackend
 from fathom.load.initiator import ThisMachine
 from fathom.load.resolve import resolve_targets
@@ -260,6 +260,13 @@ def test_the_steady_state_of_a_real_ssd_is_not_asked_of_a_shortened_run(
         check_fits(method, drive)
 
 
+def test_a_shortened_method_that_never_fills_is_not_advised_at_full_length() -> None:
+    drive = drive_named("/dev/sdb", Identity(rotational=False))
+    with pytest.raises(UsageError, match="what-if does not fill a drive") as refused:
+        check_fits(load_method("what-if", quick=True), drive)
+    assert refused.value.hint == "take a twin, or a method that fills a drive, such as four-corners"
+
+
 def test_blocks_of_more_than_one_command_are_refused_by_passthrough_before_the_run() -> None:
     method = load_method("four-corners")
     block = drive_named("/dev/nvme0n1", Identity(rotational=False, command_bytes_max=64 << 10))
@@ -270,6 +277,16 @@ def test_blocks_of_more_than_one_command_are_refused_by_passthrough_before_the_r
         check_fits(method, drive)
     check_fits(method, block)
     check_fits(method, replace(drive, identity=Identity(rotational=False, command_bytes_max=256 << 10)))
+
+
+def test_a_device_that_no_job_can_run_on_is_refused_before_the_run() -> None:
+    method = load_method("four-corners")
+    block = drive_named("/dev/nvme0n1", Identity(rotational=False, block_metadata_bytes=8))
+    check_fits(method, block)
+    with pytest.raises(UsageError, match="blocks carry 8 B of metadata, which passthrough jobs do not send"):
+        check_fits(method, replace(block, name="/dev/ng0n1", passthrough=Path("/dev/ng0n1")))
+    with pytest.raises(RefusedError, match=r"/dev/nvme0n1 refused: has no medium \(size 0\)"):
+        check_fits(method, replace(block, capacity_bytes=0))
 
 
 @pytest.mark.parametrize(
@@ -324,6 +341,37 @@ def test_writes_that_the_zones_of_a_twin_must_refuse_are_refused_before_the_run(
     if "zones" not in job:
         [layered] = resolve_targets([f"{twin}/btrfs"])
         check_fits(method, layered)
+
+
+@pytest.mark.parametrize(
+    ("job", "zoned", "said"),
+    [
+        (
+            'mix = "read"\ngpu = true',
+            "host-managed",
+            "step one reads to a GPU, and reads of zoned devices end in",
+        ),
+        ('mix = "read"\ngpu = true', "none", None),
+        ('mix = "write"\ndirect = false', "host-managed", "step one writes through the page cache"),
+        ('mix = "write"\ndirect = false', "none", None),
+        ('mix = "allocate"', "none", "step one reserves room"),
+    ],
+)
+def test_what_the_engine_refuses_of_a_device_is_refused_before_the_run(
+    job: str, zoned: str, said: str | None
+) -> None:
+    text = f'name = "m"\n[[steps]]\nname = "one"\n[steps.job]\n{job}\nblock = "64KiB"\nuntil = {{ written = "1x" }}\n'
+    if "write" not in job:
+        text = text.replace('{ written = "1x" }', '{ time = "9s" }')
+    method = parse_method(
+        f'schema = "fathom-method/1"\n{text}pattern = "sequential"\nload = {{}}\n', "m.toml"
+    )
+    drive = drive_named("/dev/sdb", Identity(rotational=True, zoned=zoned))
+    if said:
+        with pytest.raises(UsageError, match=f"/dev/sdb: {said}"):
+            check_fits(method, drive)
+    else:
+        check_fits(method, drive)
 
 
 def test_how_a_real_load_was_made_is_kept_once_for_steps_that_are_alike(tmp_path: Path) -> None:

@@ -302,7 +302,8 @@ def test_a_host_that_is_lost_during_the_fill_ends_the_run_and_a_resumed_run_fill
         f"{drives.name}: host h2 was lost (ConnectionError: gone) during a fill that hosts divide, so its part is not "
         f"written; what was measured is in {path}"
     )
-    assert raised.value.hint == f"remove the cause, then `fathom resume {path.name}`"
+    tokens = " ".join(f"--destroy {token}" for token in drives.destroy)
+    assert raised.value.hint == f"remove the cause, then `fathom resume {path.name} {tokens}`"
     ends = [event for event in read_events(path) if event["event"] == "step-end"]
     assert [(event["step"], event["status"]) for event in ends] == [("fill", "partial")]
     own, hole = drives.data

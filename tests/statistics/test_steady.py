@@ -105,6 +105,12 @@ def test_five_rounds_are_judged_by_where_their_drift_leads_in_thirty():
     assert "drift over 30 rounds is +28.4 %" in verdict.reason
 
 
+def test_a_drift_below_nothing_is_said_to_be_open():
+    verdict = judge([100, 20, 150, 30, 90])
+    assert not verdict.steady
+    assert "drift over 30 rounds is open: the last 5 vary too much (5 % allowed)" in verdict.reason
+
+
 def test_a_decay_that_has_ended_is_called_steady():
     at = np.arange(200)
     rng = np.random.default_rng(4)

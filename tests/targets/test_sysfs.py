@@ -33,6 +33,7 @@ def nvme(tmp_path: Path) -> BlockDevice:
             f"{disk}/nsid": "1\n",
             f"{disk}/wwid": "eui.0025\n",
             f"{disk}/diskseq": "9\n",
+            f"{disk}/metadata_bytes": "8\n",
             f"{disk}/queue/scheduler": "[none] mq-deadline kyber\n",
             f"{disk}/queue/rotational": "0\n",
             f"{disk}/queue/zoned": "none\n",
@@ -59,6 +60,7 @@ def test_an_nvme_drive_tells_who_it_is_and_that_its_link_is_slow(nvme: BlockDevi
     assert (identity.transport, identity.namespace, identity.numa_node) == ("nvme-pcie", 1, 1)
     assert (identity.scheduler, identity.rotational, identity.write_cache) == ("none", False, "write through")
     assert identity.size_bytes == 15002931888 * 512
+    assert identity.block_metadata_bytes == 8
     assert (identity.io_bytes_max, identity.command_bytes_max) == (128 << 10, None)
 
 

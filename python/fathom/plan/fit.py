@@ -6,7 +6,7 @@ from pathlib import Path
 from fathom import _core
 from fathom._core import Job
 from fathom.catalog.load import load_device
-from fathom.errors import FathomError, UsageError
+from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.method.job import of_parts
 from fathom.method.method import Method, Step
 from fathom.output.text import duration, size
@@ -22,6 +22,8 @@ def check_fits(method: Method, target: Target) -> None:
     A region may be smaller than one of the step's blocks, or larger than the target. The engine may refuse the job on a
     real target. A shortened method may not fill a real SSD.
     """
+    for one in target.members or (target,):
+        _check_device(one)
     _check_fills(method, target)
     _check_file_system(method, target)
     capacity_bytes = target.unit_capacity_bytes
@@ -36,6 +38,8 @@ def check_fits(method: Method, target: Target) -> None:
         for one, whole in zip(target.members or (target,), own, strict=True):
             if one.kind == "twin":
                 _check_simulated(step.name, whole, one)
+            elif one.kind == "device":
+                _check_of_devices(step.name, whole, one)
             for job in whole.streams.values() or (whole,):
                 _check_takes(step.name, job, one, method.slice_bytes)
         for job in step.job.streams.values() or (step.job,):
@@ -103,11 +107,39 @@ def _check_fills(method: Method, target: Target) -> None:
         return
     if all(one.kind != "device" or one.identity.rotational for one in target.members or (target,)):
         return
-    time_s = sum(step.job.time_s or 0.0 for _, step in method.steps_on(target)) * method.quick.divide_times_by
+    steps = [step for _, step in method.steps_on(target)]
+    if not any(step.kind == "fill" or _writes_in_order(step.job) for step in steps):
+        raise UsageError(
+            f"{target.name}: {method.name} does not fill a drive, so it cannot show steady state",
+            "take a twin, or a method that fills a drive, such as four-corners",
+        )
+    time_s = sum(step.job.time_s or 0.0 for step in steps) * method.quick.divide_times_by
     raise UsageError(
         f"{target.name}: shortened, {method.name} does not fill a drive, so it cannot show steady state",
         f"run it without --quick, which takes {duration(time_s)}",
     )
+
+
+def _writes_in_order(job: Job) -> bool:
+    return "write" in job.weights and job.pattern.kind == "sequential"
+
+
+def _check_device(target: Target) -> None:
+    """Raises RefusedError or UsageError for a device that no job can run on, before its size judges the regions."""
+    if target.kind != "device":
+        return
+    if target.capacity_bytes == 0:
+        raise RefusedError(
+            f"{target.name} refused: has no medium (size 0)",
+            "insert one; an NVMe namespace may have a block format that the kernel does not use: `nvme format`",
+            ("empty",),
+        )
+    if target.passthrough and target.identity.block_metadata_bytes:
+        raise UsageError(
+            f"{target.name}: its blocks carry {target.identity.block_metadata_bytes} B of metadata, which passthrough "
+            "jobs do not send",
+            "use the block device, or a format without metadata",
+        )
 
 
 def _check_takes(step: str, job: Job, target: Target, slice_bytes: int | None) -> None:
@@ -157,6 +189,27 @@ def _check_takes(step: str, job: Job, target: Target, slice_bytes: int | None) -
         raise UsageError(
             f"{target.name}: step {step} has the pattern zones, but this target has no zones",
             'use a zoned device, a zoned twin, or pattern = "sequential"',
+        )
+
+
+def _check_of_devices(step: str, job: Job, target: Target) -> None:
+    """Raises UsageError for what the engine would refuse at that step, behind those that have erased the device."""
+    if "allocate" in job.weights:
+        raise UsageError(
+            f"{target.name}: step {step} reserves room (allocate), which is of files",
+            f"take a file: {target.path}/ext4 makes one" if target.makes is None else "leave it out",
+        )
+    if target.makes is not None or target.identity.zoned != "host-managed":
+        return
+    if job.gpu:
+        raise UsageError(
+            f"{target.name}: step {step} reads to a GPU, and reads of zoned devices end in host memory",
+            "leave gpu out of a copy of the method, or take a device without zones",
+        )
+    if job.writes and not job.direct:
+        raise UsageError(
+            f"{target.name}: step {step} writes through the page cache, which does not keep the order of zones",
+            "take direct = true",
         )
 
 

@@ -276,6 +276,12 @@ class SteadyState:
         n = len(half)
         if np.isinf(drift.high):
             reasons.append(f"most of the last {n} rounds completed nothing")
+        elif drift.low < -1.0:
+            # No rate falls by more than itself: the line says nothing of where it leads.
+            reasons.append(
+                f"drift over {max(n, SLOPE_ROUNDS)} rounds is open: the last {n} vary too much "
+                f"({percent(SLOPE_LIMIT)} allowed)"
+            )
         elif drift.low < -SLOPE_LIMIT or drift.high > SLOPE_LIMIT:
             reasons.append(
                 f"drift over {max(n, SLOPE_ROUNDS)} rounds is {percent(drift.value, '+.1f')}, "

@@ -204,6 +204,7 @@ class BlockDevice:
             size_bytes=self.size_bytes,
             logical_block_bytes=number(queue / "logical_block_size"),
             physical_block_bytes=number(queue / "physical_block_size"),
+            block_metadata_bytes=number(disk / "metadata_bytes") or None,
             scheduler=_selected(text(queue / "scheduler")),
             rotational=_flag(queue / "rotational"),
             zoned=text(queue / "zoned"),

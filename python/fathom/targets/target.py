@@ -69,6 +69,8 @@ class Identity:
     `command_bytes_max` is the device's own limit. The other four `..._max` are what the control group of this process
     may do in a second. By passthrough, which goes around the block layer, only `command_bytes_max` is known.
 
+    `block_metadata_bytes` is what an NVMe drive stores beside each block.
+
     `dev` is `major:minor`. `diskseq` is a number the kernel never gives twice between two boots, so another device that
     took the name is recognised. `link_max_*` is what the device can do, `link_*` what it negotiated. `drive_managed` is
     whether a disk says that it orders shingled tracks by itself: not all of them do. `file_uuid` is of a file that
@@ -92,6 +94,7 @@ class Identity:
     size_bytes: int | None = None
     logical_block_bytes: int | None = None
     physical_block_bytes: int | None = None
+    block_metadata_bytes: int | None = None
     scheduler: str | None = None
     rotational: bool | None = None
     zoned: str | None = None
