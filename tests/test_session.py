@@ -299,12 +299,17 @@ def test_a_device_that_no_job_can_run_on_is_refused_before_the_run() -> None:
         ),
         ('pattern = "sequential"\nuntil = { written = "2x" }', "step one goes over its region again"),
         ('pattern = "sequential"\nuntil = { written = "1x" }', None),
+        (
+            'pattern = "sequential"\nload = { iodepth = 4 }\nuntil = { written = "1x" }',
+            "step one keeps 4 writes in flight",
+        ),
         ('pattern = "uniform"\nuntil = { time = "9s" }\nregion = "1%"', None),
         ('pattern = { zones = 1 }\nuntil = { time = "9s" }', None),
     ],
 )
 def test_writes_that_zones_must_refuse_are_refused_before_the_run(job: str, said: str | None) -> None:
-    text = f'name = "zoned"\n[[steps]]\nname = "one"\n[steps.job]\nmix = "write"\nblock = "64KiB"\n{job}\nload = {{}}\n'
+    job += "" if "load" in job else "\nload = {}"
+    text = f'name = "zoned"\n[[steps]]\nname = "one"\n[steps.job]\nmix = "write"\nblock = "64KiB"\n{job}\n'
     method = parse_method(f'schema = "fathom-method/1"\n{text}', "zoned.toml")
     drive = drive_named("/dev/sdb", Identity(rotational=True, zoned="host-managed"))
     if said:

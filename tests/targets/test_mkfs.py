@@ -145,6 +145,44 @@ def test_an_interrupted_run_leaves_its_file_system_for_resume_alone(loops: Loops
     assert check_target(parse_target(str(node)), writes=True, destroy_tokens=[token(node)])
 
 
+def test_a_file_system_that_a_killed_run_left_mounted_is_unmounted_by_resume_unless_it_is_in_use(
+    loops: Loops, tmp_path: Path
+) -> None:
+    node = loops.attach(SIZE)
+    target, options = made(node, "ext4"), Options(destroy=(token(node),), out=tmp_path / "runs")
+    options.observer = Interrupting(options)
+    (tmp_path / "two.toml").write_text(TWO_STEPS)
+    with pytest.raises(InterruptedRunError):
+        start_run(load_method(str(tmp_path / "two.toml")), [target], options)
+    [path] = tmp_path.glob("runs/*/run.json")
+    left = tmp_path / "fathom-left"
+    left.mkdir()
+    sh("mount", node, left)
+    with (left / "open").open("w"), pytest.raises(FathomError, match="busy"):
+        resume_run(path.parent, Options(destroy=(token(node),)))
+    assert left.is_mount()
+    run = resume_run(path.parent, Options(destroy=(token(node),)))
+    assert run.document.status == "complete"
+    assert not left.exists()
+    assert check_target(parse_target(str(node)), writes=True, destroy_tokens=[token(node)])
+
+
+def test_a_file_system_of_a_run_that_its_user_has_mounted_elsewhere_is_left(
+    loops: Loops, tmp_path: Path
+) -> None:
+    node = loops.attach(SIZE)
+    target, options = made(node, "ext4"), Options(destroy=(token(node),), out=tmp_path / "runs")
+    options.observer = Interrupting(options)
+    (tmp_path / "two.toml").write_text(TWO_STEPS)
+    with pytest.raises(InterruptedRunError):
+        start_run(load_method(str(tmp_path / "two.toml")), [target], options)
+    [path] = tmp_path.glob("runs/*/run.json")
+    point = loops.mount(node)
+    with pytest.raises(RefusedError, match=f"mounted on {point}"):
+        resume_run(path.parent, Options(destroy=(token(node),)))
+    assert point.is_mount()
+
+
 MAKE = {
     "ext4": ("mkfs.ext4", "-q", "-F", "-L", "fathom"),
     "xfs": ("mkfs.xfs", "-q", "-f", "-L", "fathom"),

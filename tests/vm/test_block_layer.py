@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from vm_guest import sh
 
-from fathom.errors import UsageError
+from fathom.errors import RefusedError, UsageError
 from fathom.method.method import load_method, parse_method
 from fathom.plan.fit import check_fits
 from fathom.runs.document import NoteRecord
@@ -132,8 +132,26 @@ def test_a_scheduler_that_orders_the_io_of_an_ssd_is_noted(setting: Setting, tmp
     assert "io-scheduler" not in rules(measured("/dev/ng2n1", tmp_path))
 
 
-def test_a_method_that_zones_must_refuse_is_refused_before_the_run() -> None:
+@pytest.mark.parametrize("method", ["four-corners", "gpu-feed"])
+def test_a_method_that_zones_must_refuse_is_refused_before_the_run(method: str) -> None:
     for name in ("/dev/nvme1n1", "/dev/ng1n1"):
         (zoned,) = parse_targets([name])
         with pytest.raises(UsageError, match="takes writes at the write pointers of its zones only"):
-            check_fits(load_method("four-corners"), zoned)
+            check_fits(load_method(method), zoned)
+
+
+def test_a_format_that_jobs_cannot_use_is_refused_before_the_run() -> None:
+    in_use, beside, within = "4", "1", "5"
+    try:
+        sh("nvme", "format", "/dev/nvme2n1", "--force", "-l", beside)
+        block, generic = parse_targets(["/dev/nvme2n1", "/dev/ng2n1"])
+        check_fits(load_method("four-corners"), block)
+        with pytest.raises(UsageError, match="its blocks carry 8 B of metadata"):
+            check_fits(load_method("four-corners"), generic)
+        # The kernel has no use for metadata within the blocks' data: the device has no size.
+        sh("nvme", "format", "/dev/nvme2n1", "--force", "-l", within, "--ms", "1")
+        (unusable,) = parse_targets(["/dev/nvme2n1"])
+        with pytest.raises(RefusedError, match="has no medium"):
+            check_fits(load_method("four-corners"), unusable)
+    finally:
+        sh("nvme", "format", "/dev/nvme2n1", "--force", "-l", in_use)

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Timer
 
 import pytest
 from vm_guest import sh
 
+from fathom.method.method import parse_method
+from fathom.session import Options, start_run
 from fathom.targets.files import file_target
 from fathom.targets.parse import device_target
-from fathom.targets.safety import check_device
+from fathom.targets.safety import check_device, destroy_token
 
 DRIVE = Path("/dev/nvme2n1")
 MIB_SECTORS = 2048
@@ -99,6 +102,42 @@ def test_a_mounted_array_speaks_against_its_members_and_loops_on_them(
     inside = looped(undo, members[0], "--offset", "32M", "--sizelimit", "16M")
     assert f"{array.name} is mounted on {point} (ext4)" in reasons(inside)
     assert f"lies on {members[0]}, which holds md raid" in reasons(inside)
+
+
+READS = """
+schema = "fathom-method/1"
+name = "reads"
+[[steps]]
+name = "read"
+[steps.job]
+mix = "read"
+block = "4KiB"
+pattern = "uniform"
+load = { threads = 1, iodepth = 4 }
+until = { time = "8s" }
+"""
+
+
+def test_a_run_on_an_array_that_loses_a_member_says_so(undo: list[tuple[str, ...]], tmp_path: Path) -> None:
+    sh("modprobe", "raid1")
+    members = []
+    for number in range(2):
+        image = Path(f"/dev/shm/mirror{number}.img")
+        with image.open("wb") as file:
+            file.truncate(64 << 20)
+        members.append(str(looped(undo, image)))
+    array = "/dev/md9"
+    command = ("mdadm", "--create", array, "--level=1", "--raid-devices=2", "--metadata=1.2")
+    sh(*command, "--assume-clean", "--run", *members)
+    undo.append(("mdadm", "--stop", array))
+    target = device_target(Path(array))
+    assert destroy_token(target.identity) == f"md9:{target.identity.array_uuid}"
+    lost = Timer(4, sh, ("mdadm", array, "--fail", members[1]))
+    lost.start()
+    run = start_run(parse_method(READS, "reads.toml"), [target], Options(out=tmp_path))
+    lost.join()
+    [note] = [note for note in run.document.notes if note.rule == "array-degraded"]
+    assert note.text.startswith("the md array lacked a member for ")
 
 
 def test_a_volume_on_an_array_is_followed_through_both(undo: list[tuple[str, ...]], tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from fathom.targets.target import Target
 
 _END_BYTES = 1 << 20
 """Requests leave at most that much at the end of a device."""
+HOST_MANAGED = "host-managed"
 OTHER_DRIVE = "take a drive without such zones, unless the program can write zones in order"
 
 
@@ -17,7 +18,7 @@ def check_order(parameters_json: str, *, writes: bool, name: str = "", hint: str
 
     The twin itself would advise other patterns, which a trace does not have.
     """
-    if writes and json.loads(parameters_json).get("zone_bytes"):
+    if writes and _takes_order_only(parameters_json):
         place = f"{name}: " if name else ""
         raise UsageError(
             f"{place}its zones take writes at their write pointers only, and a trace writes where it was recorded",
@@ -26,18 +27,22 @@ def check_order(parameters_json: str, *, writes: bool, name: str = "", hint: str
 
 
 def check_write_pointers(step: str, job: Job, target: Target) -> None:
-    """Raises UsageError for writes that a real host-managed device must refuse: at random, or in several passes.
-
-    Zones that may be written anywhere lie at the start of such disks, so only regions that reach the end are judged.
+    """Raises UsageError for writes that a real host-managed device must refuse: at random, in several passes, or
+    several at once. The kernel may pass on two writes in flight in either order.
     """
     raw = target.kind == "device" and target.makes is None
-    if raw and target.identity.zoned == "host-managed":
-        _check_pass(step, job, target, f"{target.path}/btrfs")
+    if raw and target.identity.zoned == HOST_MANAGED:
+        in_flight = job.threads * job.iodepth
+        at_once = f"keeps {in_flight} writes in flight" if in_flight > 1 else ""
+        _check_pass(step, job, target, f"{target.path}/btrfs", at_once)
 
 
 def check_zones_of_twin(step: str, job: Job, target: Target, parameters_json: str) -> None:
-    """Raises UsageError for a job that the zones of a twin with these parameters must refuse, whatever they hold."""
-    if target.identity.file_system or not json.loads(parameters_json).get("zone_bytes"):
+    """Raises UsageError for a job that the zones of a twin with these parameters must refuse, whatever they hold.
+
+    A twin takes writes in the order in which they were issued, so it may have several at once.
+    """
+    if target.identity.file_system or not _takes_order_only(parameters_json):
         return
     try:
         _core.TwinDevice(parameters_json, 1).check(job)
@@ -46,22 +51,33 @@ def check_zones_of_twin(step: str, job: Job, target: Target, parameters_json: st
     _check_pass(step, job, target, f"{target.name}/btrfs")
 
 
-def _check_pass(step: str, job: Job, target: Target, file_system: str) -> None:
-    """Raises UsageError for writes that are not one pass in order. `file_system` names the target with one that is."""
-    if "write" not in job.weights:
-        return
+def _takes_order_only(parameters_json: str) -> bool:
+    """Returns whether a twin's zones take writes in order only. Those of a drive-managed disk take any write."""
+    values = json.loads(parameters_json)
+    return bool(values.get("zone_bytes")) and values.get("tracks", HOST_MANAGED) == HOST_MANAGED
+
+
+def _check_pass(step: str, job: Job, target: Target, file_system: str, at_once: str = "") -> None:
+    """Raises UsageError for writes that are not one pass in order; `at_once` says how such a pass is out of order too.
+
+    Zones that may be written anywhere lie at the start of disks, so only regions that reach the end are judged.
+    `file_system` names the target with one that writes zones in order.
+    """
     start, length = job.region_on(target.capacity_bytes, target.logical_block_bytes)
-    one_pass = job.pattern.kind == "sequential" and not job.ends_by_time and (job.region_multiple or 0) <= 1
-    if job.pattern.kind == "zones" or one_pass or start + length < target.capacity_bytes - _END_BYTES:
+    reaches_end = start + length >= target.capacity_bytes - _END_BYTES
+    if "write" not in job.weights or job.pattern.kind == "zones" or not reaches_end:
         return
     if job.pattern.kind != "sequential":
         how = "writes at random places"
     elif job.ends_by_time:
         how = "goes over its region until its time is over"
-    else:
+    elif (job.region_multiple or 0) > 1:
         how = "goes over its region again"
-    raise UsageError(
-        f"{target.name}: step {step} {how}, and this host-managed zoned device takes writes at the write pointers of "
-        "its zones only",
-        f"take a method with pattern = {{ zones = N }}, or a file system that writes zones in order: {file_system}",
-    )
+    else:
+        how = at_once
+    if how:
+        raise UsageError(
+            f"{target.name}: step {step} {how}, and this host-managed zoned device takes writes at the write pointers "
+            "of its zones only",
+            f"take a method with pattern = {{ zones = N }}, or a file system that writes zones in order: {file_system}",
+        )

@@ -5,6 +5,8 @@ what was asked for lies among the failures. The row is marked with the share, an
 Above 1 % its p99 does too, and fewer than the 99 % of a sustained load were done: the row has no figures.
 """
 
+from fathom.output.text import percent_digits
+
 MARKED_SHARE = 1e-3
 WITHHELD_SHARE = 1e-2
 
@@ -28,4 +30,4 @@ def is_withheld(share: float | None) -> bool:
 
 def in_words(share: float) -> str:
     """Returns `48 % failed`, `0.25 % failed`."""
-    return f"{100 * share:.2g} % failed"
+    return f"{percent_digits(share, 2)} failed"

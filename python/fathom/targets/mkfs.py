@@ -2,7 +2,7 @@
 
 Made and mounted for one run, under the device's own safety: nothing happens without its `--destroy` token. At the end
 it is unmounted and its signatures are wiped. After an interrupt or an error it stays for `fathom resume`, which knows
-it by its UUID: run.json keeps the one that was drawn for it.
+it by its UUID: run.json keeps the one that was drawn for it. After a kill it stays mounted until then.
 """
 
 import errno
@@ -21,7 +21,7 @@ from fathom.targets.contents import blank
 from fathom.targets.file_hold import hold_file
 from fathom.targets.file_making import prepare_file
 from fathom.targets.files import dir_target
-from fathom.targets.mounts import dev_text, mount_of
+from fathom.targets.mounts import dev_text, mount_of, read_usage
 from fathom.targets.safety import ExclusiveHold, Refusal, recheck_identity
 from fathom.targets.target import Target
 
@@ -77,12 +77,14 @@ def check_maker(target: Target) -> None:
 
 
 def lifted(target: Target, refusals: Sequence[Refusal]) -> list[Refusal]:
-    """Returns the refusals without that of the file system which an interrupted run has left for its `fathom
-    resume`.
+    """Returns the refusals without those of the file system which an ended run has left for its `fathom resume`. A
+    killed one leaves it mounted too.
     """
     if not target.made or not _is_the_runs_own(target):
         return list(refusals)
-    return [refusal for refusal in refusals if refusal.rule != "signed"]
+    mounted = sum(refusal.rule == "mounted" for refusal in refusals)
+    rules = ("signed", "mounted") if mounted == len(_left_mounts(target)) else ("signed",)
+    return [refusal for refusal in refusals if refusal.rule not in rules]
 
 
 @contextmanager
@@ -95,6 +97,9 @@ def made_file_system(target: Target, *, unknown_data: bool = False) -> Iterator[
     if target.made:
         if not _is_the_runs_own(target):
             raise FathomError(f"{target.name}: the file system that this run made is gone", NEW_RUN)
+        for point in _left_mounts(target):
+            _run(target, "umount", str(point))
+            point.rmdir()
     else:
         # What makes and mounts it needs the device for itself, so the claim ends when all is examined.
         with ExclusiveHold(target, unknown_data=unknown_data):
@@ -165,6 +170,13 @@ def _mounted(target: Target) -> Iterator[Path]:
             _run(target, "umount", str(directory))
     finally:
         directory.rmdir()
+
+
+def _left_mounts(target: Target) -> list[Path]:
+    """Returns where a killed run has left its file system mounted; none where anything else is mounted from there."""
+    mounts = read_usage(openers=False).mounts.get(target.identity.dev or "", [])
+    points = [Path(mount.point) for mount in mounts]
+    return points if all(point.name.startswith(PREFIX) for point in points) else []
 
 
 def _file_on(target: Target, directory: Path) -> Target:
