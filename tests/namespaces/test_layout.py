@@ -16,10 +16,10 @@ from fathom.namespaces.layout import (
     handles_of,
     parse_controller_list,
     parse_definition,
-    takes_command,
     unused_handles,
 )
 from fathom.targets import nvme_admin, syscalls
+from fathom.targets.capabilities import takes_command
 
 WHOLE = Definition(
     size_blocks=0x1122334455,

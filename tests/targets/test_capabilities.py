@@ -141,6 +141,28 @@ def test_namespaces_that_are_not_attached_and_capacity_in_none_are_told(
     assert in_words(found)["namespaces"] == words
 
 
+def test_namespaces_that_the_drive_attaches_but_does_not_make_are_not_said_to_be_made() -> None:
+    data = controller(optional=0b1000)
+    data[261] = 0b10
+    log = bytearray(4096)
+    log[4 * 0x15] = 1
+
+    def admin(
+        opcode: int, namespace: int, cdw10: int, cdw11: int, size: int, timeout_ms: int = TIMEOUT_MS
+    ) -> bytes:
+        if opcode == IDENTIFY:
+            return bytes(data) if cdw10 == 1 else bytes(size)
+        return bytes(log)
+
+    found = read_capabilities(admin, 1)
+    assert found
+    assert "can be attached and detached, over 7.68 TB" in in_words(found)["namespaces"]
+    log[4 * 0x0D] = 1
+    found = read_capabilities(admin, 1)
+    assert found
+    assert "can be made and deleted" in in_words(found)["namespaces"]
+
+
 def test_a_drive_with_fixed_namespaces_is_not_asked_for_all_of_them() -> None:
     asked: list[int] = []
 

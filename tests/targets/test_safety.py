@@ -312,6 +312,12 @@ def test_a_run_goes_on_after_a_reboot_but_not_on_another_drive():
         ensure_same("/dev/nvme0n1", then, replace(then, serial="S2"))
 
 
+def test_a_drive_that_was_formatted_to_other_blocks_is_not_taken_for_the_same():
+    then = Identity(device="nvme0n1", serial="S1", size_bytes=1 << 40, logical_block_bytes=4096)
+    with pytest.raises(RefusedError, match="logical_block_bytes was 4096, is 512"):
+        ensure_same("/dev/nvme0n1", then, replace(then, logical_block_bytes=512))
+
+
 def test_a_run_does_not_go_on_on_another_volume_that_got_the_number_of_its_own():
     then = Identity(device="dm-0", mapped="vg-data", size_bytes=1 << 30)
     with pytest.raises(RefusedError, match="mapped was vg-data, is vg-home"):

@@ -144,7 +144,7 @@ def test_a_format_that_jobs_cannot_use_is_refused_before_the_run() -> None:
     in_use, beside, within = "4", "1", "5"
     try:
         sh("nvme", "format", "/dev/nvme2n1", "--force", "-l", beside)
-        block, generic = parse_targets(["/dev/nvme2n1", "/dev/ng2n1"])
+        (block,), (generic,) = parse_targets(["/dev/nvme2n1"]), parse_targets(["/dev/ng2n1"])
         check_fits(load_method("four-corners"), block)
         with pytest.raises(UsageError, match="its blocks carry 8 B of metadata"):
             check_fits(load_method("four-corners"), generic)

@@ -123,11 +123,6 @@ def handles_of(status: bytes) -> tuple[int, ...]:
     return tuple(dict.fromkeys(_number(status, at + 2, 2) for at in starts))
 
 
-def takes_command(effects: bytes, opcode: int) -> bool:
-    """Returns whether log 05h lists an admin command as supported."""
-    return bool(_number(effects, 4 * opcode, 4) & 1)
-
-
 def granularity_bytes(listed: bytes, format_number: int) -> int:
     """Returns the multiple that the drive prefers for sizes of a format, by CNS 16h; 0 where it states none."""
     place = format_number if listed[0] & 1 else 0

@@ -15,11 +15,15 @@ from fathom.namespaces.layout import (
     handles_of,
     parse_controller_list,
     parse_definition,
-    takes_command,
     unused_handles,
 )
 from fathom.targets.capabilities import IDENTIFY_BYTES, Controller, parse_controller, parse_namespace_list
-from fathom.targets.capability_reader import ALL, ALLOCATED_NAMESPACES, OF_CONTROLLER
+from fathom.targets.capability_reader import (
+    ALL,
+    ALLOCATED_NAMESPACES,
+    OF_CONTROLLER,
+    makes_namespaces,
+)
 from fathom.targets.nvme_admin import (
     GET_LOG_PAGE,
     IDENTIFY,
@@ -35,11 +39,10 @@ NVM_NAMESPACE = 0x05
 """What the NVM command set adds to Identify Namespace; its first 8 bytes are the storage tag mask."""
 CREATE, DELETE = 0, 1
 ATTACH, DETACH = 0, 1
-EFFECTS, HANDLE_USAGE = 0x05, 0x21
+HANDLE_USAGE = 0x21
 IO_MANAGEMENT_RECEIVE, HANDLE_STATUS = 0x12, 1
 SETS_ANA_GROUP = 1 << 7
 STATES_GRANULARITY = 1 << 7
-LISTS_EFFECTS = 1 << 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,6 @@ class Facts:
     able: Controller
     sets_ana_group: bool
     states_granularity: bool
-    lists_effects: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +71,11 @@ class Manager:
             able,
             sets_ana_group=bool(data[343] & SETS_ANA_GROUP),
             states_granularity=bool(data[96] & STATES_GRANULARITY),
-            lists_effects=bool(data[261] & LISTS_EFFECTS),
         )
 
     def takes_changes(self, facts: Facts) -> bool:
-        """Returns whether namespaces can be made and deleted: by OACS bit 3, and by the list of commands if any."""
-        if not facts.able.manages_namespaces:
-            return False
-        if not facts.lists_effects:
-            return True
-        effects = self.admin(GET_LOG_PAGE, ALL, EFFECTS | (4096 // 4 - 1) << 16, 0, 4096)
-        return all(takes_command(effects, one) for one in (NAMESPACE_MANAGEMENT, NAMESPACE_ATTACHMENT))
+        """Returns whether namespaces can be made and deleted."""
+        return makes_namespaces(self.admin, facts.able)
 
     def allocated(self) -> tuple[int, ...]:
         """Returns all namespaces of the drive, attached or not."""

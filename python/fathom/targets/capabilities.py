@@ -48,6 +48,8 @@ class Controller:
     """Part of the capacity that no namespace has; known only where namespaces can be made."""
     volatile_cache: bool
     manages_namespaces: bool
+    lists_effects: bool
+    """Whether log 05h lists the commands that it takes."""
     takes_security_commands: bool
     has_fdp: bool
     erasures: tuple[Erasure, ...]
@@ -107,6 +109,11 @@ CLASSES = {
 LOCKING = 0x0002
 
 
+def takes_command(effects: bytes, opcode: int) -> bool:
+    """Returns whether log 05h lists an admin command as supported."""
+    return bool(_number(effects, 4 * opcode, 4) & 1)
+
+
 def parse_controller(data: bytes) -> Controller | None:
     """Returns the capabilities of Identify Controller; None where it is too short."""
     if len(data) < IDENTIFY_BYTES:
@@ -119,6 +126,7 @@ def parse_controller(data: bytes) -> Controller | None:
         unallocated_bytes=_number(data, 296, 16),
         volatile_cache=bool(data[525] & 1),
         manages_namespaces=bool(optional & 1 << 3),
+        lists_effects=bool(data[261] & 1 << 1),
         takes_security_commands=bool(optional & 1),
         has_fdp=bool(_number(data, 96, 4) & 1 << 19),
         erasures=tuple(_erasures(optional, data[524], _number(data, 328, 4))),

@@ -68,7 +68,8 @@ def _namespaces(found: Capabilities) -> str:
     active = ", ".join(map(str, found.namespaces)) or "not known"
     detached = ", ".join(map(str, found.detached))
     apart = f"; {detached} not attached here" if detached else ""
-    managed = "can be made and deleted" if controller.manages_namespaces else "fixed"
+    attached = "can be attached and detached" if controller.manages_namespaces else "fixed"
+    managed = "can be made and deleted" if found.makes_namespaces else attached
     whole = f", over {capacity(controller.capacity_bytes)}" if controller.capacity_bytes else ""
     free = f", {capacity(controller.unallocated_bytes)} in none" if controller.unallocated_bytes else ""
     if controller.manages_namespaces and controller.capacity_bytes and not free:

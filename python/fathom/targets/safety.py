@@ -24,7 +24,10 @@ from fathom.targets.sysfs import SECTOR_BYTES, BlockDevice
 from fathom.targets.target import FileId, Identity, Target
 from fathom.targets.uses import uses
 
-_SAME_DEVICE = ("model", "serial", "wwid", "namespace", "size_bytes", "backing_file", "mapped", "array_uuid")
+_SAME_DEVICE = (
+    *("model", "serial", "wwid", "namespace", "size_bytes", "logical_block_bytes"),
+    *("backing_file", "mapped", "array_uuid"),
+)
 _SAME_ATTACHMENT = ("dev", "diskseq")
 _EXCLUSIVE = "in exclusive use by the kernel or another program"
 
