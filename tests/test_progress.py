@@ -2,6 +2,7 @@
 
 import io
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from fathom.errors import FathomError
 from fathom.load.initiator import ThisMachine
 from fathom.method.method import load_method, parse_method
 from fathom.output.sparkline import sparkline
+from fathom.runs.store import StepOutcome
 from fathom.session import Options, SilentObserver, start_run
 from fathom.session.stepper import Progress
 from fathom.targets.parse import parse_target
@@ -35,6 +37,23 @@ def test_a_drive_that_erases_itself_shows_how_far_it_has_come_and_what_is_left(
     line = next(line for line in written.getvalue().splitlines() if "erases itself" in line)
     assert "1/4 purge" in line
     assert ("3 min" in line) == tells
+
+
+def test_the_lines_of_drives_of_one_model_name_their_devices() -> None:
+    drives = [
+        replace(parse_target("null:"), name=f"/dev/nvme{number}n1", kind="device", label="A drive")
+        for number in (0, 1)
+    ]
+    step = load_method("gpu-feed").steps[0]
+    written = io.StringIO()
+    with LiveObserver(Console(file=written, width=140), drives) as observer:
+        for drive in drives:
+            observer.step_started(drive, 1, 4, step)
+            observer.step_ended(drive, step, StepOutcome("complete", None, "", 1.0, 0))
+    assert [line.split(":")[0] for line in written.getvalue().splitlines()] == [
+        "A drive, nvme0n1",
+        "A drive, nvme1n1",
+    ]
 
 
 def test_a_sparkline_is_as_high_as_the_share_of_the_greatest_value() -> None:

@@ -34,6 +34,16 @@ def test_each_power_state_has_a_column_that_names_it(tmp_path: Path) -> None:
     ]
 
 
+def test_drives_of_one_model_have_the_names_of_their_devices(tmp_path: Path) -> None:
+    drives = [
+        replace(like, kind="device", name=f"/dev/nvme{number}n1", label="A drive", catalog=None)
+        for number, like in enumerate((synthetic.FILE, synthetic.FILE))
+    ]
+    run = synthetic.make_run(tmp_path / "run", drives, seed=1)
+    labels = [column.label for column in compare([load(run)]).columns]
+    assert labels == ["A drive, nvme0n1", "A drive, nvme1n1"]
+
+
 def test_runs_in_different_power_states_are_not_pooled(tmp_path: Path) -> None:
     same = [in_state(tmp_path / f"same-{seed}", 2, seed) for seed in (1, 2)]
     other = in_state(tmp_path / "other", 0, 3)

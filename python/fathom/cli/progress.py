@@ -3,6 +3,7 @@
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Lock
 from time import monotonic
 
@@ -16,7 +17,7 @@ from fathom._core import LARGE_BLOCK_BYTES
 from fathom.method.method import Step
 from fathom.output.sparkline import sparkline
 from fathom.output.terminal import Terminal
-from fathom.output.text import duration, iops_text, latency_text, mbps_text
+from fathom.output.text import duration, iops_text, latency_text, mbps_text, told_apart
 from fathom.runs.store import StepOutcome
 from fathom.session.remaining import Remaining, remaining_of
 from fathom.session.stepper import Progress
@@ -31,6 +32,7 @@ class _Line:
     """What the table shows of one target."""
 
     target: Target
+    label: str
     step: Step | None = None
     number: int = 0
     total: int = 0
@@ -71,7 +73,11 @@ class LiveObserver:
     def __init__(self, console: Console, targets: list[Target]) -> None:
         self._console = console
         self._lock = Lock()
-        self._lines = {target.name: _Line(target) for target in targets}
+        names = [Path(target.name).name if target.kind == "device" else None for target in targets]
+        labels = told_apart([target.label for target in targets], names)
+        self._lines = {
+            target.name: _Line(target, label) for target, label in zip(targets, labels, strict=True)
+        }
         self._started = monotonic()
         self._draws = False
         self._live = Live(console=console, get_renderable=self._table, refresh_per_second=4, transient=True)
@@ -112,7 +118,7 @@ class LiveObserver:
         virtual = "virtual " if target.kind == "twin" else ""
         with suppress(OSError):
             self._console.print(
-                f"{target.label}: {line.number}/{line.total} {step.name}: {outcome.status}, "
+                f"{line.label}: {line.number}/{line.total} {step.name}: {outcome.status}, "
                 f"{virtual}{duration(outcome.window_s)}{rate}{_steadiness(outcome)}",
                 highlight=False,
                 soft_wrap=True,
@@ -165,7 +171,7 @@ def _columns_within(width: int) -> list[str]:
 
 
 def _cells(line: _Line) -> dict[str, Text | str | ProgressBar]:
-    cells: dict[str, Text | str | ProgressBar] = {"target": Text(line.target.label, style="bold")}
+    cells: dict[str, Text | str | ProgressBar] = {"target": Text(line.label, style="bold")}
     if line.ended:
         return cells | {"step": Text(line.ended, style="red" if line.ended != "done" else "green")}
     if line.step is None:

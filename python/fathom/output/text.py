@@ -1,6 +1,7 @@
 """Numbers as people read them, with their unit: the one place that formats figures for terminals."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 LEAST_SHOWN = 0.0001
@@ -96,6 +97,15 @@ def digits(value: float, count: int = 3) -> str:
     if 0 < rounded < LEAST_SHOWN:
         return f"< {LEAST_SHOWN}"
     return f"{rounded:,.0f}" if abs(rounded) >= 10**count else f"{value:.{count}g}"
+
+
+def told_apart(labels: Sequence[str], names: Sequence[str | None]) -> list[str]:
+    """Returns the labels; what shares its label with others has its name behind it, if it has one."""
+    counts = Counter(labels)
+    return [
+        f"{label}, {name}" if name and counts[label] > 1 else label
+        for label, name in zip(labels, names, strict=True)
+    ]
 
 
 def in_others(what: str, count: int, noun: str) -> str:

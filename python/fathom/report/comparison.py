@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
+from pathlib import Path
 from string import ascii_uppercase
 from typing import TypeVar, cast
 
@@ -20,7 +21,7 @@ from fathom.catalog.settings import split
 from fathom.columns.schema import Point
 from fathom.method.curve import SUSTAINED_LEAST, is_point
 from fathom.method.method import AGAINST_ITS_DRIVE, WARM_UP, Quick
-from fathom.output.text import many_of
+from fathom.output.text import many_of, told_apart
 from fathom.prediction.interval import Spread, known_device, order_chance, spread_of
 from fathom.report import published
 from fathom.report.data import RunData
@@ -469,16 +470,22 @@ def compare(
 
 
 def _columns(runs: Sequence[RunData], *, pool: bool) -> list[Column]:
-    """Returns the columns. Labels are unique; short ones drop the capacity unless that would confuse two targets."""
+    """Returns the columns. Labels are unique: drives of one model have the names of their devices behind them. Short
+    ones drop the capacity unless that would confuse two targets.
+    """
     found = repeats_by_target(runs, by_hand=pool)
     apart = len({tuple(map(id, members)) for members, _ in found}) > 1
-    labels: list[str] = []
+    given: list[str] = []
     for members, target in found:
         letters = ", ".join(run_letter(_place(run, runs)) for run in members)
         label = plain(target.label or target.name) + (f" · {letters}" if apart else "")
         state = members[0].document.power_state
         if state is not None and target.kind == "device":
             label += f", power state {state}"
+        given.append(label)
+    names = [plain(Path(one.name).name) if one.kind == "device" else None for _, one in found]
+    labels: list[str] = []
+    for label in told_apart(given, names):
         labels.append(label if label not in labels else f"{label} ({len(labels) + 1})")
     shorts = [CAPACITY.sub("", label) for label in labels]
     shorts = shorts if len(set(shorts)) == len(shorts) else labels
