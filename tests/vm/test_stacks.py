@@ -104,6 +104,22 @@ def test_a_mounted_array_speaks_against_its_members_and_loops_on_them(
     assert f"lies on {members[0]}, which holds md raid" in reasons(inside)
 
 
+def test_a_volume_of_dm_crypt_on_a_drive_with_poll_queues_answers(
+    undo: list[tuple[str, ...]], tmp_path: Path
+) -> None:
+    sh("modprobe", "-a", "dm_mod", "dm_crypt")
+    table = f"0 {32 * MIB_SECTORS} crypt aes-xts-plain64 {'ab' * 32} 0 {DRIVE} 0"
+    sh("dmsetup", "--noudevsync", "--noudevrules", "create", "secret", "--table", table)
+    undo.append(("dmsetup", "--noudevsync", "remove", "secret"))
+    number = sh("dmsetup", "info", "-c", "--noheadings", "-o", "minor", "secret").strip()
+    target = device_target(Path(f"/dev/dm-{number}"))
+    run = start_run(parse_method(READS.replace("8s", "2s"), "reads.toml"), [target], Options(out=tmp_path))
+    [row] = run.points.to_pylist()
+    timeout_us = 30e6
+    assert row["n"] > 0
+    assert row["max_us"] < timeout_us / 2
+
+
 READS = """
 schema = "fathom-method/1"
 name = "reads"

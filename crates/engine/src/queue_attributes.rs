@@ -27,8 +27,37 @@ impl QueueAttributes {
         text.trim().to_owned()
     }
 
+    /// Returns whether completions may be polled for. On a stack they may not: the worker of dm-crypt passes polled I/O
+    /// on, and nobody polls for it. Each waits for the timeout of the drive below.
+    pub(crate) fn polls(&self) -> bool {
+        let stacked = std::fs::read_dir(self.0.join("../slaves"))
+            .is_ok_and(|mut below| below.next().is_some());
+        self.number("io_poll") == 1 && !stacked
+    }
+
     /// Returns an attribute that is a number; 0 where there is none.
     pub(crate) fn number(&self, name: &str) -> u64 {
         self.text(name).parse().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{create_dir_all, remove_dir_all, write};
+
+    use super::QueueAttributes;
+
+    #[test]
+    fn a_disk_with_poll_queues_is_polled_and_a_stack_on_it_is_not() {
+        let disk = std::env::temp_dir().join(format!("fathom-polls-{}", std::process::id()));
+        create_dir_all(disk.join("queue")).unwrap();
+        create_dir_all(disk.join("slaves")).unwrap();
+        let queue = QueueAttributes(disk.join("queue"));
+        assert!(!queue.polls());
+        write(disk.join("queue/io_poll"), "1\n").unwrap();
+        assert!(queue.polls());
+        write(disk.join("slaves/nvme0n1"), "").unwrap();
+        assert!(!queue.polls());
+        remove_dir_all(disk).unwrap();
     }
 }

@@ -115,7 +115,7 @@ impl Target {
             self.write_streams = queue.number("max_write_streams") as u16;
             self.zoned = Zoned::open(&spec.path, &queue, writes)?.map(Arc::new);
             // Polled writes to zones crashed Linux 7.2 (`nvme_poll`) in the test guest; the cause is not known.
-            self.pollable = job.direct && self.zoned.is_none() && queue.number("io_poll") == 1;
+            self.pollable = job.direct && self.zoned.is_none() && queue.polls();
         }
         self.file = Some(file);
         Ok(self)
@@ -179,7 +179,7 @@ impl Target {
         if let Some(sibling) = nvme::block_sibling(&spec.path) {
             let queue = QueueAttributes::named(&sibling);
             by_kernel = KernelLimits::of(&queue);
-            self.pollable = queue.number("io_poll") == 1;
+            self.pollable = queue.polls();
             self.zoned =
                 Zoned::open(&PathBuf::from("/dev").join(sibling), &queue, writes)?.map(Arc::new);
         }
