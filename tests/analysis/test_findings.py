@@ -1,13 +1,14 @@
 """Findings: every sentence follows from the figures, and nothing is claimed that the intervals do not allow."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from judged_runs import Measured, run_view, twin
+from judged_runs import DEVICE, Measured, device, run_view, twin
 
 from fathom.analysis.finding import cited
 from fathom.analysis.findings import Finding, findings
+from fathom.analysis.run_view import RunView
 from fathom.statistics.limits import LimitKind
 
 A, B, C = twin("a", "Drive A"), twin("b", "Drive B"), twin("c", "Drive C")
@@ -144,6 +145,16 @@ def test_workloads_whose_offered_rate_is_kept_up_with_are_counted_apart():
     assert every.text == "2 workloads: the best keep up with the rate offered in all."
 
 
+def test_unequal_rates_that_were_offered_are_each_named():
+    slower = Measured(
+        "twin:b", rates(9_990, 1e-6), point={"limit": {"kind": LimitKind.OFFERED_RATE.value}}, step="read"
+    )
+    kept_up, *_ = findings(run_view([offered(1e-6)[0], slower], [A, B]))
+    assert kept_up.text == (
+        "Drive A and Drive B keep up with the rates offered in read, 20,000 and 9,990 IOPS, so these rank none of them."
+    )
+
+
 def test_one_target_is_given_its_figure_and_interval():
     found = findings(run_view([Measured("twin:a", rates(50_000), block_bytes=262_144)], [A]))
     assert kinds(found) == ["single"]
@@ -256,6 +267,33 @@ def test_a_published_floor_is_compared_with_the_floor_and_not_with_the_mean():
     assert abs(agreement.figures["validation_worst_pct"]) < 0.5
 
 
+def with_repeat(first: list[float], second: list[float]) -> RunView:
+    """A run and its repeat, as one."""
+    mean = (np.mean(first) + np.mean(second)) / 2
+    one, other = (run_view([Measured("twin:a", each, point={"iops": mean})], [A]) for each in (first, second))
+    return replace(one, further=[other.intervals])
+
+
+def test_a_published_floor_is_compared_with_the_mean_of_the_floors_of_repeats():
+    found = findings(
+        with_repeat([20_000.0] * 30, [24_000.0] * 30), lambda *_: [Row(22_000, statistic="floor")]
+    )
+    agreement = next(one for one in found if one.kind == "agreement")
+    assert agreement.figures["validation_worst_pct"] == pytest.approx(0)
+
+
+def test_seconds_that_are_uneven_in_one_repeat_are_said_whichever_it_is():
+    even, uneven = [70_000.0] * 30, [100_000.0, 40_000.0] * 15
+    told = [
+        one.text
+        for pair in ((even, uneven), (uneven, even))
+        for one in findings(with_repeat(*pair))
+        if one.kind == "consistency"
+    ]
+    assert len(told) == 2
+    assert all("31 % of their mean, the worst second 57 %" in text for text in told)
+
+
 def test_a_floor_of_nothing_is_compared_as_the_floor_that_it_is():
     seconds = [0.0, 0.0, 20_000.0] * 20
     found = findings(
@@ -297,6 +335,42 @@ def test_a_single_workload_of_which_something_is_claimed_is_no_several(second: f
         for name, speed in (("twin:a", 1000), ("twin:b", second))
     ]
     assert findings(run_view(measured, [A, B]))[0].text.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("settled", "said"),
+    [
+        (
+            ("a", "b"),
+            "Drive B leads all 2 workloads. In 1 more, one target alone has a figure that is claimed.",
+        ),
+        ((), "No figure of 2 workloads is claimed: no target had settled. In 1 more, one target alone has "),
+    ],
+)
+def test_workloads_in_which_one_target_alone_is_claimed_are_counted_apart(
+    settled: tuple[str, ...], said: str
+):
+    measured = [
+        Measured(f"twin:{name}", rates(speed), step=step, point={"steady": name in able})
+        for step, able in (("read", settled), ("write", settled), ("mix", ("a",)))
+        for name, speed in (("a", 1000), ("b", 2000))
+    ]
+    assert findings(run_view(measured, [A, B]))[0].text.startswith(said)
+
+
+def test_why_workloads_claim_nothing_is_said_of_these_alone():
+    brief: dict[str, object] = {"window_s": 0.5}
+    measured = [
+        *(Measured(name, rates(1000), step="read", point={"steady": False}) for name in ("twin:a", "twin:b")),
+        *(
+            Measured(name, rates(1000), step="write", point={"steady": False})
+            for name in ("twin:a", "twin:b")
+        ),
+        Measured("twin:a", rates(1000), step="mix"),
+        Measured(DEVICE, [500.0], step="mix", point=brief),
+    ]
+    told = findings(run_view(measured, [A, B, device()]))[0].text
+    assert told.startswith("No figure of 2 workloads is claimed: no target had settled.")
 
 
 def test_no_outcome_is_told_where_no_target_had_settled():
@@ -387,6 +461,12 @@ def test_how_often_the_published_leader_is_ahead_is_said_with_the_workloads_wher
         "The published leader is ahead in 2 of 3 workloads, and all targets come out in the published order in 1 of "
         "them. Another is ahead in read (published Drive B, here Drive A)."
     )
+
+
+def test_published_figures_in_doubt_take_no_part_in_an_order():
+    measured = [Measured("twin:a", rates(5000)), Measured("twin:b", rates(2000))]
+    found = findings(run_view(measured, [A, B]), lambda device, _: [Row(2000, uncertain=device == "a")])
+    assert "order" not in kinds(found)
 
 
 def test_targets_that_had_not_settled_and_lone_published_figures_have_no_order():

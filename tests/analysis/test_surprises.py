@@ -6,7 +6,9 @@ import pytest
 from judged_runs import Measured, Row, run_view, twin, whole_job
 
 from fathom.analysis.finding import Finding
+from fathom.analysis.findings import findings
 from fathom.analysis.physics import physics_of
+from fathom.analysis.settled import unsettled
 from fathom.analysis.surprises import Physics, Rated, surprises
 from fathom.catalog.load import device_names, load_device
 from fathom.statistics.limits import Busy, Limit, LimitKind
@@ -34,7 +36,8 @@ def found(
 ) -> list[Finding]:
     kind = "bandwidth" if measured[0].block_bytes > 4096 else "iops"
     sheet: dict[tuple[str, str | None], Rated] = {(kind, measured[0].op): Sheet(rated)} if rated else {}
-    return list(surprises(run_view(measured, [A, B], job=job), lambda _: physics, lambda _: sheet))
+    view = run_view(measured, [A, B], job=job)
+    return list(surprises(view, lambda _: physics, lambda _: sheet, unsettled(view)))
 
 
 @pytest.mark.parametrize(
@@ -61,6 +64,12 @@ def test_more_than_the_link_carries_cannot_be_and_nearly_as_much_is_said():
     assert [one.kind for one in near] == ["bound"]
     assert "880 MB/s are 88 % of the raw rate of its PCIe 3.0 x1" in near[0].text
     assert far == []
+
+
+@pytest.mark.parametrize(("op", "kinds"), [("trim", []), ("write-zeroes", []), ("write", ["surprise"])])
+def test_what_is_trimmed_or_zeroed_does_not_pass_over_the_link(op: str, kinds: list[str]):
+    fast = Measured("twin:a", [4e5], op=op, block_bytes=1 << 20)
+    assert [one.kind for one in found([fast], Physics(link_mbps=7877.0))] == kinds
 
 
 def test_targets_that_come_nearest_to_the_same_limit_are_told_together():
@@ -126,6 +135,13 @@ def test_what_never_became_steady_is_not_held_against_the_data_sheet():
     assert found([falling], rated=1e6) == []
     [off] = found([settled, falling], rated=1e6)
     assert "settled 600,000 IOPS, 40 % below" in off.text
+
+
+def test_what_is_not_claimed_does_not_agree_with_the_data_sheet_either():
+    moment = Measured("twin:a", [620_000.0], point={"window_s": 0.5, "n": 500})
+    timed = JOB | {"until": {"time_ns": 500_000_000}}
+    found = findings(run_view([moment], [A], job=timed), rated=lambda _: {("iops", "read"): Sheet(620_000.0)})
+    assert [one.kind for one in found] == ["unsettled"]
 
 
 @pytest.mark.parametrize(

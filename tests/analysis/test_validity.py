@@ -22,6 +22,7 @@ from fathom.analysis.run_view import Remark
 from fathom.analysis.settled import Unsettled, unsettled
 from fathom.analysis.validity import notes
 from fathom.runs.remarks import (
+    WRONG_DATA_ERRNO,
     FailedIo,
     Fault,
     LostIo,
@@ -112,6 +113,23 @@ def test_failed_io_comes_first_as_an_error():
     found = notes(sound(errors=3, quick=True))
     assert [note.rule for note in found] == ["errors", "quick-run"]
     assert "3 I/Os failed" in found[0].text
+
+
+def test_a_share_that_failed_is_said_of_the_operation_whose_it_is():
+    few = Measured(DEVICE, [10.0] * 60, op="write")
+    [note] = [
+        one for one in notes(run_view([Measured(DEVICE, RATES), few], errors=30)) if one.rule == "errors"
+    ]
+    assert note.text == (
+        "60 I/Os failed, 4.8 % of the step's writes: above 1 %, no figures are shown; rates and latencies leave failed "
+        "I/O out"
+    )
+
+
+def test_a_share_with_reads_of_wrong_data_in_it_says_so():
+    wrong = Remark(DEVICE, "4k-rand-read", FailedIo(errno=WRONG_DATA_ERRNO, n=299))
+    [_, note] = notes(run_view([Measured(DEVICE, [100.0] * 100)], errors=300, remarks=[wrong]))[:2]
+    assert note.text.startswith("1 I/O failed besides, in all 2.9 % of the step's I/O: above 1 %")
 
 
 def test_failed_io_is_said_with_its_share_and_every_way_in_which_it_failed():
@@ -246,6 +264,15 @@ def test_windows_that_a_twin_ends_early_are_counted_with_their_precision():
     assert "known to 2 %" in note.text
     whole = job | {"until": {"time_ns": len(RATES) * 10**9}}
     assert notes(run_view([Measured("twin:a", RATES)], [twin("a", "A")], job=whole, step=steps)) == []
+
+
+def test_windows_of_an_array_s_drives_are_not_counted_beside_its_own():
+    drives = [twin("a*2", "2 x A"), twin("a*2#1", "A 1"), twin("a*2#2", "A 2")]
+    for part in drives[1:]:
+        part.part_of = drives[0].name
+    measured = [Measured(drive.name, RATES, point={"window_s": 3.0}) for drive in drives]
+    view = run_view(measured, drives, job=JOB | {"until": {"time_ns": 60 * 10**9}}, step={"precision": 0.01})
+    assert any("ended 1 of 1 windows early, once" in note.text for note in notes(view))
 
 
 @pytest.mark.parametrize(("window_s", "noted"), [(0.001, True), (0.98, True), (1.0, False)])

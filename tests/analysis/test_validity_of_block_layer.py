@@ -51,6 +51,16 @@ def split_note(op: str, direct: bool = True, **limits: object) -> Note | None:
     return next((note for note in found if note.rule == "split-io"), None)
 
 
+def test_a_step_on_another_target_is_not_said_to_be_split_on_this_one():
+    large = JOB | {"mix": {"ops": [{"op": "read", "sizes": [{"size_bytes": MIB, "weight": 1.0}]}]}}
+    drives = [device(DEVICE, "A", io_bytes_max=MIB // 4), device("/dev/nvme1n1", "B", io_bytes_max=MIB)]
+    measured = [
+        Measured(DEVICE, [4000.0] * 60, step="small"),
+        Measured("/dev/nvme1n1", [4000.0] * 60, step="large", block_bytes=MIB, job=large),
+    ]
+    assert "split-io" not in {note.rule for note in notes(run_view(measured, drives))}
+
+
 def test_blocks_that_the_kernel_splits_are_noted_with_what_can_be_done():
     note = split_note("read", io_bytes_max=MIB // 4, command_bytes_max=MIB // 2)
     assert note is not None

@@ -52,6 +52,11 @@ def test_more_bytes_than_the_link_carries_are_an_error():
     assert (note.rule, note.level) == ("beyond-link", "error")
 
 
+@pytest.mark.parametrize("op", ["trim", "write-zeroes"])
+def test_what_is_trimmed_or_zeroed_does_not_pass_over_the_link(op: str):
+    assert notes(run_view([Measured(DEVICE, [40_000.0] * 60, op=op, block_bytes=262_144)])) == []
+
+
 def test_io_served_by_the_page_cache_is_an_error_with_its_share():
     own = 60e6 * 4096
     job = JOB | {"direct": False}

@@ -135,6 +135,17 @@ def test_drives_loaded_together_are_judged_one_by_one() -> None:
     assert note.text == "/dev/sdb did 9,000 IOPS, 50 % of the other (18,000); Jain's index over all is 0.900"
 
 
+def test_a_drive_without_figures_because_its_io_failed_is_no_straggler_of_zero() -> None:
+    loaded = [sample("outstanding", 32.0, name) for name in ("/dev/sda", "/dev/sdb")]
+    view = at_once({"/dev/sda": 9e3, "/dev/sdb": 9e3}, loaded)
+    failing = [
+        row | {"errors": row["n"] // 10} if row["target"] == "/dev/sdb" else row
+        for row in view.points.to_pylist()
+    ]
+    points = pa.Table.from_pylist(failing, schema=view.points.schema)
+    assert notes(replace(view, points=points)) == []
+
+
 def test_the_processors_of_a_twins_bench_are_no_load_generator() -> None:
     drives = [twin("a*2", "2 x A"), twin("a*2#1", "A 1"), twin("a*2#2", "A 2")]
     for part in drives[1:]:

@@ -41,6 +41,17 @@ def test_waf_of_a_pattern_that_has_hardly_begun_is_noted_with_what_was_written()
     )
 
 
+def test_a_region_of_an_array_is_that_part_of_each_of_its_drives():
+    total = device("twin:a*4", "4 x A").model_copy(update={"kind": "twin", "capacity_bytes": 4 * 10**12})
+    parts = [total.model_copy(update={"name": f"twin:a*4#{n}", "part_of": total.name}) for n in range(1, 5)]
+    region = WRITES | {"region": {"size": {"bytes": 10**12}}}
+    written = Measured(total.name, [2e12 / 4096 / 60] * 60, op="write", point={"waf": 2.0, "steady": None})
+    [note] = [
+        one for one in notes(run_view([written], [total, *parts], job=region)) if one.rule == "unsettled-waf"
+    ]
+    assert "0.5x of its region was written" in note.text
+
+
 def test_waf_that_moves_over_its_window_is_noted_even_after_a_steady_precondition():
     note = only(writing(list(np.linspace(2.0, 2.4, 60)), capacities=0.06, steady=True))
     assert note.rule == "unsettled-waf"

@@ -95,9 +95,12 @@ def order_beside_published(
 ) -> Iterable[Finding]:
     """Yields in how many workloads the published leader is ahead, and in how many the whole order is as published.
 
-    One drive in several runs is no contest.
+    One drive in several runs is no contest. A figure in doubt proves nothing, so it takes no part.
     """
-    beside = [_against_published(view, members, lookup, gate) for members in ranked]
+    beside = [
+        [one for one in _against_published(view, members, lookup, gate) if one.role != UNCERTAIN]
+        for members in ranked
+    ]
     contests = [known for known in beside if len({one.device for one in known}) > 1]
     if not contests:
         return
@@ -144,7 +147,7 @@ def _against_published(
         if device is None or published is None or (figures.target, figures.step) in gate:
             continue
         value, role, source, is_floor = published
-        own = floor_of(view.rates(figures)) if is_floor else None
+        own = floor_of(*view.repeats(figures)) if is_floor else None
         measured = figures.headline if own is None else own
         found.append(_AgainstPublished(figures, device, measured, value, role, source, own is not None))
     return found

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +20,13 @@ FLOOR_SHARE = 0.25
 """The quantile of one-second rates that is their floor; rates below it are the floor's own fluctuations."""
 
 
-def floor_of(rates: Sequence[float] | NDArray[np.float64]) -> float | None:
-    """Returns the floor of one-second rates, as a row with `statistic = "floor"` publishes it; None without any."""
-    return float(np.quantile(rates, FLOOR_SHARE)) if len(rates) else None
+def floor_of(*repeats: Sequence[float] | NDArray[np.float64]) -> float | None:
+    """Returns the floor of one-second rates, as a row with `statistic = "floor"` publishes it; None without any.
+
+    That of several repeats is the mean of theirs, as their rate is.
+    """
+    floors = [float(np.quantile(rates, FLOOR_SHARE)) for rates in repeats if len(rates)]
+    return fmean(floors) if floors else None
 
 
 def tail_s(length_s: float) -> float:

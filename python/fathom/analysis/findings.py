@@ -8,6 +8,7 @@ data do not show; `validity` says what is doubtful.
 from collections.abc import Iterable, Sequence
 
 from fathom.analysis.beside_published import PublishedLookup, differences, order_beside_published
+from fathom.analysis.consistency import consistency
 from fathom.analysis.finding import Finding, joined
 from fathom.analysis.outcomes import outcome_of, overall
 from fathom.analysis.run_view import RunView, StepFigures
@@ -46,7 +47,7 @@ def findings(
         *_stalls(view),
         *(differences(view, ranked, published_lookup, gate) if published_lookup else ()),
         *(order_beside_published(view, ranked, published_lookup, gate) if published_lookup else ()),
-        *surprises(view, physics, rated),
+        *surprises(view, physics, rated, gate),
         *_limits(view, ranked),
         *_consistency(view, ranked),
     ]
@@ -89,14 +90,10 @@ def _consistency(view: RunView, ranked: Sequence[Sequence[StepFigures]]) -> Iter
     """Yields one sentence per uneven target, about its worst workload."""
     found: dict[str, list[tuple[float, float, StepFigures]]] = {}
     for figures in (one for members in ranked for one in members):
-        rates = view.rates(figures)
+        over = consistency(*view.repeats(figures))
         # An open load that is kept up with is as uneven as its arrivals.
-        if len(rates) < 20 or rates.mean() <= 0 or figures.kept_up:
-            continue
-        spread = float(rates.std(ddof=1) / rates.mean())
-        if spread > UNSTEADY:
-            worst = float(rates.min() / rates.mean())
-            found.setdefault(figures.target, []).append((spread, worst, figures))
+        if over and over.spread > UNSTEADY and not figures.kept_up:
+            found.setdefault(figures.target, []).append((over.spread, over.worst / over.mean, figures))
     for target, uneven in found.items():
         spread, worst, figures = max(uneven, key=lambda one: one[0])
         where = figures.label if len(uneven) == 1 else f"{len(uneven)} workloads, most in {figures.label}"

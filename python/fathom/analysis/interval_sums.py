@@ -97,15 +97,27 @@ class IntervalSums:
         """Returns bytes that each step wrote."""
         return self.bytes_of(WRITES)
 
-    def errors(self) -> dict[Key, tuple[int, float]]:
-        """Returns failed I/O per step, and the greatest share of an operation that failed. Only steps that have any."""
-        found: dict[Key, tuple[int, float]] = {}
-        for (target, step, _), counts in self.counts.items():
+    def errors(self) -> dict[Key, tuple[int, float, str]]:
+        """Returns failed I/O per step, the greatest share of an operation that failed, and the operation.
+
+        Only steps that have any.
+        """
+        found: dict[Key, tuple[int, float, str]] = {}
+        for (target, step, op), counts in self.counts.items():
             if counts.errors > 0:
-                before, worst = found.get((target, step), (0, 0.0))
+                before, worst, of = found.get((target, step), (0, 0.0, op))
                 share = failed_share(counts.n, counts.errors) or 0.0
-                found[target, step] = before + counts.errors, max(worst, share)
+                worst, of = (share, op) if share > worst else (worst, of)
+                found[target, step] = before + counts.errors, worst, of
         return found
+
+    def ops_of(self, key: Key) -> set[str]:
+        """Returns the operations that ended any I/O in a step."""
+        return {
+            op
+            for (target, step, op), counts in self.counts.items()
+            if (target, step) == key and counts.n + counts.errors
+        }
 
 
 class _Reduced:

@@ -8,6 +8,7 @@ from fathom._core import Job
 from fathom.analysis.finding import Finding, Kind, joined, number, rate_text
 from fathom.analysis.run_view import Key, RunView, StepFigures
 from fathom.analysis.settled import Unsettled, no_target, tags, verbs
+from fathom.method.curve import SUSTAINED_LEAST
 from fathom.output.text import span
 from fathom.statistics.uncertainty import Comparison, compare, repeats_interval
 
@@ -86,8 +87,12 @@ def _no_winner(
 
 def _kept_up(view: RunView, ranked: Sequence[StepFigures], kept_up: Sequence[StepFigures]) -> Finding:
     best, names = ranked[0], joined([view.label(one.target) for one in kept_up])
+    rates = [number(one.headline) for one in kept_up]
     text = (
         f"{names} keep up with the rate offered in {best.label}, {rate_text(best)}, so it ranks none of them."
+        if kept_up[-1].headline >= SUSTAINED_LEAST * best.headline
+        else f"{names} keep up with the rates offered in {best.label}, {joined(rates)} {best.unit}, so these rank "
+        "none of them."
     )
     figures = {one.target: one.headline for one in ranked}
     targets = tuple(one.target for one in kept_up)
@@ -103,16 +108,15 @@ def _next(view: RunView, ranked: Sequence[StepFigures], together: Sequence[StepF
 def overall(view: RunView, outcomes: Sequence[Finding], gate: Mapping[Key, Unsettled]) -> Iterable[Finding]:
     """Yields how many of the workloads each target leads; only for several targets on several workloads."""
     contested = [one for one in outcomes if one.kind in ("leader", "level", "no-winner", "kept-up")]
-    unclaimed = sum(one.kind == "unsettled" for one in outcomes)
+    unsettled = [one for one in outcomes if one.kind == "unsettled"]
+    unclaimed, alone = len(unsettled), sum(one.kind == "single" for one in outcomes)
     if len(contested) + unclaimed < 2 or len(view.document.targets) < 2:
         return
+    why = no_target(gate[target, one.step or ""] for one in unsettled for target in one.targets)
+    only = f" In {alone} more, one target alone has a figure that is claimed." if alone else ""
     if not contested:
-        yield Finding(
-            "overall",
-            f"No figure of these {unclaimed} workloads is claimed: {no_target(gate.values())}.",
-            (),
-            None,
-        )
+        text = f"No figure of {unclaimed} workloads is claimed: {why}.{only}"
+        yield Finding("overall", text, (), None)
         return
     wins: dict[str, int] = {}
     for one in contested:
@@ -126,7 +130,7 @@ def overall(view: RunView, outcomes: Sequence[Finding], gate: Mapping[Key, Unset
     ]
     without_winner = sum(one.kind == "no-winner" for one in contested)
     claims = "claims" if unclaimed == 1 else "claim"
-    behind = f" {unclaimed} more {claims} nothing: {no_target(gate.values())}." if unclaimed else ""
+    behind = f" {unclaimed} more {claims} nothing: {why}." if unclaimed else ""
     workloads = "1 workload" if len(contested) == 1 else f"{len(contested)} workloads"
     every = workloads if len(contested) == 1 else f"all {workloads}"
     if level == len(contested):
@@ -144,7 +148,11 @@ def overall(view: RunView, outcomes: Sequence[Finding], gate: Mapping[Key, Unset
     else:
         text = f"{workloads}: {joined(parts)}."
     yield Finding(
-        "overall", text + behind, tuple(wins), None, {target: float(count) for target, count in wins.items()}
+        "overall",
+        text + behind + only,
+        tuple(wins),
+        None,
+        {target: float(count) for target, count in wins.items()},
     )
 
 

@@ -392,6 +392,11 @@ class RunView:
         """The figures by target, step and operation, for parts."""
         return {key: figures for key, figures in self._all_steps.items() if key[0] in self.totals}
 
+    def measured_on(self, target: str) -> list[str]:
+        """Returns the measured steps of a target, those of its array for a member."""
+        both = (target, self.totals.get(target))
+        return [step for name, step in self.steps if name in both]
+
     @cached_property
     def loaded(self) -> set[Key]:
         """(target, step) pairs with I/O in flight at some time, even if none completed."""
@@ -439,8 +444,8 @@ class RunView:
         """Returns bytes that each step wrote, every kind of step."""
         return self.intervals.written_bytes()
 
-    def errors(self) -> dict[Key, tuple[int, float]]:
-        """Returns failed I/O per step, every kind of step, and the greatest share of an operation that failed.
+    def errors(self) -> dict[Key, tuple[int, float, str]]:
+        """Returns failed I/O per step of any kind, the greatest share of an operation that failed, and the operation.
 
         Only steps that have any.
         """

@@ -2,12 +2,13 @@
 lookups; a target without them is not judged.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from fathom._core import MOVES_DATA
 from fathom.analysis.finding import Finding, cited, joined, number, rate_text
-from fathom.analysis.run_view import RunView, StepFigures
+from fathom.analysis.run_view import Key, RunView, StepFigures
 from fathom.output.text import signed_pct
 from fathom.prediction.interval import known_device
 from fathom.runs.document import TargetRecord
@@ -75,13 +76,18 @@ class _AgainstDataSheet:
         return 100 * (self.figures.headline / self.stated - 1)
 
 
-def surprises(view: RunView, physics: PhysicsOf | None, rated: RatedOf | None) -> Iterator[Finding]:
-    """Yields contradictions first, then the rates nearest to ceilings, then the data sheet."""
+def surprises(
+    view: RunView, physics: PhysicsOf | None, rated: RatedOf | None, unclaimed: Container[Key] = ()
+) -> Iterator[Finding]:
+    """Yields contradictions first, then the rates nearest to ceilings, then the data sheet.
+
+    `unclaimed` are the steps that support no claim.
+    """
     yield from _little(view)
     if physics:
         yield from _ceilings(view, physics)
     if rated:
-        yield from _data_sheet(view, rated)
+        yield from _data_sheet(view, rated, unclaimed)
 
 
 def _little(view: RunView) -> Iterator[Finding]:
@@ -123,7 +129,8 @@ def _against(view: RunView, figures: StepFigures, known: Physics) -> Iterable[_A
     unit.
     """
     for row in figures.rows:
-        if known.link_mbps:
+        # What is trimmed or zeroed does not pass over the link.
+        if known.link_mbps and row.op in MOVES_DATA:
             yield _AgainstCeiling(
                 figures, row.mbps or 0.0, known.link_mbps, "MB/s", f"the raw rate of {known.link}"
             )
@@ -178,11 +185,11 @@ def _figures(one: _AgainstCeiling) -> dict[str, float]:
     return {"measured": one.measured, "ceiling": one.ceiling}
 
 
-def _data_sheet(view: RunView, rated: RatedOf) -> Iterator[Finding]:
+def _data_sheet(view: RunView, rated: RatedOf, unclaimed: Container[Key]) -> Iterator[Finding]:
     """Yields how the best figure of each kind compares with the data sheet; near ones are only counted.
 
-    Data sheets state settled drives: a figure of one that never became steady is not compared. Near figures of twins
-    that were fitted to their data sheet are not counted. One drive in several runs counts once, by its farthest figure.
+    Data sheets state settled drives: a figure that supports no claim is not compared. Near figures of twins that were
+    fitted to their data sheet are not counted. One drive in several runs counts once, by its farthest figure.
     """
     near: dict[tuple[str, bool, tuple[str, str]], float] = {}
     beyond: set[tuple[str, bool, tuple[str, str]]] = set()
@@ -191,7 +198,7 @@ def _data_sheet(view: RunView, rated: RatedOf) -> Iterator[Finding]:
         sheet = rated(target.catalog) if target.catalog else {}
         best: dict[tuple[str, str], StepFigures] = {}
         for figures in view.steps.values():
-            if figures.target != target.name or any(row.steady is False for row in figures.rows):
+            if figures.target != target.name or (figures.target, figures.step) in unclaimed:
                 continue
             kind = _kind(view, figures)
             if kind and kind in sheet and (kind not in best or figures.headline > best[kind].headline):

@@ -308,7 +308,7 @@ def _check_failed_io(run: "Run") -> None:
 
     marked = [
         (key, share)
-        for key, (_, share) in IntervalSums.of(run.parts("intervals", COLUMNS)).errors().items()
+        for key, (_, share, _) in IntervalSums.of(run.parts("intervals", COLUMNS)).errors().items()
         if is_marked(share)
     ]
     if marked:

@@ -240,7 +240,7 @@ class Cell:
         """Headline against published figure; the floor of the seconds against a published floor."""
         if self.published is None or self.value is None:
             return None
-        floor = floor_of(self.rates) if self.published.is_floor and self.metric == "iops" else None
+        floor = floor_of(*self.repeats) if self.published.is_floor and self.metric == "iops" else None
         return self.published.error_pct(self.value if floor is None else floor)
 
     @property

@@ -58,7 +58,8 @@ def split_io(view: RunView) -> Iterable[Note]:
         most, command = (target.identity.get(f"{what}_bytes_max") for what in ("io", "command"))
         if not isinstance(most, int):
             continue
-        split = {step: largest for _, step in view.steps if (largest := _largest_moved(view, step)) > most}
+        steps = view.measured_on(target.name)
+        split = {step: largest for step in steps if (largest := _largest_moved(view, step)) > most}
         if not split:
             continue
         step = max(split, key=lambda one: split[one])

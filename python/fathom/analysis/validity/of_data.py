@@ -65,10 +65,9 @@ def compressible(view: RunView) -> Iterable[Note]:
 
 def small_region(view: RunView) -> Iterable[Note]:
     """Yields a note where a small part of the device was touched."""
-    measured = {step for _, step in view.steps}
-    jobs = [job for step, job in view.jobs.items() if step in measured]
     for target in view.real_targets:
         whole = target.identity.get("size_bytes")
+        jobs = [view.jobs[step] for step in view.measured_on(target.name) if step in view.jobs]
         if not isinstance(whole, int) or whole <= 0 or not jobs:
             continue
         widest = max(job.region_on(target.known_bytes)[1] for job in jobs)

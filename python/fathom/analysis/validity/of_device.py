@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from fathom._core import Job
+from fathom._core import MOVES_DATA, Job
 from fathom.analysis.run_view import OFF_DEVICE, PAGE_CACHE, RunView
 from fathom.analysis.validity.note import Level, Note
 from fathom.output.text import in_others, percent
@@ -23,8 +23,8 @@ def beyond_link(view: RunView) -> Iterable[Note]:
         if limit_mbps is None:
             continue
         for figures in (view.steps | view.part_steps).values():
-            # A link carries reads and writes at once, each at full rate.
-            rows = [row for row in figures.rows if row.target == target.name]
+            # A link carries reads and writes at once, each at full rate. What is trimmed or zeroed does not pass it.
+            rows = [row for row in figures.rows if row.target == target.name and row.op in MOVES_DATA]
             fastest = max((row.mbps or 0.0 for row in rows), default=0.0)
             if fastest > limit_mbps:
                 yield Note(

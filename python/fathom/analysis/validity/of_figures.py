@@ -9,7 +9,7 @@ import numpy as np
 from fathom.analysis.run_view import Key, RunView, StepFigures
 from fathom.analysis.validity.note import Note
 from fathom.method.curve import SUSTAINED_LEAST
-from fathom.output.text import agreeing, duration, in_others, percent, percent_digits
+from fathom.output.text import agreeing, duration, in_others, many_of, percent, percent_digits
 from fathom.runs.remarks import WRONG_DATA_ERRNO, FailedIo, LostIo, ShortWindow, in_words
 from fathom.statistics.failed import WITHHELD_SHARE, is_marked, is_withheld
 from fathom.statistics.latency_columns import QUANTILES
@@ -46,21 +46,26 @@ def errors(view: RunView) -> Iterable[Note]:
         text = f"{many} was written; rates and latencies leave such reads out"
         next_step = 'store no data on it; notes that begin with "verify" name the blocks and the fault'
         yield Note(WRONG_DATA, "error", target, step, text, next_step)
-    for (target, step), (failed, share) in view.errors().items():
+    for (target, step), (failed, share, op) in view.errors().items():
         count = failed - wrong[target, step]
         if count <= 0:
             continue
         many = "1 I/O failed" if count == 1 else f"{count:,} I/Os failed"
+        many += " besides, in all" if wrong[target, step] else ","
+        mixed = len(view.intervals.ops_of((target, step))) > 1
         ways = [in_words(fact) for fact in said.get((target, step), ()) if fact.errno != WRONG_DATA_ERRNO]
-        text = ". ".join([f"{many}, {_failed_text(share)}; rates and latencies leave failed I/O out", *ways])
+        part = _failed_text(share, many_of(op) if mixed else "I/O")
+        text = ". ".join([f"{many} {part}; rates and latencies leave failed I/O out", *ways])
         yield Note(
             "errors", "error", target, step, text, "look at the kernel log and the drive's SMART data first"
         )
 
 
-def _failed_text(share: float) -> str:
-    """Returns in words the share of a step's I/O that failed, and the consequence for its figures."""
-    part = f"{percent_digits(share, 2)} of the step's"
+def _failed_text(share: float, what: str) -> str:
+    """Returns in words the share of a step's I/O, or of one operation's, that failed, and the consequence for its
+    figures.
+    """
+    part = f"{percent_digits(share, 2)} of the step's {what}"
     if is_withheld(share):
         return f"{part}: above {percent(WITHHELD_SHARE)}, no figures are shown"
     return f"{part}: it affects the figures" if is_marked(share) else part

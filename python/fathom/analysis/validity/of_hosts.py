@@ -115,7 +115,7 @@ def stragglers(view: RunView) -> Iterable[Note]:
     """Yields a note on a host or a drive far behind the others: Jain's index says that there is one, not which.
 
     A load that is split in shares, or of streams on some targets only, is meant to be uneven, and not judged. Unlike
-    twins are not judged either.
+    twins are not judged either, nor what has no figures because too much of its I/O failed.
     """
     unlike = {one.name for one in view.document.targets if one.kind == "twin" and one.has_members}
     by_step: dict[tuple[str, str], dict[str, StepFigures]] = {}
@@ -126,7 +126,13 @@ def stragglers(view: RunView) -> Iterable[Note]:
             continue
         by_step.setdefault((view.totals[part], step), {})[part] = figures
     for (total, step), parts in by_step.items():
-        idle = [part for part in view.totals if view.totals[part] == total and (part, step) in view.loaded]
+        idle = [
+            part
+            for part in view.totals
+            if view.totals[part] == total
+            and (part, step) in view.loaded
+            and not view.intervals.ops_of((part, step))
+        ]
         rates = dict.fromkeys(idle, 0.0) | {part: figures.headline for part, figures in parts.items()}
         unit = next(iter(parts.values())).unit
         index = jain(list(rates.values())) or 0.0

@@ -64,7 +64,9 @@ def early(view: RunView) -> Iterable[Note]:
     """Yields a note where twins ended windows early."""
     twins = {target.name for target in view.document.targets if target.kind == "twin"}
     rows = view.points.select(["target", "step", "window_s"]).to_pylist()
-    windows = {(row["target"], row["step"]): row["window_s"] for row in rows if row["target"] in twins}
+    # The drives of an array have their total's window.
+    own = twins - view.totals.keys()
+    windows = {(row["target"], row["step"]): row["window_s"] for row in rows if row["target"] in own}
     early = [step for (_, step), window_s in windows.items() if _ended_early(view, step, window_s)]
     if early:
         precision = max(view.precisions[step] for step in early)

@@ -92,9 +92,12 @@ def _written_x(view: RunView) -> dict[Key, float]:
     for target in view.document.targets:
         if target.capacity_bytes is None:
             continue
-        capacity_bytes = target.known_bytes * (target.scale or 1.0)
+        origin = view.origin_of(target)
+        # A region is the same part of each drive of an array.
+        units = len(origin.drives) or 1
+        unit_bytes = round(target.known_bytes * (target.scale or 1.0) / units)
         pattern, since = None, 0
-        for step, job in view.origin_of(target).jobs.items():
+        for step, job in origin.jobs.items():
             wrote = bytes_.get((target.name, step), 0)
             own = _pattern(job)
             if own is None:
@@ -102,7 +105,8 @@ def _written_x(view: RunView) -> dict[Key, float]:
             if own != pattern:
                 pattern, since = own, 0
             since += wrote
-            out[target.name, step] = since / max(1.0, job.region_on(round(capacity_bytes))[1])
+            region_bytes = job.region_on(unit_bytes)[1] * units * origin.copies
+            out[target.name, step] = since / max(1.0, region_bytes)
     return out
 
 
