@@ -216,6 +216,26 @@ def test_a_rate_of_a_few_ios_is_said_to_be_that(own_run: Run, tmp_path: Path) ->
     assert not any("only" in one for one in sentences(size(measured_drive(own_run.path), need)))
 
 
+def test_a_rate_that_supports_no_claim_or_was_offered_is_said_to_be_that(tmp_path: Path) -> None:
+    text = SHORT.replace('"1ms"', '"2s"').replace("iodepth = 1", 'iodepth = 32, rate = "5k/s"')
+    run = start_run(
+        parse_method(text, "slow.toml"), resolve_targets(["twin:samsung-pm9a3-7.68tb"]), Options(out=tmp_path)
+    )
+    said = sentences(size(measured_drive(run.path), [parse_need("1M IOPS read")]))
+    assert any("step r, had the rate that was offered: a drive may do more" in one for one in said)
+    assert any(
+        "step r, supports no claim: the run had left part of its region unwritten" in one for one in said
+    )
+    assert not any("step r" in one for one in measured_drive(run.path, [parse_need("10 GB/s write")]).notes)
+
+
+def test_of_two_latency_needs_of_reads_the_tighter_one_counts(own_run: Run) -> None:
+    point = corner(own_run, "read", 4096)
+    tight, loose = (parse_need(f"read in {point['mean_us'] * share:.3f} us") for share in (0.99, 1.01))
+    for needs in ([tight, loose], [loose, tight]):
+        assert ("iops", "read") not in measured_drive(own_run.path, needs).figures
+
+
 def test_rates_of_a_twin_are_called_simulated_with_their_range_and_the_count_at_its_low_end(
     own_run: Run,
 ) -> None:

@@ -440,8 +440,17 @@ def test_a_change_is_that_of_one_drive_never_the_difference_between_two() -> Non
         for target, iops in (("twin:a", 1e5), ("twin:b", 9e5))
     ]
     text = printed(asked, table_of(asked, *rows))
-    assert text.startswith("No rate changes by 5 % with over_provisioning.")
+    assert text.startswith("From over_provisioning 0.07 to 0.28, no rate changes by 5 %.")
     assert "4 KiB random read, 8T/32Q: twin:b" in text
+
+
+def test_a_rate_that_changes_on_the_way_and_comes_back_is_not_said_to_be_level() -> None:
+    asked = corners("op=0.07,0.14,0.28")
+    rows = [row_of(over_provisioning=op, iops=iops) for op, iops in ((0.07, 1e5), (0.14, 3e5), (0.28, 1e5))]
+    text = " ".join(printed(asked, table_of(asked, *rows)).split())
+    assert text.startswith(
+        "From over_provisioning 0.07 to 0.28, no rate changes by 5 %; between them some do."
+    )
 
 
 def test_steps_are_called_by_what_is_not_set_and_sizes_are_in_order() -> None:

@@ -26,7 +26,7 @@ from fathom.new_device.checks import problems
 from fathom.new_device.classes import classes
 from fathom.new_device.draft import draft, published_of
 from fathom.new_device.files import device_toml, published_toml
-from fathom.new_device.flash import flash_of
+from fathom.new_device.flash import MOST_DIES_PER_CHANNEL, flash_of
 from fathom.new_device.make import Made, check, make
 from fathom.new_device.sheet import DataSheet, read_sheet
 from fathom.new_device.terminal import missed_words, print_made
@@ -122,6 +122,7 @@ def test_text_that_is_no_json_is_refused_with_its_line(tmp_path: Path) -> None:
         ({"rand_write_iops": 300_000}, "rand_write_iops", "above the sequential 900 MB/s"),
         ({"tbw_tb": 438}, "tbw_tb", "876 TB of 1 drive write a day for 5 years (assumed: no warranty_years)"),
         ({"tbw_tb": 438, "warranty_years": 1}, "tbw_tb", "not the 175 TB of 1 drive write a day for 1 year"),
+        ({"die_gbit": 2048}, "die_gbit", "no TLC die of 2048 Gb is known; give 1024 or 512, or leave it out"),
         ({"dies": 4, "die_gbit": 512}, "dies", "4 dies of 512 Gb are 0.2749 TB for a capacity of 0.4801 TB"),
         ({"capacity_gb": 540, "tbw_tb": None}, "capacity_gb", "no whole number of dies gives 0.5401 TB"),
         ({"capacity_gb": 60, "tbw_tb": None, "seq_write_mbps": 90, "rand_write_iops": 4000,
@@ -186,6 +187,13 @@ def test_dies_are_small_enough_to_sense_the_rated_random_reads(tmp_path: Path) -
                     seq_read_mbps=13_000)  # fmt: skip
     assert (flash_of(sheet).dies, flash_of(sheet).nand.die_gbit) == (32, 512)
     assert problems(sheet) == []
+
+
+@pytest.mark.parametrize("dies", [128, 130, 192, 264])
+def test_all_dies_of_a_sheet_are_on_channels_of_as_many(tmp_path: Path, dies: int) -> None:
+    flash = flash_of(changed(tmp_path, capacity_gb=7680, tbw_tb=None, dies=dies, die_gbit=512))
+    assert dies % flash.channels == 0
+    assert dies // flash.channels <= MOST_DIES_PER_CHANNEL
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """A job that a twin has run is found again in the trace of that run."""
 
 from functools import cache
+from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -10,6 +12,7 @@ from fathom.fitting.fit import Fitted, fit
 from fathom.fitting.on_twin import fresh_twin, run_logged, run_plain, twin_holding
 from fathom.fitting.to_method import method_toml
 from fathom.method.method import parse_method
+from fathom.traces.opening import open_trace
 
 OPEN = 'load = { rate = "20k/s", iodepth = 256 }\nuntil = { time = "3s" }'
 FILL = """
@@ -53,6 +56,19 @@ def test_the_skew_of_zipf_is_known_to_two_hundredths(theta: float, gib: int):
     _, job = found(f'mix = {{ read = 70, write = 30 }}\nblock = "4KiB"\npattern = {{ zipf = {theta} }}\n'
                    f'region = "{gib}GiB"\n{OPEN}')  # fmt: skip
     assert job.pattern.theta == pytest.approx(theta, abs=0.02)
+
+
+def test_random_io_of_many_rare_sizes_beside_a_run_is_fitted_too(tmp_path: Path):
+    lines, random = ["time_us,op,offset,size"], Random(1)
+    for n in range(5000):
+        run = (n - n // 5 - 1) * 131_072, 131_072
+        anywhere = (1 << 33) + random.randrange(1 << 18) * 4096, random.randrange(1, 16_000) * 4096
+        offset, size = anywhere if n % 5 == 0 else run
+        lines.append(f"{n * 100},read,{offset},{size}")
+    path = tmp_path / "sizes.csv"
+    path.write_text("\n".join(lines) + "\n")
+    fitted = fit(count(Choice(lambda: open_trace(path))))
+    assert {part.name: part.total for part in fitted.parts}["random-reads"] == pytest.approx(1000, rel=0.05)
 
 
 def test_sizes_keep_their_shares_and_zipf_its_skew_over_places_of_the_largest():

@@ -96,7 +96,9 @@ def test_a_drive_that_keeps_up_stands_before_one_that_does_not(tmp_path: Path, w
     assert refused.judged is None
     assert "zone" in refused.refused
     label, zoned = (load_device(name).identity.label for name in (FAST, ZONED))
-    assert headline(judged).startswith(f"{label} is the only one of 3 that keeps up with p99 read < 500us")
+    assert headline(judged).startswith(
+        f"{label} is the only one of 3 that is known to keep up with p99 read < 500us"
+    )
     assert any(zoned in text for text in reasons(judged))
     assert basis(judged)[0] == f"The twin of {label} is `twin:{FAST}`."
 
@@ -110,6 +112,13 @@ def test_a_drive_whose_zones_refuse_the_writes_of_a_trace_gets_no_advice_about_p
         assert "write pointers" in one.refused
         assert "take a drive without such zones" in one.refused
         assert "pattern" not in one.refused
+    assert headline(judged) == (
+        "Whether any of these 2 drives keeps up is not known: its twin does not take the trace"
+    )
+    first = replace(judged, candidates=judged.candidates[:1])
+    assert headline(first) == (
+        f"Whether {first.candidates[0].label} keeps up is not known: its twin does not take the trace"
+    )
     path = tmp_path / "reads.csv"
     path.write_text(
         "time_us,op,offset,size\n" + "".join(f"{n * 500},R,{n * 65536},4096\n" for n in range(400))
@@ -418,6 +427,10 @@ def test_a_drive_that_the_one_thread_of_the_replay_could_not_load_is_not_called_
         "Whether any of these 2 drives keeps up is not known: the one thread of the replay falls behind"
     )
     assert [chance_text(one) for one in slow.candidates] == ["–", "–"]
+    late = limited(judged, meets=False, headroom=0.5, beyond=False).candidates[0]
+    assert headline(replace(slow, candidates=[late, slow.candidates[1]])) == (
+        "None of these 2 drives is known to keep up; 1 has more than the replay's one thread can ask"
+    )
     able = limited(judged, host=True, headroom=4.0, beyond=False).candidates[0]
     assert able.bounds is None
     assert "4 times, where the one thread of the replay is the limit and not the drive" in growth_text(able)

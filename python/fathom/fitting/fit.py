@@ -120,6 +120,9 @@ def _parts(op: str, found: OfOp) -> list[Part]:
     if jumps <= _FEW * runs.ios:
         return [part("sequential", whole, found.all.found())]
     random = Counter({size: ios for size, ios in found.random_sizes.items() if ios > _STRAYS * runs.ios})
+    if found.random_sizes.total() - random.total() > _FEW * runs.ios:
+        # Rare sizes with a share of their own are those of the random I/O, not of the first I/Os of runs.
+        random = found.random_sizes
     return [
         part("sequential", found.sequential_sizes, found.sequential.found()),
         part("random", random, found.random.rounded()),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from fathom.new_device.classes import classes, dies_of
 from fathom.new_device.flash import LEAST_SPARE, MOST_SPARE, Flash, flash_of
 from fathom.new_device.link import link_mbps
 from fathom.new_device.sheet import DataSheet
@@ -42,6 +43,8 @@ def problems(sheet: DataSheet) -> list[Problem]:
     found = [*_link(sheet), *_endurance(sheet), *_power(sheet)]
     if sheet.kind == "disk":
         return [*found, *_turns(sheet)]
+    if not dies_of(sheet):
+        return [*found, _die(sheet)]
     flash = flash_of(sheet)
     if not flash.possible:
         return [*found, _spare(sheet, flash)]
@@ -83,6 +86,13 @@ def _power(sheet: DataSheet) -> Iterator[Problem]:
     active = [one for one in (sheet.power_active_w, sheet.power_read_w, sheet.power_write_w) if one]
     if sheet.power_idle_w and active and sheet.power_idle_w > max(active):
         yield Problem("power_idle_w", f"{sheet.power_idle_w:g} W idle is above the {max(active):g} W at work")
+
+
+def _die(sheet: DataSheet) -> Problem:
+    known = " or ".join(f"{one.die_gbit}" for one in classes().nand if one.type == sheet.nand)
+    return Problem(
+        "die_gbit", f"no {sheet.nand} die of {sheet.die_gbit} Gb is known; give {known}, or leave it out"
+    )
 
 
 def _spare(sheet: DataSheet, flash: Flash) -> Problem:

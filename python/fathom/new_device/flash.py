@@ -94,4 +94,7 @@ def _built(sheet: DataSheet, nand: NandClass, channels: int) -> Flash:
         channels //= 2
     while dies // channels > MOST_DIES_PER_CHANNEL:
         channels *= 2
+    # Every channel has as many dies, or the twin would have fewer than the sheet.
+    while dies % channels:
+        channels += 1
     return Flash(nand, dies, channels, sheet.capacity_bytes)

@@ -23,13 +23,22 @@ def headline(found: Recommendation) -> str:
     if len(found.candidates) == 1:
         return f"{best.label} {objective_text(found)}"
     if len(able) == 1:
-        return f"{best.label} is the only one of {len(found.candidates)} that {objective_text(found)}"
+        keeps = f"is known to keep {_up(found)}" if _unknown(found) else objective_text(found)
+        return f"{best.label} is the only one of {len(found.candidates)} that {keeps}"
     return f"{best.label} {objective_text(found)} {_why(best, able)}"
 
 
+def _unknown(found: Recommendation) -> Sequence[Candidate]:
+    """Returns the drives that may keep up: not replayed, or too fast for the one thread of the replay."""
+    return [one for one in found.candidates if one.judged is None or (one.is_bound_by_host and not one.meets)]
+
+
 def _none_of(found: Recommendation) -> str:
-    """Returns why no drive is recommended: all are too small, or too slow, or some of each."""
-    count = len(found.candidates)
+    """Returns why no drive is recommended: all are too small, or too slow, or not known, or some of each."""
+    count, refused = len(found.candidates), sum(one.judged is None for one in found.candidates)
+    if refused == count:
+        whether = found.candidates[0].label if count == 1 else f"any of these {count} drives"
+        return f"Whether {whether} {objective_text(found)} is not known: its twin does not take the trace"
     lacking = [one.judged.lacks_bytes for one in found.candidates if one.judged and not one.judged.fits]
     if len(lacking) == count:
         reach = (
@@ -44,8 +53,22 @@ def _none_of(found: Recommendation) -> str:
         return f"Whether {whether} {objective_text(found)} is not known: the one thread of the replay falls behind"
     if count == 1:
         return f"{found.candidates[0].label} does not keep {_up(found)}"
-    small = agreeing(f"{len(lacking)}", "of them is too small", "of them are too small")
-    return f"None of these {count} drives {objective_text(found)}" + (f"; {small}" if lacking else "")
+    unknown = len(_unknown(found)) - refused
+    apart = [
+        agreeing(f"{number}", one, several)
+        for number, one, several in (
+            (len(lacking), "of them is too small", "of them are too small"),
+            (refused, "was not replayed", "were not replayed"),
+            (
+                unknown,
+                "has more than the replay's one thread can ask",
+                "have more than the replay's one thread can ask",
+            ),
+        )
+        if number
+    ]
+    keeps = f"is known to keep {_up(found)}" if unknown or refused else objective_text(found)
+    return "; ".join([f"None of these {count} drives {keeps}", *apart])
 
 
 def _why(best: Candidate, able: Sequence[Candidate]) -> str:

@@ -7,20 +7,25 @@ IOPS: those of points whose mean is longer do not count, in a mix for reads and 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from math import inf
 from pathlib import Path
 
 from fathom._core import LARGE_BLOCK_BYTES
-from fathom.analysis.run_view import FEW_IOS, RunView
+from fathom.analysis.run_view import FEW_IOS, Remark, RunView
+from fathom.analysis.settled import unsettled
 from fathom.catalog import load_device
 from fathom.errors import FathomError, UsageError
+from fathom.method.curve import curve_of
 from fathom.output.text import agreeing
 from fathom.prediction.interval import COVERAGE, Spread, known_device, refuted, spread_of
 from fathom.prediction.words import checked_words, refuted_words
 from fathom.runs.document import TargetRecord
 from fathom.runs.reader import Run
+from fathom.runs.remarks import fact_of
 from fathom.sizing.drive import Drive, Figure
 from fathom.sizing.needs import OPS, SMALL_BYTES, Kind, Need, Op
 from fathom.statistics.failed import failed_share, in_words, is_marked
+from fathom.statistics.limits import limit_in
 
 _Figures = dict[tuple[Kind, Op | None], Figure]
 _ABSENT = "no workload of the run counts for it: IOPS are of 4 KiB, bandwidth of 64 KiB or more"
@@ -33,6 +38,7 @@ class _Point:
     """One workload under one load: reads and writes of a mix together."""
 
     op: Op
+    step: str
     source: str
     block_bytes: int
     basis: str
@@ -42,6 +48,8 @@ class _Point:
     mean_us: Mapping[str, float]
     ios: int | None
     """None where a run of another program does not say how many."""
+    is_offered: bool
+    """Whether the rate is what was asked for, not what the target can do."""
 
     def keeps(self, limits_us: Mapping[str, float]) -> bool:
         return all(mean <= limits_us[op] for op, mean in self.mean_us.items() if op in limits_us)
@@ -62,9 +70,10 @@ def measured_drive(path: Path, needs: Sequence[Need] = (), product: str | None =
     run = Run(path)
     target = _target(run, product)
     _check_errors(run, target.name)
-    limits_us: dict[str, float] = {
-        need.op: need.amount for need in needs if need.kind == "latency" and need.op
-    }
+    limits_us: dict[str, float] = {}
+    for need in needs:
+        if need.kind == "latency" and need.op:
+            limits_us[need.op] = min(need.amount, limits_us.get(need.op, inf))
     figures: _Figures = {("capacity", None): Figure(target.known_bytes, "size", f"run {run.id}")}
     points = list(_points(run, target))
     for op in OPS.values():
@@ -72,17 +81,29 @@ def measured_drive(path: Path, needs: Sequence[Need] = (), product: str | None =
         figures |= _bandwidth([point for point in of_op if point.block_bytes >= LARGE_BLOCK_BYTES])
         figures |= _iops([point for point in of_op if point.block_bytes == SMALL_BYTES], limits_us)
     absent = _ABSENT + _WITHIN * bool(limits_us)
-    notes = (*_notes(run, target), *_of_few(points, figures))
+    wanted = {(need.kind, need.op) for need in needs}
+    sources = {figure.source for key, figure in figures.items() if not needs or key in wanted}
+    counted = [point for point in points if point.source in sources]
+    notes = (*_notes(run, target), *_doubts(run, target, counted))
     return Drive(target.name, target.label, figures, "drive", absent, _UNRATED, notes)
 
 
-def _of_few(points: Sequence[_Point], figures: _Figures) -> Iterator[str]:
-    """Yields a sentence for each step whose figures count, and which had too few I/Os to know a rate by."""
-    counted = {figure.source for figure in figures.values()}
-    for point in points:
-        if point.source in counted and point.ios is not None and point.ios < FEW_IOS:
+def _doubts(run: Run, target: TargetRecord, counted: Sequence[_Point]) -> Iterator[str]:
+    """Yields a sentence for each step whose figures count: too few I/Os, a rate that was offered, or no claim."""
+    remarks = [
+        Remark(str(event["target"]), str(event["step"]), fact_of(event))
+        for event in run.events
+        if event["event"] == "remark"
+    ]
+    gate = unsettled(RunView.of(run, remarks))
+    for point in counted:
+        if point.ios is not None and point.ios < FEW_IOS:
             only = agreeing(f"{point.ios:,}", "I/O", "I/Os")
             yield f"The {point.source}, had only {only}: its rate may be far off, and so the count."
+        if point.is_offered:
+            yield f"The {point.source}, had the rate that was offered: a drive may do more, so fewer may be enough."
+        if why := gate.get((target.name, point.step)) or gate.get((target.name, curve_of(point.step))):
+            yield f"The {point.source}, supports no claim: {why.value}."
 
 
 def _notes(run: Run, target: TargetRecord) -> Iterator[str]:
@@ -163,6 +184,7 @@ def _points(run: Run, target: TargetRecord) -> Iterator[_Point]:
         (block_bytes,) = sizes
         yield _Point(
             op,
+            step,
             f"run {run.id}, step {step}",
             block_bytes,
             "simulated" if is_twin else "measured",
@@ -171,4 +193,5 @@ def _points(run: Run, target: TargetRecord) -> Iterator[_Point]:
             sum(row["mbps"] for row in halves) * 1e6,
             {row["op"]: row["mean_us"] for row in halves},
             None if any(row["n"] is None for row in halves) else sum(row["n"] for row in halves),
+            any(limit.is_offered_rate for row in halves if (limit := limit_in(row))),
         )

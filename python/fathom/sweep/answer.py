@@ -128,14 +128,15 @@ def answer(sweep: Sweep, x: Axis, found: Sequence[Panel]) -> str:
         return f"Nothing to compare: {sweep.combinations[0].label} alone."
     most = max(changes, key=lambda change: abs(log(change.ratio)))
     moved = {change.label for change in changes if abs(change.ratio - 1) >= LEVEL_SHARE}
-    if not moved:
-        return f"No rate changes by {100 * LEVEL_SHARE:.0f} % with {plain(x.key)}."
     first, last = (shown(x.column, row[x.column]) for row in (most.first, most.last))
+    span = f"From {plain(x.key)} {first} to {last}"
+    if not moved:
+        between = any(change.between >= LEVEL_SHARE for change in changes)
+        return f"{span}, no rate changes by {100 * LEVEL_SHARE:.0f} %{'; between them some do' * between}."
     which = f" ({most.series})" if most.series else ""
     beside = " the most" if len(moved) > 1 else ""
     measured = {panel.label for panel in found if not panel.prepares}
     rest = f"; no other rate changes by {100 * LEVEL_SHARE:.0f} %" if len(moved) == 1 < len(measured) else ""
-    span = f"From {plain(x.key)} {first} to {last}"
     return (
         f"{span}, {FIGURES[most.figure]} of {most.label}{which} change{beside}: x {digits(most.ratio)}{rest}."
     )
@@ -143,9 +144,13 @@ def answer(sweep: Sweep, x: Axis, found: Sequence[Panel]) -> str:
 
 @dataclass(frozen=True)
 class _Change:
-    """A step's figure at both ends of the axis, where nothing else differs. `ratio` is the last over the first."""
+    """A step's figure at both ends of the axis, where nothing else differs. `ratio` is the last over the first.
+
+    `between` is how far the figure goes from the first on the way, as a share.
+    """
 
     ratio: float
+    between: float
     label: str
     figure: str
     series: str
@@ -164,9 +169,11 @@ def _changes(sweep: Sweep, x: Axis, found: Sequence[Panel]) -> list[_Change]:
                 lines.setdefault(series(sweep, x, row), []).append(row)
         for name, rows in lines.items():
             rows.sort(key=lambda row: place(x, row))
-            low, high = (float(str(row[panel.figure])) for row in (rows[0], rows[-1]))
+            values = [float(str(row[panel.figure])) for row in rows]
+            low, high = values[0], values[-1]
             if len(rows) > 1 and low > 0 and high > 0:
-                out.append(_Change(high / low, panel.label, panel.figure, name, rows[0], rows[-1]))
+                between = max(abs(value / low - 1) for value in values)
+                out.append(_Change(high / low, between, panel.label, panel.figure, name, rows[0], rows[-1]))
     return out
 
 
