@@ -300,7 +300,10 @@ def test_a_percentile_is_judged_by_enough_ios_however_short_the_trace(tmp_path: 
 
 
 def test_an_operation_that_the_load_lacks_limits_nothing(tmp_path: Path, workers: Workers):
-    assert found(trace(tmp_path), workers, [FAST], "p99 flush < 1us").candidates[0].meets
+    judged = found(trace(tmp_path), workers, [FAST], "p99 flush < 1us")
+    assert judged.candidates[0].meets
+    assert headline(judged) == f"{load_device(FAST).identity.label} keeps up"
+    assert "What was replayed has no flushes, so p99 flush < 1us limits nothing." in basis(judged)
 
 
 def test_the_longest_latency_counts_from_the_arrival_of_an_io():

@@ -9,7 +9,9 @@ LEAST_SHOWN = 0.0001
 
 
 def duration(seconds: float) -> str:
-    """Returns `850 ms`, `12.3 s`, `4 min 05 s`, `6 h 30 min`."""
+    """Returns `40 us`, `850 ms`, `12.3 s`, `4 min 05 s`, `6 h 30 min`."""
+    if 0 < seconds < 1e-3:
+        return f"{seconds * 1e6:.3g} us"
     if seconds < 1:
         return f"{seconds * 1e3:.0f} ms"
     if seconds < 60:

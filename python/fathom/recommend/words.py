@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import ceil, floor
 
-from fathom.output.text import agreeing, capacity, digits, duration, iops_text, latency_text, percent
+from fathom.output.text import agreeing, capacity, digits, duration, iops_text, latency_text, many_of, percent
 from fathom.prediction.interval import COVERAGE
 from fathom.prediction.words import spread_words
 from fathom.recommend.judge import MOST_FACTOR, Judged, placed
@@ -112,9 +112,9 @@ def objective_text(found: Recommendation) -> str:
 
 
 def _up(found: Recommendation) -> str:
-    if not found.objectives:
-        return "up"
-    return f"up with {' and '.join(one.text for one in found.objectives)}"
+    """Returns what is kept, without objectives of operations that the load lacks."""
+    limiting = [one.text for one in found.objectives if found.portion.ios_of.get(one.op)]
+    return f"up with {' and '.join(limiting)}" if limiting else "up"
 
 
 def growth_text(one: Candidate) -> str:
@@ -236,6 +236,11 @@ def basis(found: Recommendation) -> list[str]:
         "Years: the rated endurance over the bytes that the trace writes, day and night.",
         "Headroom: times are divided by a growing factor until the drive "
         f"{'misses the objective' if found.objectives else 'falls behind'}, known to 5 %.",
+        *(
+            f"What was replayed has no {many_of(one.op)}, so {one.text} limits nothing."
+            for one in found.objectives
+            if not part.ios_of.get(one.op)
+        ),
     ]
     if known := next(((one.label, one.spread) for one in found.candidates if one.spread), None):
         label, spread = known
