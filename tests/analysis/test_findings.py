@@ -71,6 +71,20 @@ def test_two_that_cannot_be_told_apart_are_level_and_the_third_follows():
     assert "Drive C follows with 59,960." in level.text
 
 
+def test_what_is_clearly_behind_the_first_does_not_follow_a_slower_one_that_scatters():
+    view = run_view(
+        [
+            Measured("twin:a", rates(100_000, 0.001)),
+            Measured("twin:b", rates(90_000, 0.001, seed=1)),
+            Measured("twin:c", rates(75_000, 2.0, seed=2)),
+        ],
+        [A, B, C],
+    )
+    level = findings(view)[0]
+    assert level.text.startswith("Drive A and Drive C are level in 4k rand read: 100,000 and 86,920 IOPS")
+    assert level.text.endswith(" Drive B is behind Drive A with 90,000.")
+
+
 def test_three_seconds_declare_no_winner():
     view = run_view([Measured("twin:a", [100.0] * 3), Measured("twin:b", [900.0] * 3)], [A, B])
     assert findings(view)[0].kind == "no-winner"

@@ -50,6 +50,15 @@ def test_little_s_law_is_said_to_fail_from_five_percent_on(mean_us: float, said:
     ] * said
 
 
+@pytest.mark.parametrize(("mean_us", "said"), [(1300.0, False), (2800.0, True)])
+def test_fewer_in_flight_than_asked_for_are_no_contradiction_where_nobody_counted_them(
+    mean_us: float, said: bool
+):
+    point: Row = {"mean_us": mean_us, "outstanding": None}
+    texts = [one.text for one in found([Measured("twin:a", [100_000.0] * 9, point=point)])]
+    assert ["280 I/Os in flight, but 256 were asked for" in text for text in texts] == [True] * said
+
+
 def test_more_than_the_link_carries_cannot_be_and_nearly_as_much_is_said():
     link = Physics(link_mbps=1000.0, link="its PCIe 3.0 x1")
     over, near, far = (

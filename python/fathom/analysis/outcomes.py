@@ -100,9 +100,16 @@ def _kept_up(view: RunView, ranked: Sequence[StepFigures], kept_up: Sequence[Ste
 
 
 def _next(view: RunView, ranked: Sequence[StepFigures], together: Sequence[StepFigures]) -> str:
-    """Returns a sentence on the first that is not among the best; empty without one."""
+    """Returns a sentence on the first that is not among the best; empty without one.
+
+    Its rate may be above that of one of the best whose seconds scatter more.
+    """
     behind = next((other for other in ranked if other not in together), None)
-    return f" {view.label(behind.target)} follows with {number(behind.headline)}." if behind else ""
+    if behind is None:
+        return ""
+    is_last = behind.headline <= min(one.headline for one in together)
+    follows = "follows" if is_last else f"is behind {view.label(together[0].target)}"
+    return f" {view.label(behind.target)} {follows} with {number(behind.headline)}."
 
 
 def overall(view: RunView, outcomes: Sequence[Finding], gate: Mapping[Key, Unsettled]) -> Iterable[Finding]:

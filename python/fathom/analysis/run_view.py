@@ -107,10 +107,12 @@ class StepFigures:
 
     @property
     def in_flight(self) -> "InFlight | None":
-        """What IOPS x mean latency gives beside the I/Os in flight; None where one of them is not known."""
-        return InFlight.of(
-            self.iops, self.mean_us, self.outstanding or self.asked_depth, self.rows[0].window_s
-        )
+        """What IOPS x mean latency gives beside the I/Os in flight; None where one of them is not known.
+
+        Where they were not counted, as in a run of another program, those asked for are the most there were.
+        """
+        kept, window_s = self.outstanding or self.asked_depth, self.rows[0].window_s
+        return InFlight.of(self.iops, self.mean_us, kept, window_s, is_most=not self.outstanding)
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -149,16 +151,24 @@ class InFlight:
     implied: float
     kept: float
     allowed: float
+    is_most: bool = False
+    """Whether there were at most as many as `kept`."""
 
     @classmethod
     def of(
-        cls, iops: float, mean_us: float | None, kept: float | None, window_s: float | None
+        cls,
+        iops: float,
+        mean_us: float | None,
+        kept: float | None,
+        window_s: float | None,
+        *,
+        is_most: bool = False,
     ) -> "InFlight | None":
         """Returns both counts of a window; None where one of them is not known."""
         if not kept or mean_us is None or iops <= 0:
             return None
         mean_s = mean_us / 1e6
-        return cls(iops * mean_s, kept, LITTLE_GAP + mean_s / (window_s or inf))
+        return cls(iops * mean_s, kept, LITTLE_GAP + mean_s / (window_s or inf), is_most)
 
     @property
     def gap(self) -> float:
@@ -168,7 +178,12 @@ class InFlight:
     @property
     def contradicts(self) -> bool:
         """Whether rate and latency cannot be of the same I/O."""
-        return abs(self.gap) > self.allowed
+        return (self.gap if self.is_most else abs(self.gap)) > self.allowed
+
+    @property
+    def kept_words(self) -> str:
+        """What stands behind the I/Os that were kept in a sentence: that they were, or were the most."""
+        return "were asked for" if self.is_most else "were"
 
 
 PAGE_CACHE = "page-cache"

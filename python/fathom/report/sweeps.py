@@ -109,7 +109,10 @@ class SweptStep:
     @property
     def in_flight(self) -> InFlight | None:
         """What IOPS x mean latency gives beside the I/Os in flight."""
-        return InFlight.of(self.iops, self.mean_us, self.outstanding, self.whole.window_s)
+        counted = bool(self.halves[0].outstanding)
+        return InFlight.of(
+            self.iops, self.mean_us, self.outstanding, self.whole.window_s, is_most=not counted
+        )
 
     @property
     def limited_by(self) -> str | None:
