@@ -94,6 +94,15 @@ def test_three_seconds_declare_no_winner():
     )
 
 
+def test_many_seconds_that_scatter_are_not_called_too_few():
+    bursts = ([0.0] * 25 + [5000.0] * 5) * 2
+    view = run_view([Measured("twin:a", [1000.0] * 60), Measured("twin:b", bursts)], [A, B])
+    assert findings(view)[0].text == (
+        "No winner in 4k rand read: Drive A and Drive B did 1,000 and 833.3 IOPS; "
+        "their seconds scatter too much to separate them."
+    )
+
+
 def test_a_twin_that_knows_its_rate_after_two_seconds_leads_a_file_whose_seconds_drift():
     drifting = [1665.0, 1393.0, 2027.0, 2719.0, 2633.0]
     known: dict[str, object] = {"iops_low": 7675.0, "iops_high": 7695.0}

@@ -10,7 +10,7 @@ from fathom.analysis.run_view import Key, RunView, StepFigures
 from fathom.analysis.settled import Unsettled, no_target, tags, verbs
 from fathom.method.curve import SUSTAINED_LEAST
 from fathom.output.text import span
-from fathom.statistics.uncertainty import Comparison, compare, repeats_interval
+from fathom.statistics.uncertainty import LEAST_SAMPLES, Comparison, compare, repeats_interval
 
 
 def outcome_of(view: RunView, ranked: Sequence[StepFigures], gate: Mapping[Key, Unsettled]) -> Finding:
@@ -78,9 +78,9 @@ def _no_winner(
     if kind == "level":
         text = f"{names} are level in {best.label}: {rates} {best.unit}; {_includes_one(ratios)}."
     else:
-        text = (
-            f"No winner in {best.label}: {names} did {rates} {best.unit}; too few seconds to separate them."
-        )
+        few = any(len(seconds) < LEAST_SAMPLES for one in together for seconds in view.repeats(one))
+        why = "too few seconds to" if few else "their seconds scatter too much to"
+        text = f"No winner in {best.label}: {names} did {rates} {best.unit}; {why} separate them."
     text += _next(view, ranked, together)
     return Finding(kind, text, tuple(one.target for one in together), best.step, figures, bounds)
 

@@ -97,8 +97,8 @@ def _little(view: RunView) -> Iterator[Finding]:
         if found and found.contradicts:
             text = (
                 f"Little's law does not hold for {view.label(figures.target)} in {figures.label}. IOPS x mean "
-                f"latency gives {number(found.implied)} I/Os in flight, but {number(found.kept)} {found.kept_words}. Rate and "
-                "latency do not describe the same I/O."
+                f"latency gives {number(found.implied)} I/Os in flight, but {number(found.kept)} {found.kept_words}. "
+                "Rate and latency do not describe the same I/O."
             )
             measured = {"implied": found.implied, "in_flight": found.kept}
             yield Finding("surprise", text, (figures.target,), figures.step, measured)

@@ -329,7 +329,8 @@ class SteadyState:
         return [f"{moved} ({percent(WAF_LIMIT)} allowed)"]
 
     def _grounds(self, window: WindowVerdict, drift: Slope | None, judged: int) -> str:
-        waf = "WAF settled" if any(waf is not None for waf in self._wafs[-judged:]) else "WAF not known"
+        known = sum(waf is not None for waf in self._wafs[-judged:])
+        waf = "WAF settled" if known > 1 else "WAF not known" if not known else "WAF known in one round"
         moved = (
             f"drift {percent(drift.low, '+.1f')} to {percent(drift.high, '+.1f')} over {judged} rounds"
             if drift

@@ -198,8 +198,8 @@ def little(view: RunView) -> Iterable[Note]:
                 "warning",
                 target,
                 step,
-                f"IOPS x mean latency gives {found.implied:.1f} I/Os in flight, but {found.kept:.1f} {found.kept_words} "
-                f"({percent(found.gap, '+.0f')}): rate and latency do not describe the same I/O",
+                f"IOPS x mean latency gives {found.implied:.1f} I/Os in flight, but {found.kept:.1f} "
+                f"{found.kept_words} ({percent(found.gap, '+.0f')}): rate and latency do not describe the same I/O",
                 "look for stalls or a ramp inside the window, and for errors",
             )
 
