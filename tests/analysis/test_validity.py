@@ -163,6 +163,13 @@ def test_percentiles_that_are_left_out_say_how_many_ios_they_take():
     assert text.endswith("this step has the fewest I/Os, 15,000")
 
 
+def test_few_ios_of_one_operation_are_not_called_those_of_the_step():
+    few = Measured(DEVICE, [10.0] * 60, op="write")
+    assert only(run_view([Measured(DEVICE, RATES), few])).text.endswith(
+        "the fewest I/Os of one operation, 600"
+    )
+
+
 def test_five_nines_are_missed_only_where_a_step_was_made_to_tell_them():
     six_million = [Measured(DEVICE, [100_000.0] * 60)]
     assert notes(run_view(six_million)) == []

@@ -297,8 +297,8 @@ def small_n(view: RunView) -> Iterable[Note]:
             "info",
             target,
             least,
-            f"too few I/Os for some percentiles: {', '.join(said)}; this step has the fewest I/Os, "
-            f"{steps[least]:,}",
+            f"too few I/Os for some percentiles: {', '.join(said)}; this step has the fewest I/Os"
+            f"{' of one operation' * (len(view.steps[target, least].rows) > 1)}, {steps[least]:,}",
             "measure longer where you need them",
         )
 
