@@ -229,6 +229,33 @@ def test_a_rate_that_supports_no_claim_or_was_offered_is_said_to_be_that(tmp_pat
     assert not any("step r" in one for one in measured_drive(run.path, [parse_need("10 GB/s write")]).notes)
 
 
+ROUNDS = """
+schema = "fathom-method/1"
+name = "fresh"
+[[steps]]
+name = "rounds"
+kind = "rounds"
+rounds = { most = 6, track = ["w"] }
+[[steps.steps]]
+name = "w"
+[steps.steps.job]
+mix = "write"
+block = "4KiB"
+pattern = "uniform"
+load = { threads = 4, iodepth = 32 }
+until = { time = "2s" }
+"""
+"""Random writes to a fresh drive, which slows down from round to round."""
+
+
+def test_of_rounds_the_last_counts_and_not_the_fresh_drive_of_the_first(tmp_path: Path) -> None:
+    target = resolve_targets(["twin:samsung-pm9a3-7.68tb?slice_denominator=4096"])
+    run = start_run(parse_method(ROUNDS, "rounds.toml"), target, Options(out=tmp_path))
+    rates = [row["iops"] for row in run.points.to_pylist()]
+    assert rates[0] > 2 * rates[-1]
+    assert measured_drive(run.path).figures["iops", "write"].value == rates[-1]
+
+
 def test_of_two_latency_needs_of_reads_the_tighter_one_counts(own_run: Run) -> None:
     point = corner(own_run, "read", 4096)
     tight, loose = (parse_need(f"read in {point['mean_us'] * share:.3f} us") for share in (0.99, 1.01))

@@ -1,10 +1,11 @@
 """Figures for sizing from a run: the best points of one target that meet the latency needs.
 
-Bandwidth is of blocks of 64 KiB and more, IOPS and latency of 4 KiB, whatever the pattern. A latency need limits the
-IOPS: those of points whose mean is longer do not count, in a mix for reads and writes each.
+Bandwidth is of blocks of 64 KiB and more, IOPS and latency of 4 KiB, whatever the pattern. A step of rounds counts
+as in the last of them. A latency need limits the IOPS: those of points whose mean is longer do not count, in a mix for
+reads and writes each.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import inf
@@ -75,7 +76,8 @@ def measured_drive(path: Path, needs: Sequence[Need] = (), product: str | None =
         if need.kind == "latency" and need.op:
             limits_us[need.op] = min(need.amount, limits_us.get(need.op, inf))
     figures: _Figures = {("capacity", None): Figure(target.known_bytes, "size", f"run {run.id}")}
-    points = list(_points(run, target))
+    view = _view(run)
+    points = list(_points(run, target, view))
     for op in OPS.values():
         of_op = [point for point in points if point.op == op]
         figures |= _bandwidth([point for point in of_op if point.block_bytes >= LARGE_BLOCK_BYTES])
@@ -84,18 +86,22 @@ def measured_drive(path: Path, needs: Sequence[Need] = (), product: str | None =
     wanted = {(need.kind, need.op) for need in needs}
     sources = {figure.source for key, figure in figures.items() if not needs or key in wanted}
     counted = [point for point in points if point.source in sources]
-    notes = (*_notes(run, target), *_doubts(run, target, counted))
+    notes = (*_notes(run, target), *_doubts(view, target, counted))
     return Drive(target.name, target.label, figures, "drive", absent, _UNRATED, notes)
 
 
-def _doubts(run: Run, target: TargetRecord, counted: Sequence[_Point]) -> Iterator[str]:
-    """Yields a sentence for each step whose figures count: too few I/Os, a rate that was offered, or no claim."""
+def _view(run: Run) -> RunView:
     remarks = [
         Remark(str(event["target"]), str(event["step"]), fact_of(event))
         for event in run.events
         if event["event"] == "remark"
     ]
-    gate = unsettled(RunView.of(run, remarks))
+    return RunView.of(run, remarks)
+
+
+def _doubts(view: RunView, target: TargetRecord, counted: Sequence[_Point]) -> Iterator[str]:
+    """Yields a sentence for each step whose figures count: too few I/Os, a rate that was offered, or no claim."""
+    gate = unsettled(view)
     for point in counted:
         if point.ios is not None and point.ios < FEW_IOS:
             only = agreeing(f"{point.ios:,}", "I/O", "I/Os")
@@ -170,11 +176,24 @@ def _product(device: str) -> str | None:
     return load_device(device).published
 
 
-def _points(run: Run, target: TargetRecord) -> Iterator[_Point]:
+def _last_rounds(view: RunView, steps: Iterable[str]) -> set[str]:
+    """Returns the steps without those of earlier rounds, in which a target was still on the way to its steady state."""
+    last: dict[object, tuple[int, str]] = {}
+    for step in steps:
+        place = view.named.get(step, {}).get("round")
+        known = (place["of"], place["step"]) if isinstance(place, dict) else step
+        number = place["number"] if isinstance(place, dict) else 0
+        last[known] = max(last.get(known, (0, step)), (number, step))
+    return {step for _, step in last.values()}
+
+
+def _points(run: Run, target: TargetRecord, view: RunView) -> Iterator[_Point]:
     rows = [row for row in run.points.to_pylist() if row["target"] == target.name and row["block_bytes"]]
+    last = _last_rounds(view, (row["step"] for row in rows))
+    rows = [row for row in rows if row["step"] in last]
     is_twin = target.kind == "twin"
     device = known_device(target.catalog) if is_twin else None
-    jobs = RunView.of(run).jobs if device and device.is_of_data_sheet else {}
+    jobs = view.jobs if device and device.is_of_data_sheet else {}
     for (step, read_pct), group in groupby(rows, key=lambda row: (row["step"], row["read_pct"])):
         halves = [row for row in group if row["op"] in ("read", "write") and row["mean_us"] is not None]
         op = OPS.get(read_pct)
