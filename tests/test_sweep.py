@@ -444,6 +444,12 @@ def test_a_change_is_that_of_one_drive_never_the_difference_between_two() -> Non
     assert "4 KiB random read, 8T/32Q: twin:b" in text
 
 
+def test_a_combination_that_failed_is_not_said_to_stand_alone() -> None:
+    asked = corners("op=0.07,0.28")
+    text = printed(asked, table_of(asked, row_of(over_provisioning=0.28)))
+    assert text.startswith("Nothing to compare: no two combinations have a rate.")
+
+
 def test_a_rate_that_changes_on_the_way_and_comes_back_is_not_said_to_be_level() -> None:
     asked = corners("op=0.07,0.14,0.28")
     rows = [row_of(over_provisioning=op, iops=iops) for op, iops in ((0.07, 1e5), (0.14, 3e5), (0.28, 1e5))]

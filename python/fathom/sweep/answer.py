@@ -125,7 +125,9 @@ def answer(sweep: Sweep, x: Axis, found: Sequence[Panel]) -> str:
     """
     changes = _changes(sweep, x, found)
     if not changes:
-        return f"Nothing to compare: {sweep.combinations[0].label} alone."
+        alone = len(sweep.combinations) == 1
+        why = f"{sweep.combinations[0].label} alone" if alone else "no two combinations have a rate"
+        return f"Nothing to compare: {why}."
     most = max(changes, key=lambda change: abs(log(change.ratio)))
     moved = {change.label for change in changes if abs(change.ratio - 1) >= LEVEL_SHARE}
     first, last = (shown(x.column, row[x.column]) for row in (most.first, most.last))
