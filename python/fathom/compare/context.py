@@ -24,7 +24,7 @@ _NOT_ENDED = {
 }
 
 
-_LATER = ("io_bytes_max", "command_bytes_max", "parameters_sha256")
+_LATER = ("io_bytes_max", "command_bytes_max", "block_metadata_bytes", "array_uuid", "parameters_sha256")
 """Facts on every device, or twin, that runs of earlier versions lack: on one side alone they are no difference."""
 
 
