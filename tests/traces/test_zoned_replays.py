@@ -2,6 +2,7 @@
 on job patterns.
 """
 
+import json
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from fathom.fitting.chosen import Choice, count
 from fathom.fitting.fit import fit
 from fathom.fitting.proof import prove
 from fathom.plan.replay import Replay
+from fathom.plan.zones import check_order
 from fathom.traces.opening import open_trace
 from small_trace import write_trace
 
@@ -37,3 +39,13 @@ def test_the_proof_of_a_fit_is_refused_with_advice_on_its_twin(trace: Path) -> N
     with pytest.raises(UsageError, match="name another twin with --on, or none to leave it out") as error:
         prove(fit(count(choice)), choice, ZONED)
     assert "pattern" not in str(error.value)
+
+
+@pytest.mark.parametrize(("tracks", "takes"), [("host-managed", False), ("drive-managed", True)])
+def test_zones_take_a_trace_where_the_disk_orders_them_by_itself(tracks: str, takes: bool) -> None:
+    parameters = json.dumps({"kind": "disk", "tracks": tracks, "zone_bytes": 1 << 28})
+    if takes:
+        check_order(parameters, writes=True)
+    else:
+        with pytest.raises(UsageError, match="its zones take writes at their write pointers only"):
+            check_order(parameters, writes=True)
