@@ -81,7 +81,9 @@ def test_what_is_clearly_behind_the_first_does_not_follow_a_slower_one_that_scat
         [A, B, C],
     )
     level = findings(view)[0]
-    assert level.text.startswith("Drive A and Drive C are level in 4k rand read: 100,000 and 86,920 IOPS")
+    assert level.text.startswith(
+        "No winner in 4k rand read: Drive A and Drive C did 100,000 and 86,920 IOPS; the 95 %"
+    )
     assert level.text.endswith(" Drive B is behind Drive A with 90,000.")
 
 

@@ -127,8 +127,8 @@ def test_findings_have_the_range_of_measurements_behind_the_rate_of_a_twin(tmp_p
 
 def test_cards_and_findings_agree_on_who_leads_and_who_is_level(comparison: Comparison) -> None:
     read, write = comparison.corners[0], comparison.corners[3]
-    assert {cell.column.index for cell in read.level_with_best} == {2, 3}
-    assert write.level_with_best == []
+    assert {cell.column.index for cell in read.unbeaten} == {2, 3}
+    assert write.unbeaten == []
     told = " ".join(finding_texts(comparison).outcomes)
     assert (
         "WD Ultrastar DC SN861, Samsung PM1743 and KIOXIA CM7-R are level in 256 KiB sequential read" in told
@@ -157,7 +157,7 @@ def test_no_winner_is_declared_from_too_few_seconds(tmp_path: Path) -> None:
     run = synthetic.make_run(tmp_path / "run", synthetic.TWINS[:2], measure_s=2)
     comparison = compare([load(run)], lookup)
     for corner in comparison.corners:
-        assert corner.level_with_best == corner.ranking[1:]
+        assert corner.unbeaten == corner.ranking[1:]
     assert "too few seconds to separate them" in " ".join(finding_texts(comparison).outcomes)
 
 

@@ -17,6 +17,7 @@ from fathom.report.findings import finding_texts
 from fathom.report.note_groups import note_groups
 from fathom.report.repeats import is_pooled
 from fathom.report.sections import repeats as section
+from fathom.report.sections import summary
 from fathom.statistics.percentiles import Histogram
 
 Made = Callable[..., Path]
@@ -88,15 +89,21 @@ def test_latencies_of_repeats_are_those_of_all_their_io(made: Made) -> None:
     assert bounds[0] <= p99.us <= bounds[1]
 
 
-def test_repeats_that_overlap_are_level_where_single_runs_would_name_a_winner(made: Made) -> None:
+def test_repeats_that_overlap_have_no_winner_where_single_runs_would_name_one(made: Made) -> None:
     rival = replace(synthetic.FILE, name="file:/tmp/other.bin", label="Other file")
     file = [made(share) for share in (0.9, 1.0, 1.1)]
     other = [made(share, target=rival) for share in (0.8, 0.9, 1.05)]
-    assert not seen(file[0], other[0]).corners[3].level_with_best
+    assert not seen(file[0], other[0]).corners[3].unbeaten
     together = seen(*file, *other)
     assert [column.repeats for column in together.columns] == [3, 3]
-    assert together.corners[3].level_with_best
-    assert "are level in 4 KiB random write" in " ".join(finding_texts(together).outcomes)
+    assert together.corners[3].unbeaten
+    assert "No winner in 4 KiB random write" in " ".join(finding_texts(together).outcomes)
+    opening = summary.build(together)
+    assert opening is not None
+    assert opening.key_figure is not None
+    said = [opening.key_figure.sentence, *opening.key_figure.reasons]
+    assert any("scatter too much to separate them" in one for one in said), said
+    assert not any("are level" in one for one in said), said
 
 
 def test_runs_that_no_one_called_repeats_stand_side_by_side_until_they_are_pooled(made: Made) -> None:

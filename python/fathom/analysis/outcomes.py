@@ -74,9 +74,12 @@ def _no_winner(
     names = joined([view.label(one.target) for one in together])
     rates = joined([f"{number(one.headline)}" for one in together])
     ratios = [verdict for other, verdict in contest if other in level and verdict]
-    kind: Kind = "level" if len(ratios) == len(level) else "no-winner"
+    are_known = len(ratios) == len(level)
+    kind: Kind = "level" if are_known and all(one.shows_level for one in ratios) else "no-winner"
     if kind == "level":
         text = f"{names} are level in {best.label}: {rates} {best.unit}; {_includes_one(ratios)}."
+    elif are_known:
+        text = f"No winner in {best.label}: {names} did {rates} {best.unit}; {_includes_one(ratios)}."
     else:
         few = any(len(seconds) < LEAST_SAMPLES for one in together for seconds in view.repeats(one))
         why = "too few seconds to" if few else "their seconds scatter too much to"

@@ -292,10 +292,10 @@ class Corner:
         ]
 
     @cached_property
-    def level_with_best(self) -> list[Cell]:
+    def unbeaten(self) -> list[Cell]:
         """Cells that may be as good as the best: the interval of their ratio includes 1, or cannot be known.
 
-        Those that only have the rate that was offered, as the best has, are level too.
+        Those that only have the rate that was offered, as the best has, are among them.
         """
         return [
             cell
@@ -310,9 +310,16 @@ class Corner:
         return offered if len(offered) > 1 and offered[0] is self.ranking[0] else []
 
     @property
-    def separable(self) -> bool:
-        """Whether enough is known of all to say who is level with the best."""
-        return all(ratio for _, ratio in self.contest)
+    def is_level(self) -> bool:
+        """Whether those that may be as good as the best are shown to be near it."""
+        return all(ratio and ratio.shows_level for cell, ratio in self.contest if cell in self.unbeaten)
+
+    @property
+    def has_few_seconds(self) -> bool:
+        """Whether one of those that may be as good as the best has too few seconds to say more."""
+        lengths = (map(len, cell.repeats) for cell in (*self.ranking[:1], *self.unbeaten))
+        few = any(min(one, default=0) < uncertainty.LEAST_SAMPLES for one in lengths)
+        return few and any(ratio is None for _, ratio in self.contest)
 
     @property
     def lead_pct(self) -> float:

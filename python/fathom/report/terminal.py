@@ -400,7 +400,7 @@ def _value(cell: Cell | None, corner: Corner) -> Text:
         return Text(f"{value} ({cell.failed})", style="bold red")
     if cell is None or cell.value is None:
         return Text("–", style="dim")
-    best = cell in corner.ranking[:1] or (cell in corner.level_with_best)
+    best = cell in corner.ranking[:1] or (cell in corner.unbeaten)
     return Text(grouped(cell.value), style="bold" if best else "")
 
 

@@ -20,6 +20,10 @@ LEAST_SAMPLES = 5
 """Fewest samples from which an interval of a mean is given."""
 LEAST_BEYOND = 100
 """Fewest I/Os beyond a percentile for it to be given."""
+EQUIVALENT = 1.25
+"""Greatest ratio, either way, at which two means count as equivalent: the bounds of bioequivalence (Schuirmann, J.
+Pharmacokinet. Biopharm. 15, 1987, 657).
+"""
 RESAMPLES = 2000
 _MOST_SAMPLES = 2048
 _MOST_PHI = 0.95
@@ -60,6 +64,11 @@ class Comparison:
     confidence: float = 0.95
     drifts: bool = False
     """Whether a side drifts: the bounds are then those of single samples, between which both means lie."""
+
+    @property
+    def shows_level(self) -> bool:
+        """Whether nobody wins, and the whole interval lies within 0.80 to 1.25. A wider one shows nothing."""
+        return self.verdict == "level" and self.low >= 1 / EQUIVALENT and self.high <= EQUIVALENT
 
 
 def mean_interval(series: ArrayLike, confidence: float = 0.95, seed: int = 0) -> Interval | None:

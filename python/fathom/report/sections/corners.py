@@ -247,10 +247,10 @@ def _headline(cell: Cell, corner: Corner, why: Unsettled | None) -> Item:
         sub = " · ".join(part for part in (kept, f"no interval: {cell.why_no_interval}") if part)
         return Item(grouped(cell.value), sub, tone="strong")
     low, high = cell.interval
-    place = "best" if best and not corner.level_with_best else ""
+    place = "best" if best and not corner.unbeaten else ""
     if cell in corner.kept_up:
         place = "keeps up"
-    elif corner.separable and corner.level_with_best and (best or cell in corner.level_with_best):
+    elif corner.is_level and corner.unbeaten and (best or cell in corner.unbeaten):
         place = "level"
     return Item(
         grouped(cell.value),

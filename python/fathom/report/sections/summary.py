@@ -73,7 +73,7 @@ def _contest(ranked: Sequence[Corner]) -> str:
         best = contested[0].ranking[0]
         rate = rate_words(best.value or 0, contested[0].unit)
         return f"{_verdict(contested[0])} in {contested[0].label}: {rate}."
-    wins = Counter(one.ranking[0].column.short for one in contested if not one.level_with_best)
+    wins = Counter(one.ranking[0].column.short for one in contested if not one.unbeaten)
     if not wins:
         return f"No target is ahead: {_nobody(contested)}."
     most = max(wins.values())
@@ -96,7 +96,9 @@ def _tie(corner: Corner) -> str:
     """Returns why nobody leads a workload, behind "the best"."""
     if corner.kept_up:
         return "keep up with the rate offered"
-    return "are level" if corner.separable else "have too few seconds to separate them"
+    if corner.is_level:
+        return "are level"
+    return f"{'have too few seconds' if corner.has_few_seconds else 'scatter too much'} to separate them"
 
 
 def _alone(ranked: Sequence[Corner]) -> str:
@@ -128,10 +130,12 @@ def _does(cell: Cell, rate: str) -> str:
 
 def _reasons(texts: FindingTexts, ranked: Sequence[Corner]) -> list[str]:
     """Returns where nobody leads, what limits the leaders, and how far published figures are."""
-    tied = [one for one in ranked if len(one.ranking) > 1 and one.level_with_best]
+    tied = [one for one in ranked if len(one.ranking) > 1 and one.unbeaten]
     kept_up = [one.label for one in tied if one.kept_up]
-    level = [one.label for one in tied if one.separable and not one.kept_up]
-    unknown = [one.label for one in tied if not (one.separable or one.kept_up)]
+    level = [one.label for one in tied if one.is_level and not one.kept_up]
+    unknown = [one for one in tied if not (one.is_level or one.kept_up)]
+    few = [one.label for one in unknown if one.has_few_seconds]
+    scattered = [one.label for one in unknown if not one.has_few_seconds]
     limits = dict.fromkeys(one.ranking[0].point.limit.name for one in ranked if one.ranking[0].point.limit)
     cells = [cell for one in ranked for cell in one.cells]
     reasons = [f"The best are level in {joined(level)}."] if level else []
@@ -139,11 +143,13 @@ def _reasons(texts: FindingTexts, ranked: Sequence[Corner]) -> list[str]:
         reasons.append(
             f"The best keep up with the rate offered in {joined(kept_up)}, so it ranks none of them."
         )
-    if unknown:
-        reasons.append(f"Too few seconds to separate the best in {joined(unknown)}.")
+    if few:
+        reasons.append(f"Too few seconds to separate the best in {joined(few)}.")
+    if scattered:
+        reasons.append(f"The best scatter too much to separate them in {joined(scattered)}.")
     if limits:
         reasons.append(f"The best figures are limited by {joined([plain(name) for name in limits])}.")
-    leading = (one.ranking[0].column for one in ranked if len(one.ranking) > 1 and not one.level_with_best)
+    leading = (one.ranking[0].column for one in ranked if len(one.ranking) > 1 and not one.unbeaten)
     reasons += dict.fromkeys(map(_of_ratings, filter(_is_of_data_sheet, leading)))
     reasons += beside_published(cells)
     return reasons
@@ -222,7 +228,7 @@ def _limit(cell: Cell) -> str:
 
 def _order(corner: Corner) -> str:
     """Returns how likely real drives have the order of the first two, if a twin is among them and one is ahead."""
-    if len(corner.ranking) < 2 or corner.level_with_best:
+    if len(corner.ranking) < 2 or corner.unbeaten:
         return ""
     first, second = corner.ranking[:2]
     chance = first.order_chance(second)
@@ -242,14 +248,17 @@ def _expected(cell: Cell) -> tuple[float, float] | None:
 
 
 def _verdict(corner: Corner) -> str:
-    best, level = corner.ranking[0], corner.level_with_best
+    best, level = corner.ranking[0], corner.unbeaten
     if len(corner.ranking) == 1:
         return best.column.short
     if corner.kept_up:
         return f"{joined([cell.column.short for cell in corner.kept_up])} keep up with the rate offered"
     if level:
-        said = "level with" if corner.separable else "with too few seconds to separate it from"
-        return f"{best.column.short}, {said} {joined([cell.column.short for cell in level])}"
+        names = joined([cell.column.short for cell in level])
+        if corner.is_level:
+            return f"{best.column.short}, level with {names}"
+        why = "with too few seconds" if corner.has_few_seconds else "whose seconds scatter too much"
+        return f"{best.column.short}, {why} to separate it from {names}"
     return f"{best.column.short}, {_ahead(corner.lead_pct)} {corner.ranking[1].column.short}"
 
 
