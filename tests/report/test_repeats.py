@@ -102,7 +102,7 @@ def test_repeats_that_overlap_have_no_winner_where_single_runs_would_name_one(ma
     assert opening is not None
     assert opening.key_figure is not None
     said = [opening.key_figure.sentence, *opening.key_figure.reasons]
-    assert any("scatter too much to separate them" in one for one in said), said
+    assert any("vary too much to separate them" in one for one in said), said
     assert not any("are level" in one for one in said), said
 
 

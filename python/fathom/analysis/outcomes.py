@@ -48,33 +48,33 @@ def _outcome(view: RunView, ranked: Sequence[StepFigures]) -> Finding:
     if best.at_offered_rate and len(kept_up) > 1:
         return _kept_up(view, ranked, kept_up)
     contest = [(other, _compare(view, best, other)) for other in ranked[1:]]
-    level = [other for other, verdict in contest if verdict is None or verdict.verdict != "a"]
+    unbeaten = [other for other, verdict in contest if verdict is None or verdict.verdict != "a"]
     figures = {one.target: one.headline for one in ranked}
     second, ratio = contest[0]
     bounds = (ratio.low, ratio.high) if ratio and isfinite(ratio.high) else None
-    if not level and ratio:
+    if not unbeaten and ratio:
         text = (
             f"{view.label(best.target)} {leads(view)} {best.label}: {rate_text(best)}, {ratio.ratio:.2f} times "
             f"{view.label(second.target)} ({_bounds(ratio)}){_by(best)}."
         )
         return Finding("leader", text, (best.target,), best.step, figures, bounds)
-    return _no_winner(view, ranked, level, contest, figures, bounds)
+    return _no_winner(view, ranked, unbeaten, contest, figures, bounds)
 
 
 def _no_winner(
     view: RunView,
     ranked: Sequence[StepFigures],
-    level: Sequence[StepFigures],
+    unbeaten: Sequence[StepFigures],
     contest: Sequence[tuple[StepFigures, Comparison | None]],
     figures: Mapping[str, float],
     bounds: tuple[float, float] | None,
 ) -> Finding:
     best = ranked[0]
-    together = [best, *level]
+    together = [best, *unbeaten]
     names = joined([view.label(one.target) for one in together])
     rates = joined([f"{number(one.headline)}" for one in together])
-    ratios = [verdict for other, verdict in contest if other in level and verdict]
-    are_known = len(ratios) == len(level)
+    ratios = [verdict for other, verdict in contest if other in unbeaten and verdict]
+    are_known = len(ratios) == len(unbeaten)
     kind: Kind = "level" if are_known and all(one.shows_level for one in ratios) else "no-winner"
     if kind == "level":
         text = f"{names} are level in {best.label}: {rates} {best.unit}; {_includes_one(ratios)}."

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fathom.errors import UsageError
 from fathom.fitting.of_trace import method_of
-from fathom.imports import import_method, import_text
+from fathom.imports import import_text
 from fathom.method.method import Method, parse_method
 from fathom.plan.replay import Replay
 from fathom.text_file import read_text
@@ -41,8 +41,8 @@ def _imported(name: str) -> tuple[str, list[str]] | None:
     path = Path(name)
     if "\n" in name or path.suffix in ("", *_OWN_SUFFIXES) or not path.is_file():
         return None
-    is_method = _SCHEMA.search(read_text(path, "name a method file, or a file of fio or Vdbench"))
-    return None if is_method else import_method(path)
+    text = read_text(path, "name a method file, or a file of fio or Vdbench")
+    return None if _SCHEMA.search(text) else import_text(text, name, path.stem)
 
 
 def _called(name: str) -> str:

@@ -11,7 +11,7 @@ from fathom.method.job import of_parts
 from fathom.method.method import Method, Step
 from fathom.output.text import duration, size
 from fathom.plan.slices import check_slice, parameters_of, simulated_bytes
-from fathom.plan.zones import check_order, check_write_pointers, check_zones_of_twin
+from fathom.plan.zones import HOST_MANAGED, check_order, check_write_pointers, check_zones_of_twin
 from fathom.targets.target import KIND_IN_WORDS, Kind, Target
 from fathom.traces.prepare import extent_of
 
@@ -199,7 +199,7 @@ def _check_of_devices(step: str, job: Job, target: Target) -> None:
             f"{target.name}: step {step} reserves room (allocate), which is of files",
             f"take a file: {target.path}/ext4 makes one" if target.makes is None else "leave it out",
         )
-    if target.makes is not None or target.identity.zoned != "host-managed":
+    if target.makes is not None or target.identity.zoned != HOST_MANAGED:
         return
     if job.gpu:
         raise UsageError(

@@ -293,9 +293,9 @@ def _targets_down(comparison: Comparison) -> Table:
     table.add_column("", min_width=12, max_width=24)
     for corner in comparison.corners:
         table.add_column(_workload(corner), justify="right", overflow="fold")
+    with_latency = _shows_latency(comparison)
     for column in comparison.columns:
         cells = ((corner.cell(column), corner) for corner in comparison.corners)
-        with_latency = _shows_latency(comparison)
         table.add_row(
             _target(column), *(_cell(cell, corner, with_latency=with_latency) for cell, corner in cells)
         )
@@ -394,13 +394,13 @@ def _with_margin(cell: Cell | None, corner: Corner) -> Text:
 
 
 def _value(cell: Cell | None, corner: Corner) -> Text:
-    """Returns the figure; of several targets the best, and what is level with it, bold."""
+    """Returns the figure; of several targets the best, and what may be as good, bold."""
     if cell is not None and cell.failed:
         value = "–" if cell.value is None else grouped(cell.value)
         return Text(f"{value} ({cell.failed})", style="bold red")
     if cell is None or cell.value is None:
         return Text("–", style="dim")
-    best = cell in corner.ranking[:1] or (cell in corner.unbeaten)
+    best = cell in corner.ranking[:1] or cell in corner.unbeaten
     return Text(grouped(cell.value), style="bold" if best else "")
 
 

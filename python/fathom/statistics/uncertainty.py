@@ -21,8 +21,9 @@ LEAST_SAMPLES = 5
 LEAST_BEYOND = 100
 """Fewest I/Os beyond a percentile for it to be given."""
 EQUIVALENT = 1.25
-"""Greatest ratio, either way, at which two means count as equivalent: the bounds of bioequivalence (Schuirmann, J.
-Pharmacokinet. Biopharm. 15, 1987, 657).
+"""Greatest ratio, either way, at which two means count as equivalent: 0.80 to 1.25, as for bioequivalence (FDA,
+Statistical Approaches to Establishing Bioequivalence, 2001). There the 90 % interval has to lie within, here the 95 %
+one.
 """
 RESAMPLES = 2000
 _MOST_SAMPLES = 2048

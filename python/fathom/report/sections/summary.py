@@ -98,7 +98,7 @@ def _tie(corner: Corner) -> str:
         return "keep up with the rate offered"
     if corner.is_level:
         return "are level"
-    return f"{'have too few seconds' if corner.has_few_seconds else 'scatter too much'} to separate them"
+    return f"{'have too few seconds' if corner.has_few_seconds else 'vary too much'} to separate them"
 
 
 def _alone(ranked: Sequence[Corner]) -> str:
@@ -135,7 +135,7 @@ def _reasons(texts: FindingTexts, ranked: Sequence[Corner]) -> list[str]:
     level = [one.label for one in tied if one.is_level and not one.kept_up]
     unknown = [one for one in tied if not (one.is_level or one.kept_up)]
     few = [one.label for one in unknown if one.has_few_seconds]
-    scattered = [one.label for one in unknown if not one.has_few_seconds]
+    varying = [one.label for one in unknown if not one.has_few_seconds]
     limits = dict.fromkeys(one.ranking[0].point.limit.name for one in ranked if one.ranking[0].point.limit)
     cells = [cell for one in ranked for cell in one.cells]
     reasons = [f"The best are level in {joined(level)}."] if level else []
@@ -145,8 +145,8 @@ def _reasons(texts: FindingTexts, ranked: Sequence[Corner]) -> list[str]:
         )
     if few:
         reasons.append(f"Too few seconds to separate the best in {joined(few)}.")
-    if scattered:
-        reasons.append(f"The best scatter too much to separate them in {joined(scattered)}.")
+    if varying:
+        reasons.append(f"The best vary too much to separate them in {joined(varying)}.")
     if limits:
         reasons.append(f"The best figures are limited by {joined([plain(name) for name in limits])}.")
     leading = (one.ranking[0].column for one in ranked if len(one.ranking) > 1 and not one.unbeaten)
@@ -248,16 +248,16 @@ def _expected(cell: Cell) -> tuple[float, float] | None:
 
 
 def _verdict(corner: Corner) -> str:
-    best, level = corner.ranking[0], corner.unbeaten
+    best, unbeaten = corner.ranking[0], corner.unbeaten
     if len(corner.ranking) == 1:
         return best.column.short
     if corner.kept_up:
         return f"{joined([cell.column.short for cell in corner.kept_up])} keep up with the rate offered"
-    if level:
-        names = joined([cell.column.short for cell in level])
+    if unbeaten:
+        names = joined([cell.column.short for cell in unbeaten])
         if corner.is_level:
             return f"{best.column.short}, level with {names}"
-        why = "with too few seconds" if corner.has_few_seconds else "whose seconds scatter too much"
+        why = "with too few seconds" if corner.has_few_seconds else "whose seconds vary too much"
         return f"{best.column.short}, {why} to separate it from {names}"
     return f"{best.column.short}, {_ahead(corner.lead_pct)} {corner.ranking[1].column.short}"
 
