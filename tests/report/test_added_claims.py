@@ -45,6 +45,12 @@ def test_what_a_system_adds_is_claimed_only_where_both_had_settled(settled: bool
     assert ("the system adds most to" in told) is settled
     assert ("Its maximum is" in told) is settled
     assert ("no figure of those is claimed" in told) is not settled
+    [table] = [
+        one for one in section.blocks if isinstance(one, Table) and one.corner.startswith("Added at equal")
+    ]
+    assert [row.label.sub for row in table.groups[0].rows] == ["" if settled else "not claimed"]
+    [row] = cast("list[dict[str, object]]", run_json(run.path)["added"])
+    assert row["claimed"] is settled
 
 
 def test_the_reason_names_the_side_alone_that_had_not_settled(tmp_path: Path) -> None:

@@ -50,18 +50,18 @@ def pairs_of(system: Measured, drive: Measured) -> list[Added]:
     return found
 
 
-def added_table(pairs: Sequence[Added]) -> Table:
-    """Returns both latencies and what the system adds, an operation a row."""
+def added_table(pairs: Sequence[Added], claimed: Sequence[Added]) -> Table:
+    """Returns both latencies and what the system adds, an operation a row; those not `claimed` are marked."""
     rows = [
         Row(
-            Item(one.label),
+            Item(one.label, "" if one in claimed else "not claimed"),
             [
                 Item(f"{one.behind_us:.1f}"),
                 Item(f"{one.direct_us:.1f}"),
                 Item(
                     f"{one.added_us:+.1f}",
                     f"{one.added.plus_minus}; {100 * one.added_us / one.behind_us:+.0f} % of the total",
-                    tone="strong",
+                    tone="strong" if one in claimed else "quiet",
                 ),
                 Item(one.limited_by or "–", tone="quiet"),
             ],

@@ -6,11 +6,12 @@ from pathlib import Path
 from fathom.columns.schema import CSV_NAMES, RUN_SCHEMA
 from fathom.method.rounds import UNITS
 from fathom.output.printed import csv_text
-from fathom.report.added_loads import METHOD, ways_of
-from fathom.report.added_pairs import pairs_of
+from fathom.report.added_loads import METHOD, Measured, ways_of
+from fathom.report.added_pairs import Added, pairs_of
 from fathom.report.capacity import capacities_of
 from fathom.report.comparison import compare
 from fathom.report.data import RunData, load
+from fathom.report.findings import gate
 from fathom.report.repeats import is_pooled, repeats_by_target
 from fathom.report.repeats import pool as pool_runs
 from fathom.report.rounds import repeated_rounds
@@ -68,6 +69,16 @@ def _added(runs: Sequence[RunData]) -> list[dict[str, object]]:
     """Returns a row per operation that a system and its drive had at the same load per drive, with its interval."""
     if not any(run.asks_for(METHOD, METHOD) for run in runs):
         return []
+    comparison = compare(runs)
+    out = gate(comparison)
+    return [
+        row
+        for system, *_, drive in (way for way in ways_of(comparison) if len(way) > 1)
+        for row in _added_rows(system, drive, pairs_of(system.claimed(out), drive.claimed(out)))
+    ]
+
+
+def _added_rows(system: Measured, drive: Measured, claimed: Sequence[Added]) -> list[dict[str, object]]:
     return [
         {
             "operation": one.label,
@@ -80,8 +91,8 @@ def _added(runs: Sequence[RunData]) -> list[dict[str, object]]:
             "added_low_us": None if one.added.half_us is None else one.added.us - one.added.half_us,
             "added_high_us": None if one.added.half_us is None else one.added.us + one.added.half_us,
             "no_interval": one.added.why or None,
+            "claimed": one in claimed,
         }
-        for system, *_, drive in (way for way in ways_of(compare(runs)) if len(way) > 1)
         for one in pairs_of(system, drive)
     ]
 

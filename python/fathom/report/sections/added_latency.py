@@ -74,7 +74,7 @@ def build(comparison: Comparison) -> Section | None:
     left_out = left_out_of(columns, out)
     told = [*_spent(sure), *reached(sure), *([_worst(claimed, system)] if claimed else []), *left_out]
     if pairs:
-        blocks.append(added_table(pairs))
+        blocks.append(added_table(pairs, claimed))
     if between := stages(columns):
         blocks.append(between)
     if times := _times(system):
@@ -152,7 +152,7 @@ def _real_key_figure(
     out: Gate,
 ) -> KeyFigure | None:
     """Returns what the way adds to a real drive's latency; None where the drive was not measured at the same load."""
-    figure = stage_bars(columns, added_table(pairs)) if pairs else None
+    figure = stage_bars(columns, added_table(pairs, claimed)) if pairs else None
     if figure is None:
         return None
     reasons = [text for text in (_greatest(sure), *left_out) if text]
