@@ -134,6 +134,23 @@ def test_a_request_to_end_saves_what_there_is(
     assert [point["step"] for point in points(run)] == ["write", "read"]
 
 
+def test_an_interrupted_run_prints_what_it_measured(disk: Path, runs_home: Path, short: Path) -> None:
+    short.write_text(short.read_text().replace('"2s"', '"60s"'))
+    command = [sys.executable, "-m", "fathom", "run", short, f"file:{disk}/x.bin", "--size", "64MiB", "--json"]
+    with (
+        handled(signal.SIGINT, signal.SIG_DFL),
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
+    ):
+        wait_for(runs_home, "*/steps/00-003-write/step.json")
+        process.send_signal(signal.SIGINT)
+        printed, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    [run] = runs_home.iterdir()
+    assert json.loads(printed)["points"][0]["step"] == "write"
+    assert "interrupted; what was measured is in" in said.splitlines()[-1]
+    assert (run / "report.html").exists()
+
+
 def test_a_run_under_nohup_outlives_its_terminal(disk: Path, runs_home: Path, short: Path) -> None:
     with handled(signal.SIGHUP, signal.SIG_IGN):
         process, run = start(runs_home, "run", short, f"file:{disk}/x.bin", "--size", "64MiB")

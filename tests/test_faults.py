@@ -152,6 +152,31 @@ def test_any_failed_io_is_noted_with_its_count(mount: Mount, tmp_path: Path):
     assert note.text in ended.stdout.replace("\n", " ") or "failed" in ended.stdout
 
 
+FILL = step("fill", "write", 'written = "1x"', kind="fill")
+
+
+def test_a_target_that_fails_leaves_the_table_of_the_others(mount: Mount, tmp_path: Path):
+    good = f"file:{tmp_path / 'good.bin'}"
+    ended = run_on(method(tmp_path, FILL, COUNTED), mount("write:eio:0.8"), good)
+    assert ended.returncode == 1, ended
+    assert "step fill: 820 of 1,024 I/O failed" in ended.stderr
+    assert "what was measured is in" in ended.stderr
+    [point] = points_as_json()
+    assert point["target"] == good
+    assert f"{round(point['iops']):,}" in ended.stdout
+    assert str(Run.open("last").path / "report.html") in ended.stdout
+    assert "This run failed." in page_of_last()
+
+
+def test_a_member_of_an_array_whose_fill_fails_ends_the_run(mount: Mount, tmp_path: Path):
+    bad = mount("write:eio:0.8")
+    ended = run_on(method(tmp_path, FILL, COUNTED), bad, f"file:{tmp_path / 'good.bin'}", "--together")
+    assert ended.returncode == 1, ended
+    assert f"step fill: 820 of 1,024 I/O failed on file:{bad}" in ended.stderr
+    assert Run.open("last").points.num_rows == 0
+    assert not ended.stdout
+
+
 def test_nothing_is_sized_or_ranked_by_what_mostly_failed(mount: Mount, tmp_path: Path):
     path = method(tmp_path, COUNTED)
     run_on(path, mount("write:eio:0.005"))

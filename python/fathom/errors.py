@@ -44,6 +44,8 @@ class FathomError(Exception):
     exit_code = ExitCode.FAILED
     target: str | None = None
     """The target that the message names, where that is known."""
+    run: Path | None = None
+    """The directory of the run that ended with it; its tables hold what was measured."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         """Fold both texts to one line each."""

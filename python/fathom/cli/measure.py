@@ -71,7 +71,8 @@ def review(
     chosen = review_targets(method, targets or [], out, size_bytes(size), initiator)
     options = _options(seed, destroy, out, power, initiator, unknown_data=unknown_data)
     _check_ensemble(chosen, ensemble)
-    finished = _repeat(method, chosen, options, repeats)
+    with _showing_what_is_left(as_json):
+        finished = _repeat(method, chosen, options, repeats)
     _add_ensemble(finished[0], ensemble, HostOptions())
     _conclude(finished, as_json)
 
@@ -118,7 +119,8 @@ def run(
         states = in_each_state(power_state, find)
         for _, chosen in states:
             _check_ensemble(chosen, ensemble)
-        finished = _run_in_each(parsed, states, options, repeats)
+        with _showing_what_is_left(as_json, beside, listed):
+            finished = _run_in_each(parsed, states, options, repeats)
     for run_of_state in finished[::repeats]:
         _add_ensemble(run_of_state, ensemble, hosts)
     _conclude(finished, as_json, beside, listed)
@@ -167,7 +169,8 @@ def resume(
     path = find_run(run)
     with initiator_of(*hosts) as initiator:
         options = _options(1, destroy, None, None, initiator, unknown_data=unknown_data)
-        with _watched(targets_of_run(RunDocument.load(path), initiator.resolve), options):
+        targets = targets_of_run(RunDocument.load(path), initiator.resolve)
+        with _showing_what_is_left(as_json), _watched(targets, options):
             finished = resume_run(path, options)
     _conclude([finished], as_json)
 
@@ -269,6 +272,42 @@ def _watched(targets: "Sequence[Target]", options: "Options") -> Iterator[None]:
             signal.signal(one, handler)
 
 
+@contextmanager
+def _showing_what_is_left(
+    as_json: bool, beside: Sequence[Path] = (), prices: "Prices | None" = None
+) -> Iterator[None]:
+    """Writes the report of a run that an error or an interrupt ended, and prints what it measured, if anything."""
+    from fathom.errors import FathomError
+    from fathom.runs.reader import Run
+
+    try:
+        yield
+    except FathomError as error:
+        # A full disk or a closed terminal must not hide the error itself.
+        with suppress(FathomError, OSError):
+            if error.run is not None and Run(error.run).points.num_rows:
+                _show([Run(error.run)], as_json, beside, prices)
+        raise
+
+
+def _show(
+    runs: "Sequence[Run]", as_json: bool, beside: Sequence[Path] = (), prices: "Prices | None" = None
+) -> None:
+    from fathom.report import REPORT, build, print_built, runs_json, write_built
+
+    own = [run.path for run in runs]
+    built = build([*own, *beside], prices=prices)
+    path = write_built(built, own[0] / REPORT)
+    if as_json:
+        print_json(runs_json(own))
+        return
+    console = stdout()
+    print_built(console, built)
+    console.print(f"report  {path}", highlight=False, soft_wrap=True)
+    for run in runs:
+        console.print(f"run     {run.id}", highlight=False, soft_wrap=True)
+
+
 def _conclude(
     finished: "Sequence[Run]", as_json: bool, beside: Sequence[Path] = (), prices: "Prices | None" = None
 ) -> None:
@@ -278,20 +317,9 @@ def _conclude(
     """
     from fathom.analysis.validity.of_figures import WRONG_DATA
     from fathom.errors import FathomError
-    from fathom.report import REPORT, build, print_built, runs_json, write_built
     from fathom.runs.document import LOST_HOST
 
-    own = [run.path for run in finished]
-    built = build([*own, *beside], prices=prices)
-    path = write_built(built, own[0] / REPORT)
-    if as_json:
-        print_json(runs_json(own))
-    else:
-        console = stdout()
-        print_built(console, built)
-        console.print(f"report  {path}", highlight=False, soft_wrap=True)
-        for run in finished:
-            console.print(f"run     {run.id}", highlight=False, soft_wrap=True)
+    _show(finished, as_json, beside, prices)
     if wrong := [note for run in finished for note in run.notes if note.rule == WRONG_DATA]:
         raise FathomError(f"{wrong[0].target}, {wrong[0].step}: {wrong[0].text}", wrong[0].next_step)
     if lost := [note for run in finished for note in run.notes if note.rule == LOST_HOST]:

@@ -81,11 +81,13 @@ def _naming_rest(left: int, next_seed: int) -> Iterator[None]:
         if not left:
             raise
         many = "s" if left > 1 else ""
-        raise InterruptedRunError(
+        of_rest = InterruptedRunError(
             error.message,
             f"{error.hint}; for the {left} repeat{many} behind it run again with "
             f"`--repeats {left} --seed {next_seed}`, then `fathom report --pool` with all of them",
-        ) from error
+        )
+        of_rest.run = error.run
+        raise of_rest from error
 
 
 def resume_run(path: Path, options: Options) -> Run:

@@ -1,19 +1,34 @@
 """The errors of a step on a failing target; each function returns None where there is none."""
 
+from collections.abc import Sequence
+
 from fathom import _core
 from fathom.method.method import Step
 from fathom.runs.remarks import LostIo, Refused, facts_of, in_words
 
 
-def mostly_failed(step: Step, recording: _core.Recording) -> str | None:
-    """Returns the error of a step in which more I/O failed than succeeded, so that its figures are those of errors."""
+def mostly_failed(step: Step, recordings: Sequence[_core.Recording], parts: Sequence[str]) -> str | None:
+    """Returns the error of a step in which more I/O failed than succeeded, so that its figures are those of errors.
+
+    The first recording is the target's own, and those of its `parts` follow. A part is enough: the others cannot stand
+    for it.
+    """
+    whole = _mostly_failed(step, recordings[0], "")
+    each = (
+        _mostly_failed(step, recording, f" on {part}")
+        for part, recording in zip(parts, recordings[1:], strict=True)
+    )
+    return whole or next((reason for reason in each if reason), None)
+
+
+def _mostly_failed(step: Step, recording: _core.Recording, where: str) -> str | None:
     failed, done = (sum(getattr(op, name) for op in recording.ops) for name in ("errors", "n"))
     if failed <= done:
         return None
     kinds = ", ".join(f"{count:,} x {_core.describe_errno(code)}" for code, count in recording.errno.items())
     refused = next((f"; {in_words(fact)}" for fact in facts_of(recording) if isinstance(fact, Refused)), "")
     return (
-        f"step {step.name}: {failed:,} of {failed + done:,} I/O failed"
+        f"step {step.name}: {failed:,} of {failed + done:,} I/O failed{where}"
         + (f" ({kinds})" if kinds else "")
         + refused
     )

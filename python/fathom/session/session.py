@@ -144,7 +144,6 @@ class Session:
 
     def _finish(self) -> Run:
         document = self.store.document
-        interrupted = self.options.interrupt.is_set()
         if self.errors:
             document.error = "; ".join(self._about(i, error) for i, error in sorted(self.errors.items()))
         document.status = self._status
@@ -154,18 +153,22 @@ class Session:
         document.notes = self._notes()
         self.store.log_event("run-end", status=document.status)
         self.store.seal()
-        if interrupted:
-            raise InterruptedRunError(
-                f"interrupted; what was measured is in {self.store.path}",
-                f"continue with `{self._resume}`",
-            )
-        if self.errors:
-            refused = any(isinstance(error, RefusedError) for error in self.errors.values())
-            raise (RefusedError if refused else FathomError)(
-                f"{document.error}; what was measured is in {self.store.path}",
-                self._next,
-            )
+        if error := self._ending:
+            error.run = self.store.path
+            raise error
         return Run(self.store.path)
+
+    @property
+    def _ending(self) -> FathomError | None:
+        """The error that the run ends with; None for a run that went to its end."""
+        where = f"what was measured is in {self.store.path}"
+        if self.options.interrupt.is_set():
+            return InterruptedRunError(f"interrupted; {where}", f"continue with `{self._resume}`")
+        if not self.errors:
+            return None
+        refused = any(isinstance(error, RefusedError) for error in self.errors.values())
+        kind = RefusedError if refused else FathomError
+        return kind(f"{self.store.document.error}; {where}", self._next)
 
     @property
     def _next(self) -> str:

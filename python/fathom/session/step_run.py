@@ -1,7 +1,7 @@
 """Runs one step of a target and records it: rows, telemetry, remarks, outcome."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from fathom import _core
@@ -103,7 +103,7 @@ class StepRun:
         if sampler is not None:
             self._sample(key, rows, sampler, outcome.window_s, ended_s)
         self._remark(key, step, recordings[0], outcome)
-        failure = self._failure(step, recordings[0])
+        failure = self._failure(step, recordings, backend.parts)
         if reason := failure or self.options.initiator.shortfall():
             outcome = replace(outcome, status="partial", reason=reason)
         self.store.finish_step(key, rows.tables(), outcome)
@@ -122,11 +122,13 @@ class StepRun:
         if outcome.status == "partial" and not self.options.interrupt.is_set() and step.job.time_s:
             log.remark(key, name, ShortWindow(window_s=outcome.window_s, asked_s=step.job.time_s))
 
-    def _failure(self, step: Step, recording: _core.Recording) -> str | None:
+    def _failure(
+        self, step: Step, recordings: Sequence[_core.Recording], parts: Sequence[str]
+    ) -> str | None:
         """Returns the error of a failing target. What was given up at the user's word is none."""
-        failure = mostly_failed(step, recording)
+        failure = mostly_failed(step, recordings, parts)
         if failure is None and not self.options.interrupt.is_set():
-            failure = not_returned(step, recording) or nothing_done(step, recording)
+            failure = not_returned(step, recordings[0]) or nothing_done(step, recordings[0])
         return failure
 
     def _purge(self, key: StepKey, step: Step, sampler: Sampler) -> StepOutcome:
