@@ -136,7 +136,17 @@ def test_a_request_to_end_saves_what_there_is(
 
 def test_an_interrupted_run_prints_what_it_measured(disk: Path, runs_home: Path, short: Path) -> None:
     short.write_text(short.read_text().replace('"2s"', '"60s"'))
-    command = [sys.executable, "-m", "fathom", "run", short, f"file:{disk}/x.bin", "--size", "64MiB", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "fathom",
+        "run",
+        short,
+        f"file:{disk}/x.bin",
+        "--size",
+        "64MiB",
+        "--json",
+    ]
     with (
         handled(signal.SIGINT, signal.SIG_DFL),
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,

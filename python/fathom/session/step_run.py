@@ -122,9 +122,7 @@ class StepRun:
         if outcome.status == "partial" and not self.options.interrupt.is_set() and step.job.time_s:
             log.remark(key, name, ShortWindow(window_s=outcome.window_s, asked_s=step.job.time_s))
 
-    def _failure(
-        self, step: Step, recordings: Sequence[_core.Recording], parts: Sequence[str]
-    ) -> str | None:
+    def _failure(self, step: Step, recordings: Sequence[_core.Recording], parts: Sequence[str]) -> str | None:
         """Returns the error of a failing target. What was given up at the user's word is none."""
         failure = mostly_failed(step, recordings, parts)
         if failure is None and not self.options.interrupt.is_set():
