@@ -1,14 +1,15 @@
 """A fitted trace as a method file: a step that fills what the trace touches, and one that issues the fitted job."""
 
 import re
+from bisect import bisect
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from math import ceil
 
 from fathom.fitting.fit import Fitted, Part
 from fathom.fitting.places import Heat
 from fathom.method.toml_text import Value, rate_text, size_text, table_lines
-from fathom.traces.prepare import most_frequent
 
 STEP = "fitted"
 MOST_SIZES = 16
@@ -101,8 +102,25 @@ def _sizes(sizes: Counter[int]) -> Value:
     total = sizes.total()
     return [
         {"size": size_text(size), "share": _rounded(100 * ios / total)}
-        for size, ios in most_frequent(sizes, MOST_SIZES)
+        for size, ios in condensed(sizes, MOST_SIZES)
     ]
+
+
+def condensed(sizes: Counter[int], most: int) -> list[tuple[int, float]]:
+    """Returns (size, I/Os) of the most frequent sizes, at most that many, the least and the greatest among them.
+
+    The I/Os of another size are divided between its neighbours, so that both their number and their bytes are kept.
+    """
+    frequent = (size for size, _ in sizes.most_common() if size not in (min(sizes), max(sizes)))
+    kept = sorted({min(sizes), max(sizes), *islice(frequent, most - 2)})
+    ios = {size: float(sizes[size]) for size in kept}
+    for size in sizes.keys() - ios.keys():
+        place = bisect(kept, size)
+        below, above = kept[place - 1 : place + 1]
+        upward = (size - below) / (above - below)
+        ios[below] += (1 - upward) * sizes[size]
+        ios[above] += upward * sizes[size]
+    return sorted(ios.items())
 
 
 def _shares(mixed: Mapping[str, int]) -> Value:

@@ -230,7 +230,7 @@ def basis(found: Recommendation) -> list[str]:
         f"Replayed: {found.scope} at {iops_text(part.rate_iops)}, by one thread, {_times(part)}.",
         *(["Latency counts from the recorded arrival."] if not part.step_ns else []),
         (
-            "Each drive was written once before, so WAF is that of the trace on a full drive. "
+            "Each SSD was written once before, so WAF is that of the trace on a full drive. "
             "It needs a trace that writes as much as it reaches, and ten of the drive's write buffers."
         ),
         "Years: the rated endurance over the bytes that the trace writes, day and night.",
