@@ -126,7 +126,7 @@ def test_text_that_is_no_json_is_refused_with_its_line(tmp_path: Path) -> None:
         ({"dies": 4, "die_gbit": 512}, "dies", "4 dies of 512 Gb are 0.2749 TB for a capacity of 0.4801 TB"),
         ({"capacity_gb": 540, "tbw_tb": None}, "capacity_gb", "no whole number of dies gives 0.5401 TB"),
         ({"capacity_gb": 60, "tbw_tb": None, "seq_write_mbps": 90, "rand_write_iops": 4000,
-          "rand_read_iops": 900_000}, "rand_read_iops", "pages that 1 die of 512 Gb can sense"),
+          "rand_read_iops": 900_000}, "rand_read_iops", "that 1 die of 512 Gb can sense"),
         ({"seq_read_mbps": 3.5}, "rand_read_iops", "300,000 of 4 KiB are 1,229 MB/s, above the sequential 3.5 MB/s"),
         ({"read_latency_us": 8}, "read_latency_us", "8 us is less than the 40 us in which TLC senses a page"),
         ({"seq_read_latency_us": 70}, "seq_read_latency_us", "such a drive does not read ahead"),
@@ -238,6 +238,21 @@ def test_where_the_link_bounds_sequential_writes_random_ones_set_the_flash(tmp_p
     assert (bound.sets["seq_write_mbps"], bound.sets["rand_write_iops"]) == ("write_unit_ns", "program_us")
     free = draft(changed(tmp_path, **sata, seq_write_mbps=300))
     assert (free.sets["seq_write_mbps"], free.sets["rand_write_iops"]) == ("program_us", "gc_page_ns")
+
+
+def test_ratings_of_larger_random_blocks_count_all_units_of_their_blocks(tmp_path: Path) -> None:
+    def values(**keys: object) -> dict[str, float]:
+        device = draft(changed(tmp_path, **keys)).device
+        assert device.twin is not None
+        found = device.twin.parameters
+        return {name: float(found[name].value) for name in ("gc_page_ns", "command_ns", "read_unit_ns")}
+
+    small, large = values(), values(rand_write_iops=50_000, rand_write_block_kib=16)
+    same = values(rand_write_iops=200_000)
+    assert large["gc_page_ns"] == same["gc_page_ns"]
+    assert large["gc_page_ns"] != small["gc_page_ns"]
+    reads = values(rand_read_iops=200_000, rand_read_block_kib=16)
+    assert reads["command_ns"] == pytest.approx(1e9 / 200_000 - 4 * reads["read_unit_ns"], rel=0.01)
 
 
 def test_a_drive_reads_ahead_where_its_sheet_rates_reads_in_order_quicker_than_flash_senses(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from fathom.new_device.classes import classes, dies_of
 from fathom.new_device.flash import LEAST_SPARE, MOST_SPARE, Flash, flash_of
@@ -117,22 +118,23 @@ def _rates(sheet: DataSheet, flash: Flash) -> Iterator[Problem]:
             f"rated writes of {sheet.seq_write_mbps:,.0f} MB/s exceed what {flash.words} can program, "
             f"{flash.most_program_mbps:,.0f} MB/s",
         )
-    if sheet.rand_read_iops and sheet.rand_read_iops > flash.senses_per_s:
+    asked_per_s = flash.senses_asked_per_s(sheet)
+    if asked_per_s > flash.senses_per_s:
         yield Problem(
             "rand_read_iops",
-            f"{sheet.rand_read_iops:,.0f} reads a second exceed the {flash.senses_per_s:,.0f} pages that "
-            f"{flash.words} can sense",
+            f"{sheet.rand_read_iops or 0:,.0f} reads a second sense {asked_per_s:,.0f} pages, above the "
+            f"{flash.senses_per_s:,.0f} that {flash.words} can sense",
         )
     for op in ("read", "write"):
         yield from _random_above_sequential(sheet, op)
 
 
-def _random_above_sequential(sheet: DataSheet, op: str) -> Iterator[Problem]:
+def _random_above_sequential(sheet: DataSheet, op: Literal["read", "write"]) -> Iterator[Problem]:
     """Yields where random I/O carries more than sequential I/O: one of them is in another unit, such as GB/s."""
     iops, seq_mbps = getattr(sheet, f"rand_{op}_iops"), getattr(sheet, f"seq_{op}_mbps")
     if not iops or not seq_mbps:
         return
-    block_kib = getattr(sheet, f"rand_{op}_block_kib") or 4
+    block_kib = 4 * sheet.rand_units(op)
     mbps = iops * block_kib * 1024 / 1e6
     if mbps > seq_mbps:
         text = f"{iops:,.0f} of {block_kib:g} KiB are {mbps:,.0f} MB/s, above the sequential {mbps_text(seq_mbps)}"

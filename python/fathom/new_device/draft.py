@@ -206,11 +206,12 @@ def _data_path(sheet: DataSheet) -> Parameters:
     write_ns = min(read_ns, 0.95 * PAGE * 1000 / sheet.seq_write_mbps) if sheet.seq_write_mbps else read_ns
     if fills_link(sheet):
         write_ns = 0.98 * PAGE * 1000 / (sheet.seq_write_mbps or 1.0)
-    command_ns = 1e9 / sheet.rand_read_iops - read_ns if sheet.rand_read_iops else 10.0
+    rated_read_ns = read_ns * sheet.rand_units("read")
+    command_ns = 1e9 / sheet.rand_read_iops - rated_read_ns if sheet.rand_read_iops else 10.0
     return {
         "command_ns": derived(
             float(f"{max(command_ns, 10.0):.4g}"),
-            "rated random reads: what 4 KiB of the data path leave of 1 s / IOPS",
+            f"rated random reads: what {4 * sheet.rand_units('read'):g} KiB of the data path leave of 1 s / IOPS",
         ),
         "read_unit_ns": derived(
             float(f"{read_ns:.4g}"),
@@ -258,7 +259,7 @@ def _programs(sheet: DataSheet, flash: Flash) -> Parameters:
     """
     nand, rated, words = flash.nand, sheet.seq_write_mbps or flash.program_mbps, "rated writes"
     if fills_link(sheet) and sheet.rand_write_iops:
-        amplified = sheet.rand_write_iops * PAGE / 1e6 * flash.amplification
+        amplified = sheet.rand_write_iops * _units_written(sheet) * PAGE / 1e6 * flash.amplification
         rated, words = (
             max(rated, amplified),
             "rated random writes with the write amplification of the spare area",
@@ -282,15 +283,20 @@ def _cleaning(sheet: DataSheet, flash: Flash) -> Parameters:
     """Returns what moving a page costs the controller: at most what rated random writes leave for it."""
     if sheet.rand_write_iops is None or fills_link(sheet):
         return {}
-    unit = _indirection(sheet).get("indirection_unit_bytes")
-    pages = float(unit.value) / PAGE if unit else 1.0
-    moved_per_s = sheet.rand_write_iops * pages * (flash.amplification - 1)
+    moved_per_s = sheet.rand_write_iops * _units_written(sheet) * (flash.amplification - 1)
     return {
         "gc_page_ns": derived(
             float(f"{1e9 / moved_per_s:.4g}"),
             "at most: 1 s / (rated random writes x pages moved for each, by the spare area)",
         )
     }
+
+
+def _units_written(sheet: DataSheet) -> float:
+    """Returns how many units of 4 KiB a rated random write programs: its block, or the indirection unit around it."""
+    indirection = _indirection(sheet).get("indirection_unit_bytes")
+    least = float(indirection.value) / PAGE if indirection else 1.0
+    return max(least, sheet.rand_units("write"))
 
 
 def _suspension(sheet: DataSheet) -> Parameters:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 
 from fathom.new_device.classes import NandClass, class_of, dies_of
 from fathom.new_device.sheet import DataSheet
@@ -69,6 +70,11 @@ class Flash:
         )
         return self.dies * readers / (self.nand.parameters["read_sense_us"] * 1e-6)
 
+    def senses_asked_per_s(self, sheet: DataSheet) -> float:
+        """Returns how many pages the rated random reads sense in a second."""
+        pages = ceil(4096 * sheet.rand_units("read") / float(self.nand.parameters["nand_page_bytes"]))
+        return pages * (sheet.rand_read_iops or 0.0)
+
     @property
     def words(self) -> str:
         """The dies in words: `64 dies of 1024 Gb`."""
@@ -82,9 +88,9 @@ def flash_of(sheet: DataSheet) -> Flash:
     """
     channels = class_of(sheet).channels or 1
     candidates = [_built(sheet, nand, channels) for nand in dies_of(sheet)]
-    mbps, reads_per_s = sheet.seq_write_mbps or 0.0, sheet.rand_read_iops or 0.0
+    mbps = sheet.seq_write_mbps or 0.0
     able = [one for one in candidates if one.possible and one.most_program_mbps >= mbps]
-    fast = [one for one in able if one.senses_per_s >= reads_per_s] or able
+    fast = [one for one in able if one.senses_per_s >= one.senses_asked_per_s(sheet)] or able
     return (fast or [one for one in candidates if one.possible] or candidates)[0 if fast else -1]
 
 

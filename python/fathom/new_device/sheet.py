@@ -79,6 +79,11 @@ class DataSheet(SpecRow):
             raise ValueError('key "seq_read_mbps" is missing: the sustained rate of the outer tracks')
         return self
 
+    def rand_units(self, op: Literal["read", "write"]) -> float:
+        """Returns how many units of 4 KiB a rated random I/O moves."""
+        block_kib = self.rand_read_block_kib if op == "read" else self.rand_write_block_kib
+        return (block_kib or 4) / 4
+
     @property
     def device_name(self) -> str:
         """The name of the device in the catalogue."""
