@@ -34,6 +34,15 @@ class OpCounts:
 
 
 @dataclass(frozen=True)
+class FailedIo:
+    """I/Os of a step that failed, the greatest share of an operation that did, and the operation."""
+
+    ios: int
+    share: float
+    op: str
+
+
+@dataclass(frozen=True)
 class SecondRates:
     """IOPS and MB/s in each whole second of a measured step, all operations together."""
 
@@ -97,18 +106,15 @@ class IntervalSums:
         """Returns bytes that each step wrote."""
         return self.bytes_of(WRITES)
 
-    def errors(self) -> dict[Key, tuple[int, float, str]]:
-        """Returns failed I/O per step, the greatest share of an operation that failed, and the operation.
-
-        Only steps that have any.
-        """
-        found: dict[Key, tuple[int, float, str]] = {}
+    def failed(self) -> dict[Key, FailedIo]:
+        """Returns the failed I/O of each step that has any."""
+        found: dict[Key, FailedIo] = {}
         for (target, step, op), counts in self.counts.items():
             if counts.errors > 0:
-                before, worst, of = found.get((target, step), (0, 0.0, op))
+                before = found.get((target, step), FailedIo(0, 0.0, op))
                 share = failed_share(counts.n, counts.errors) or 0.0
-                worst, of = (share, op) if share > worst else (worst, of)
-                found[target, step] = before + counts.errors, worst, of
+                worst = (share, op) if share > before.share else (before.share, before.op)
+                found[target, step] = FailedIo(before.ios + counts.errors, *worst)
         return found
 
     def ops_of(self, key: Key) -> set[str]:

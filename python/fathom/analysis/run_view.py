@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from fathom._core import LARGE_BLOCK_BYTES, Job
-from fathom.analysis.interval_sums import COLUMNS, IntervalSums, Key
+from fathom.analysis.interval_sums import COLUMNS, FailedIo, IntervalSums, Key
 from fathom.analysis.reading_sums import MaybeKey, ReadingSums
 from fathom.columns.schema import Point
 from fathom.method.curve import SUSTAINED_LEAST, is_point
@@ -459,12 +459,9 @@ class RunView:
         """Returns bytes that each step wrote, every kind of step."""
         return self.intervals.written_bytes()
 
-    def errors(self) -> dict[Key, tuple[int, float, str]]:
-        """Returns failed I/O per step of any kind, the greatest share of an operation that failed, and the operation.
-
-        Only steps that have any.
-        """
-        return self.intervals.errors()
+    def failed(self) -> dict[Key, FailedIo]:
+        """Returns the failed I/O of each step of any kind that has any."""
+        return self.intervals.failed()
 
     def total(self, name: str) -> dict[MaybeKey, float]:
         """Returns the sum of a telemetry value per (target, step); the target is `None` for the whole machine."""

@@ -335,9 +335,9 @@ def _check_failed_io(run: "Run") -> None:
     from fathom.statistics.failed import in_words, is_marked
 
     marked = [
-        (key, share)
-        for key, (_, share, _) in IntervalSums.of(run.parts("intervals", COLUMNS)).errors().items()
-        if is_marked(share)
+        (key, failed.share)
+        for key, failed in IntervalSums.of(run.parts("intervals", COLUMNS)).failed().items()
+        if is_marked(failed.share)
     ]
     if marked:
         (target, step), share = max(marked, key=lambda one: one[1])

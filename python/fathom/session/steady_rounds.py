@@ -7,7 +7,7 @@ from fathom._core import WRITES
 from fathom.analysis.disk_caches import Cache
 from fathom.method.method import Step
 from fathom.session.filled import FILLED_X, settling
-from fathom.statistics.steady import SteadyState, ToFill, Verdict, Volume
+from fathom.statistics.steady import Since, SteadyState, ToFill, Verdict, Volume
 
 WRITTEN_X = 3.0
 """Multiple of the capacity to write after a purge before random writes are judged: the fill, and 1x at random. Random
@@ -52,11 +52,11 @@ class Written:
         return Written(fill_bytes=fill_bytes, emptied_before_bytes=earlier_bytes if known else None)
 
     @property
-    def since(self) -> str:
-        """From when on writes are counted, in words."""
+    def since(self) -> Since:
+        """From when on writes are counted."""
         if self.filled:
-            return "since the fill began"
-        return "since the purge" if self.purged else "in this run"
+            return Since.FILL
+        return Since.PURGE if self.purged else Since.RUN
 
     def volume(self, capacity_bytes: float) -> Volume:
         """Returns the writes in multiples of the capacity."""

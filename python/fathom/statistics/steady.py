@@ -5,6 +5,7 @@ how long to go on. Definitions, sources and measured error rates: docs/explanati
 """
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Literal
 
 import numpy as np
@@ -28,6 +29,14 @@ HORIZON_X = 3.0
 """Capacities written ahead over which a small, lasting drift has to stay within `SLOPE_LIMIT`."""
 HORIZON_ROUNDS = 60
 """Fewest rounds after which a small, lasting drift may be forgiven."""
+
+
+class Since(StrEnum):
+    """From when on writes are counted."""
+
+    RUN = "in this run"
+    PURGE = "since the purge"
+    FILL = "since the fill began"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +167,7 @@ class SteadyState:
 
     pattern: Literal["sequential", "random"] = "random"
     before: Volume = Volume()
-    since: str = "in this run"
+    since: Since = Since.RUN
     required: Volume | None = None
     least_x: float = 0.0
     cache: ToFill | None = None

@@ -46,15 +46,15 @@ def errors(view: RunView) -> Iterable[Note]:
         text = f"{many} was written; rates and latencies leave such reads out"
         next_step = 'store no data on it; notes that begin with "verify" name the blocks and the fault'
         yield Note(WRONG_DATA, "error", target, step, text, next_step)
-    for (target, step), (failed, share, op) in view.errors().items():
-        count = failed - wrong[target, step]
+    for (target, step), failed in view.failed().items():
+        count = failed.ios - wrong[target, step]
         if count <= 0:
             continue
         many = "1 I/O failed" if count == 1 else f"{count:,} I/Os failed"
         many += " besides, in all" if wrong[target, step] else ","
         mixed = len(view.intervals.ops_of((target, step))) > 1
         ways = [in_words(fact) for fact in said.get((target, step), ()) if fact.errno != WRONG_DATA_ERRNO]
-        part = _failed_text(share, many_of(op) if mixed else "I/O")
+        part = _failed_text(failed.share, many_of(failed.op) if mixed else "I/O")
         text = ". ".join([f"{many} {part}; rates and latencies leave failed I/O out", *ways])
         yield Note(
             "errors", "error", target, step, text, "look at the kernel log and the drive's SMART data first"
