@@ -8,6 +8,7 @@ histogram, each under the value that stands for it (`fio_bins`).
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import TypeVar, cast
 
@@ -26,6 +27,10 @@ Number = TypeVar("Number", int, float)
 
 HINT = "give the file that fio wrote with --output-format=json or json+"
 DIRECTIONS = ("read", "write", "trim")
+MIXED = "mixed"
+"""All directions together: fio's `unified_rw_reporting`."""
+SAME_BLOCK = 0.01
+"""By how much the mean of an operation's I/Os may differ from the block size that its options state."""
 DEFAULT_BLOCK = "4k"
 ALL_CLIENTS = "All clients"
 """The job that fio's client adds for several servers: the sum of theirs."""
@@ -109,16 +114,21 @@ def _load(
 ) -> tuple[Load, list[Remark]]:
     """Returns the load of one or more jobs of one name that ran at once, as numjobs makes them."""
     first = jobs[0]
-    own = _object(first.get("job options"))
-    options = {**shared, **own}
+    stated = {**shared, **_object(first.get("job options"))}
+    is_grouped = marks is None and _is_grouped(jobs, stated)
+    options = {} if is_grouped else stated
     title = str(first["jobname"])
     target = _target(options)
     name = names[target if marks else None].unique(title)
     remarks = list(_remarks(jobs, name))
+    if is_grouped:
+        remarks.append(Remark(Caveat.GROUPED, name))
     # An export has no `direct`: it does not know it.
     if options and marks is None and str(options.get("direct", 0)) == "0":
         remarks.append(Remark(Caveat.BUFFERED, name))
     ops = [op for one in DIRECTIONS if (op := _op(one, jobs, options, name, remarks))]
+    if not ops and (op := _op(MIXED, jobs, options, name, remarks)):
+        ops.append(replace(op, op=_only_direction(options)))
     if sync := _sync(jobs):
         ops.append(sync)
     threads = _count(options, "numjobs") if len(jobs) == 1 else len(jobs)
@@ -148,7 +158,7 @@ def _remarks(jobs: Sequence[Object], step: str) -> Iterator[Remark]:
     short = sum(
         whole(_object(job.get(op)).get(name)) or 0
         for job in jobs
-        for op in DIRECTIONS
+        for op in (*DIRECTIONS, MIXED)
         for name in _COUNTS[1:]
     )
     if short:
@@ -170,14 +180,15 @@ def _op(
     if len(parts) > 1 and not latency.bins:
         remarks.append(Remark(Caveat.NO_MERGED_PERCENTILES, step))
     clean = all(whole(job.get("error")) == 0 and not whole(job.get("total_err")) for job in jobs)
+    iops, mbps = _sum([number(part.get("iops")) for part in parts]), _sum([_mbps(part) for part in parts])
     return OpRecord(
         direction,
         n=_sum(counts),
-        iops=_sum([number(part.get("iops")) for part in parts]),
-        mbps=_sum([_mbps(part) for part in parts]),
+        iops=iops,
+        mbps=mbps,
         errors=0 if clean else None,
         window_s=max((scaled(part.get("runtime"), 1e-3) or 0.0 for part in parts), default=0.0) or None,
-        block_bytes=_block_bytes(options, direction),
+        block_bytes=_block_bytes(options, direction, 1e6 * mbps / iops if iops and mbps else None),
         latency=latency,
     )
 
@@ -274,14 +285,41 @@ def _sync(jobs: Sequence[Object]) -> OpRecord | None:
 
 def _readings(jobs: Sequence[Object]) -> Sequence[Reading]:
     """Returns the processor time of fio itself, percent of one core, where there is one job."""
-    length_s = scaled(jobs[0].get("job_runtime"), 1e-3)
-    if len(jobs) > 1 or not length_s:
+    length_s, window_s = scaled(jobs[0].get("job_runtime"), 1e-3), _window_s(jobs)
+    if len(jobs) > 1 or not length_s or not window_s:
         return ()
+    # `job_runtime` sums over clones, and the percentages are of that sum.
     return tuple(
-        Reading(f"fio {name}", value, "% of a core", 0.0, length_s)
+        Reading(f"fio {name}", value * length_s / window_s, "% of a core", 0.0, window_s)
         for name in ("usr_cpu", "sys_cpu")
         if (value := number(jobs[0].get(name))) is not None
     )
+
+
+def _window_s(jobs: Sequence[Object]) -> float | None:
+    """Returns how long the longest of the jobs moved data."""
+    lengths_s = (
+        scaled(_object(job.get(one)).get("runtime"), 1e-3) for job in jobs for one in (*DIRECTIONS, MIXED)
+    )
+    return max((one for one in lengths_s if one), default=None)
+
+
+def _is_grouped(jobs: Sequence[Object], options: Object) -> bool:
+    """Returns whether one record stands for jobs of several names. More jobs ran for it than its options state."""
+    ran_s, window_s, stated = (
+        scaled(jobs[0].get("job_runtime"), 1e-3),
+        _window_s(jobs),
+        _count(options, "numjobs"),
+    )
+    if len(jobs) > 1 or not options or not ran_s or not window_s or not stated:
+        return False
+    return ran_s > (stated + 0.5) * window_s
+
+
+def _only_direction(options: Object) -> str:
+    """Returns the operation that figures of all directions are of: `total` where a job mixes them, or may do so."""
+    read_pct = None if "trim" in str(options.get("rw") or options.get("readwrite")) else _read_pct(options)
+    return "read" if read_pct == 100 else "write" if read_pct == 0 else "total"
 
 
 def _target(options: Object) -> str | None:
@@ -289,14 +327,19 @@ def _target(options: Object) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _block_bytes(options: Object, direction: str) -> int | None:
-    """Returns the one size of a direction; None for several sizes, and where the options are not in the file."""
+def _block_bytes(options: Object, direction: str, mean_bytes: float | None) -> int | None:
+    """Returns the one size of a direction; None for several, for other I/Os, and where the file has no options."""
     if not options or "bsrange" in options or "bssplit" in options:
         return None
     given = options.get("bs") or options.get("blocksize") or DEFAULT_BLOCK
     sizes = str(given).split(",")
-    place = min(DIRECTIONS.index(direction), len(sizes) - 1)
-    return size_bytes(sizes[place])
+    if direction == MIXED and len(sizes) > 1:
+        return None
+    place = 0 if direction == MIXED else min(DIRECTIONS.index(direction), len(sizes) - 1)
+    size = size_bytes(sizes[place])
+    if size and mean_bytes and abs(mean_bytes - size) > SAME_BLOCK * size:
+        return None
+    return size
 
 
 def _read_pct(options: Object) -> float | None:

@@ -100,6 +100,10 @@ class Caveat(Enum):
     )
     AT_ONCE = "{steps} ran at the same time, so the figures of each are those beside the others"
     MERGED = "{step}: {many} jobs of one name are counted as one load with as many threads"
+    GROUPED = (
+        "{step}: these are the figures of several jobs together (group_reporting); fio states the options of one, "
+        "so none of them is taken"
+    )
     NO_MERGED_PERCENTILES = (
         "{step}: percentiles of several jobs have no common value without histograms (JSON+)"
     )
