@@ -173,6 +173,32 @@ def test_logs_with_a_line_an_io_have_every_latency(fio: FioFiles):
     assert sum(run.intervals["bytes"].to_pylist()) == 3072 * 4096
 
 
+EPOCH_MS = 1_795_987_600_000
+
+
+def since_1970(path: Path, folder: Path) -> Path:
+    """The log as fio writes it with `log_unix_epoch`."""
+    lines = (line.split(",", 1) for line in path.read_text().splitlines())
+    shifted = folder / path.name
+    shifted.write_text("".join(f"{int(time_ms) + EPOCH_MS},{rest}\n" for time_ms, rest in lines))
+    return shifted
+
+
+@pytest.mark.parametrize("written", ["logs", "each"])
+def test_logs_whose_times_count_from_1970_have_the_rates_of_their_run(
+    written: str, fio: FioFiles, tmp_path: Path
+):
+    paths: list[Path] = getattr(fio, written)
+    name = "x" if written == "logs" else "each"
+    usual = rows(imported(*paths), name, "read")
+    run = imported(*(since_1970(path, tmp_path) for path in paths))
+    shifted = rows(run, name, "read")
+    assert shifted["n"] == usual["n"]
+    assert shifted["window_s"] == pytest.approx(usual["window_s"], abs=0.1)
+    assert shifted["iops"] == pytest.approx(usual["iops"], rel=0.1)
+    assert run.document.created.startswith("2026-11-29T21:26:4")
+
+
 def test_bandwidth_alone_is_kept_without_counts_that_nobody_made(fio: FioFiles):
     run = imported(fio.logs[0])
     row = rows(run, "x", "read")

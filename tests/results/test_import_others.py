@@ -33,7 +33,9 @@ def test_vdbenchs_flat_file_has_a_load_per_run_and_the_means_that_it_states():
         ("rd1-2", "read", 500.0, 500.0, 3000.0, 1, 65536, 500.0, 1.0),
     ]
     seconds = [(row["step"], row["op"], row["n"]) for row in run.intervals.to_pylist()]
-    assert seconds[:3] == [("rd1", "read", 750), ("rd1", "read", 1500), ("rd1", "read", 1650)]
+    assert seconds[:2] == [("rd1", "read", 1500), ("rd1", "read", 1650)], (
+        "not the warm-up of the first interval"
+    )
     assert run.document.origin
     assert run.document.origin.version == "50407"
     assert {row["p99_us"] for row in run.points.to_pylist()} == {None}

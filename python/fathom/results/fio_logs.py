@@ -10,12 +10,14 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
+from itertools import pairwise
 from pathlib import PurePath
+from statistics import median
 from typing import NamedTuple
 
 from fathom.errors import UsageError
 from fathom.results.fio_bins import BINS, bin_at, edges_of
-from fathom.results.reading import MOST_SECONDS, Unit, name_of, whole
+from fathom.results.reading import MOST_SECONDS, Unit, name_of, time_of, whole
 from fathom.results.records import Bin, Caveat, Latency, Load, OpRecord, Reading, Remark, Results, Second
 from fathom.statistics.means import mean_by_count
 
@@ -25,6 +27,8 @@ DIRECTIONS = ("read", "write", "trim", "flush")
 HINT = "give logs that fio wrote, such as PREFIX_bw.1.log"
 KIB = 1024
 SECOND_MS = 1000
+LEAST_EPOCH_MS = 10**11
+"""Times from here on, three years, count from 1970."""
 LEAST_CELLS = 4
 MOST_COARSE = 6
 
@@ -95,16 +99,22 @@ def parse(files: Sequence[tuple[str, str]], unit: Unit) -> Results:
     """Returns the results in all logs of one run, given as (name, text). Raises UsageError for an invalid line, and for
     a name that does not show the log's kind.
     """
-    logs: dict[int, dict[Kind, dict[str, list[Sample]]]] = {}
+    read: dict[int, dict[Kind, dict[str, list[Sample]]]] = {}
     series = ""
     for name, text in files:
         match = NAME.fullmatch(PurePath(name).name)
         if match is None:
             raise UsageError(f"{name}: its name does not say what the log has", HINT)
         series, kind = match["series"], Kind(match["kind"])
-        by_direction = logs.setdefault(int(match["job"] or 1), {}).setdefault(kind, {})
+        by_direction = read.setdefault(int(match["job"] or 1), {}).setdefault(kind, {})
         for sample in _samples(text, name, kind, unit):
             by_direction.setdefault(sample.direction, []).append(sample)
+    logs: Mapping[int, Logs] = read
+    origin_ms = _origin_ms(
+        [samples for own in read.values() for by in own.values() for samples in by.values()]
+    )
+    if origin_ms:
+        logs = {job: _since(origin_ms, own) for job, own in logs.items()}
     loads = [_load(series, job, own, several=len(logs) > 1) for job, own in sorted(logs.items())]
     loads = [load for load in loads if load.ops or load.readings]
     if not loads:
@@ -112,7 +122,31 @@ def parse(files: Sequence[tuple[str, str]], unit: Unit) -> Results:
     remarks = [Remark(Caveat.UNIT, values={"unit": unit.words})]
     if any(Kind.IOPS in own and Kind.HISTOGRAM not in own for own in logs.values()):
         remarks.append(Remark(Caveat.ROUNDED))
-    return Results("fio", loads, remarks=remarks)
+    return Results("fio", loads, measured=time_of(origin_ms / 1000), remarks=remarks)
+
+
+def _origin_ms(series: Sequence[Sequence[Sample]]) -> int:
+    """Returns the beginning of a run whose times count from 1970 (log_unix_epoch); 0 where they count from it."""
+    first = min(
+        (samples for samples in series if samples), key=lambda samples: samples[0].time_ms, default=None
+    )
+    if first is None or first[0].time_ms < LEAST_EPOCH_MS:
+        return 0
+    if first[0].block:
+        return first[0].time_ms
+    # A mean stands at the end of its stretch.
+    gaps = [later.time_ms - one.time_ms for one, later in pairwise(first)]
+    return first[0].time_ms - (round(median(gaps)) if gaps else 0)
+
+
+def _since(origin_ms: int, logs: Logs) -> Logs:
+    return {
+        kind: {
+            direction: [one._replace(time_ms=one.time_ms - origin_ms) for one in samples]
+            for direction, samples in by_direction.items()
+        }
+        for kind, by_direction in logs.items()
+    }
 
 
 def _samples(text: str, file: str, kind: Kind, unit: Unit) -> Iterator[Sample]:
