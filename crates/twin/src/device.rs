@@ -162,5 +162,5 @@ pub trait Device {
         true
     }
     /// Totals up to the present.
-    fn account(&self, into: &mut Account);
+    fn account(&mut self, into: &mut Account);
 }

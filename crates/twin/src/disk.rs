@@ -449,7 +449,7 @@ impl Device for Disk {
         zones.map_or(Ok(()), |zones| zones.manage(zone, action))
     }
 
-    fn account(&self, into: &mut Account) {
+    fn account(&mut self, into: &mut Account) {
         let now_ns = self.now_ns;
         let (ahead_bytes, ahead_ns) = self.stream.map_or((0, 0), |stream| {
             let (reached, useful_ns) = self.progress(&stream);

@@ -345,7 +345,7 @@ impl<D: Device> Device for FileSystem<D> {
         self.device.is_busy()
     }
 
-    fn account(&self, into: &mut Account) {
+    fn account(&mut self, into: &mut Account) {
         self.device.account(into);
         into.unmapped_reads += self.unmapped_reads;
     }

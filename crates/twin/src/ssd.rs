@@ -51,7 +51,7 @@ use cleaner::Cleaner;
 use flash::{Finished, Flash};
 use geometry::Geometry;
 use groups::Groups;
-use host_queue::HostQueue;
+use host_queue::{ARRIVED, HostQueue};
 use link::Link;
 use namespaces::Namespaces;
 use params::{SsdParams, UNIT_BYTES};
@@ -175,6 +175,7 @@ impl Ssd {
     fn handle(&mut self, payload: u32) -> Option<Completion> {
         let (event, index) = Event::unpack(payload);
         match event {
+            Event::Submit if index == ARRIVED => self.take_arrived(),
             Event::Submit => self.take_command(index),
             Event::Dispatch => self.dispatch(index),
             Event::Acknowledge => {
@@ -310,7 +311,8 @@ impl Device for Ssd {
         self.manage(zone, action)
     }
 
-    fn account(&self, into: &mut Account) {
+    fn account(&mut self, into: &mut Account) {
+        self.take_arrived();
         self.tell(into);
     }
 }

@@ -352,7 +352,7 @@ impl Device for System {
         false
     }
 
-    fn account(&self, into: &mut Account) {
+    fn account(&mut self, into: &mut Account) {
         let now_ns = self.now_ns;
         into.resources.clear();
         into.residence.clear();

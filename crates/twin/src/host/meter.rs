@@ -23,7 +23,7 @@ pub struct Meter {
 
 impl Meter {
     /// Returns a meter that starts now.
-    pub fn new<D: Device>(device: &D, cores: u32) -> Self {
+    pub fn new<D: Device>(device: &mut D, cores: u32) -> Self {
         let mut before = Account::default();
         device.account(&mut before);
         Self {
@@ -38,7 +38,7 @@ impl Meter {
     }
 
     /// Returns what the medium has cost since the device was made.
-    pub(crate) fn medium<D: Device>(&mut self, device: &D) -> Medium {
+    pub(crate) fn medium<D: Device>(&mut self, device: &mut D) -> Medium {
         device.account(&mut self.now);
         Medium {
             write_bytes: self.now.media_write_bytes,
@@ -48,7 +48,12 @@ impl Meter {
 
     /// Fills in what happened since the last reading. `core_free_ns`: until when each core has
     /// work booked, which is contiguous from the present on.
-    pub fn read<D: Device>(&mut self, device: &D, core_free_ns: &[u64], interval: &mut Interval) {
+    pub fn read<D: Device>(
+        &mut self,
+        device: &mut D,
+        core_free_ns: &[u64],
+        interval: &mut Interval,
+    ) {
         device.account(&mut self.now);
         let now_ns = device.now_ns();
         let length_ns = (now_ns - self.at_ns).max(1) as f64;

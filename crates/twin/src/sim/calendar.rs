@@ -2,7 +2,7 @@
 //! those of several kinds always in the same order.
 //!
 //! Most kinds of event follow their cause after a fixed time, or come from a server that takes one after the other.
-//! They are pushed in order, and wait in a ring of their kind. What does not fit behind its ring tries four that all
+//! They are pushed in order, and wait in a ring of their kind. There is one alarm, which can be moved. What does not fit behind its ring tries four that all
 //! kinds share. Else it goes to a calendar of 256 ns buckets over a horizon of 4.2 ms, with a heap for what lies
 //! beyond. The earliest event is the least of the first events of the rings and the calendar, found without a branch.
 //! The kinds' own are compared each time; for the others, only the least is compared, which is kept. Nothing is
@@ -16,12 +16,14 @@ use std::collections::BinaryHeap;
 
 use crate::sim::event::INDEX_BITS;
 
-/// Rings, and last the calendar. What did not fit behind a ring found a later event there, which is still there when
-/// the time comes. So at equal times nothing of its kind passes it if the places further on come later.
-const PLACES: usize = 12;
+/// The alarm, rings, and last the calendar. What did not fit behind a ring found a later event there, which is still
+/// there when the time comes. So at equal times nothing of its kind passes it if the places further on come later.
+const PLACES: usize = 13;
 const PLACE_BITS: u32 = 4;
-/// The first of the places that are no kind's own.
-const SHARED: usize = 7;
+/// The alarm's place, before all others at equal times.
+const ALARM: usize = 0;
+/// The first of the places that are no kind's own. Kind `k` has the place `k + 1`.
+const SHARED: usize = 8;
 const CALENDAR: usize = PLACES - 1;
 /// The end of time: 36 years.
 const END_NS: u64 = (1 << (u64::BITS - PLACE_BITS)) - 2;
@@ -42,7 +44,8 @@ struct Pending {
 /// Pending events with a 32-bit payload each, whose top bits are their kind.
 #[derive(Clone)]
 pub struct Calendar {
-    /// The first of each kind's own ring, its time and the place in the low bits, and last the least of the shared ones.
+    /// The alarm, the first of each kind's own ring, its time and the place in the low bits, and last the least of the
+    /// shared ones.
     firsts: [u64; SHARED + 1],
     /// Likewise the first of each shared place.
     shared: [u64; PLACES - SHARED],
@@ -83,16 +86,34 @@ impl Calendar {
             at_ns: at_ns.min(END_NS),
             payload,
         };
-        let kind = (payload >> INDEX_BITS) as usize;
-        if kind >= SHARED {
+        let place = (payload >> INDEX_BITS) as usize + 1;
+        if place >= SHARED {
             self.push_shared(event);
-        } else if self.firsts[kind] == NEVER {
-            self.firsts[kind] = event.first(kind);
-            self.payloads[kind] = payload;
-            self.lasts_ns[kind] = event.at_ns;
-        } else if !self.follow(kind, event) {
+        } else if self.firsts[place] == NEVER {
+            self.firsts[place] = event.first(place);
+            self.payloads[place] = payload;
+            self.lasts_ns[place] = event.at_ns;
+        } else if !self.follow(place, event) {
             self.push_shared(event);
         }
+    }
+
+    /// Sets the only alarm, in the place of the one before. It comes before all else at its time, which must not lie
+    /// before the event popped last.
+    #[inline]
+    pub fn set_alarm(&mut self, at_ns: u64, payload: u32) {
+        let event = Pending {
+            at_ns: at_ns.min(END_NS),
+            payload,
+        };
+        self.firsts[ALARM] = event.first(ALARM);
+        self.payloads[ALARM] = payload;
+    }
+
+    /// Takes the alarm back, if there is one.
+    #[inline]
+    pub fn clear_alarm(&mut self) {
+        self.firsts[ALARM] = NEVER;
     }
 
     /// Adds an event to a ring that has a first, if it fits behind its last.
@@ -151,7 +172,9 @@ impl Calendar {
     #[inline]
     fn pop(&mut self, limit_ns: u64) -> Option<(u64, u32)> {
         let least = |a: usize, b: usize| self.firsts[a].min(self.firsts[b]);
-        let first = (least(0, 1).min(least(2, 3))).min(least(4, 5).min(least(6, 7)));
+        let first = (least(0, 1).min(least(2, 3)))
+            .min(least(4, 5).min(least(6, 7)))
+            .min(self.firsts[SHARED]);
         let at_ns = first >> PLACE_BITS;
         if at_ns > limit_ns.min(END_NS) {
             return None;
@@ -450,6 +473,25 @@ mod tests {
             prop_assert!(calendar.is_empty());
             prop_assert_eq!(calendar.pop(u64::MAX), None);
         }
+    }
+
+    #[test]
+    fn the_alarm_comes_before_all_else_at_its_time_and_can_be_moved_and_taken_back() {
+        let mut calendar = Calendar::default();
+        for kind in 0..9 {
+            calendar.push(100, kind << INDEX_BITS);
+        }
+        let alarm = 5;
+        calendar.set_alarm(200, alarm);
+        calendar.set_alarm(100, alarm);
+        assert_eq!(calendar.pop(99), None);
+        assert_eq!(calendar.pop(100), Some((100, alarm)));
+        calendar.set_alarm(100, alarm);
+        calendar.clear_alarm();
+        for kind in 0..9 {
+            assert_eq!(calendar.pop(100), Some((100, kind << INDEX_BITS)));
+        }
+        assert!(calendar.is_empty());
     }
 
     /// Pops one event, which must be the first pushed among those expected of its kind and the earliest time.

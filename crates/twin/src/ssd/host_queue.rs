@@ -10,6 +10,11 @@ use crate::sim::event::{Event, us_to_ns};
 use crate::sim::server::{Fifo, Waits};
 use crate::ssd::params::{SsdParams, UNIT_BYTES};
 
+/// Index of [`Event::Submit`], of no command: those that have arrived enter the pipeline.
+pub(super) const ARRIVED: u32 = (1 << 28) - 1;
+/// The slots of NVMe drives, as many as a queue may have: more than hosts ask for.
+const MOST_SLOTS: u32 = 65_535;
+
 /// Commands between the host and the drive's controller.
 #[derive(Clone)]
 pub(super) struct HostQueue {
@@ -20,8 +25,11 @@ pub(super) struct HostQueue {
     slots_max: u32,
     /// Commands that the host keeps until there is a slot.
     kept: VecDeque<u32>,
-    /// Commands on their way that are not taken yet. Then: whether commands come in the order of submission, and until
-    /// when the drive runs by itself.
+    /// Commands on their way to a drive with room for all, and when each is there, in that order. No event marks that.
+    /// They enter the pipeline together when the first could be out of it.
+    arriving: VecDeque<(u64, u32)>,
+    /// Other commands on their way. Then: whether commands come in the order of submission, and until when the drive
+    /// runs by itself.
     submits_pending: u32,
     pub(super) in_order: bool,
     pub(super) limit_ns: u64,
@@ -52,6 +60,7 @@ impl HostQueue {
             },
             slots_max: params.command_slots,
             kept: VecDeque::new(),
+            arriving: VecDeque::with_capacity(64),
             submits_pending: 0,
             in_order: false,
             limit_ns: 0,
@@ -98,11 +107,50 @@ impl HostQueue {
 
     /// Returns whether a command can be taken before its time: it will find a slot, and nothing will come before it.
     #[inline]
-    const fn takes_ahead(&self, at_ns: u64) -> bool {
+    fn takes_ahead(&self, at_ns: u64) -> bool {
         self.in_order
+            && self.arriving.is_empty()
             && self.submits_pending == 0
             && at_ns <= self.limit_ns
             && self.taken < self.slots
+    }
+
+    /// Returns whether commands enter in the order of their arrival, because there is a slot for each.
+    #[inline]
+    fn has_room_for_all(&self) -> bool {
+        self.slots == MOST_SLOTS
+            && self.submits_pending == 0
+            && self.taken as usize + self.arriving.len() < MOST_SLOTS as usize
+    }
+
+    /// Adds a command on its way, behind all that arrive no later. Returns whether it is the first.
+    #[inline]
+    fn expect(&mut self, slot: u32, at_ns: u64) -> bool {
+        let mut place = self.arriving.len();
+        self.arriving.push_back((at_ns, slot));
+        while place > 0 && self.arriving[place - 1].0 > at_ns {
+            self.arriving.swap(place - 1, place);
+            place -= 1;
+        }
+        place == 0
+    }
+
+    /// Takes the next command that has arrived, and when it did.
+    #[inline]
+    fn take_arrived(&mut self, now_ns: u64) -> Option<(u64, u32)> {
+        if self.arriving.front()?.0 > now_ns {
+            return None;
+        }
+        self.taken += 1;
+        self.arriving.pop_front()
+    }
+
+    /// Returns when the first of the commands on their way could be out of the pipeline.
+    #[inline]
+    fn first_out_ns(&self) -> Option<u64> {
+        self.arriving
+            .front()
+            .map(|&(at_ns, _)| at_ns + self.latency_ns)
     }
 
     /// Takes a command if there is a slot for it.
@@ -173,21 +221,41 @@ impl Ssd {
     #[inline]
     pub(super) fn submit_command(&mut self, slot: u32, at_ns: u64) {
         // With a governor or idle cleaning, somebody asks how busy the drive is before the command is there.
-        if self.queue.takes_ahead(at_ns)
-            && self.power.governor.is_none()
-            && self.cleaner.idle.is_none()
-        {
+        let unwatched = self.power.governor.is_none() && self.cleaner.idle.is_none();
+        if unwatched && self.queue.takes_ahead(at_ns) {
             self.queue.taken += 1;
             self.enter_pipeline(slot, at_ns);
+        } else if unwatched && self.queue.has_room_for_all() {
+            if self.queue.expect(slot, at_ns) {
+                self.set_alarm();
+            }
         } else {
             self.queue.submits_pending += 1;
             self.calendar.push(at_ns, Event::Submit.with(slot));
         }
     }
 
+    /// Puts the commands that have arrived through the pipeline.
+    #[inline]
+    pub(super) fn take_arrived(&mut self) {
+        while let Some((at_ns, slot)) = self.queue.take_arrived(self.now_ns) {
+            self.enter_pipeline(slot, at_ns);
+        }
+        self.set_alarm();
+    }
+
+    #[inline]
+    fn set_alarm(&mut self) {
+        match self.queue.first_out_ns() {
+            Some(at_ns) => self.calendar.set_alarm(at_ns, Event::Submit.with(ARRIVED)),
+            None => self.calendar.clear_alarm(),
+        }
+    }
+
     /// A command has come to the drive.
     #[inline]
     pub(super) fn take_command(&mut self, slot: u32) {
+        self.take_arrived();
         self.queue.submits_pending -= 1;
         if self.queue.take() {
             return self.enter_pipeline(slot, self.now_ns);

@@ -123,6 +123,7 @@ impl Ssd {
         let goes_on = ahead.follow(first, first + count);
         let dram = self.take_from_parts(&mut ahead, slot, first, first + count);
         self.answer_from_dram(slot, dram.pages, dram.unmapped);
+        self.take_arrived();
         if goes_on && self.queue.taken() <= ahead.commands_max {
             self.read_on(&mut ahead);
         }

@@ -150,7 +150,7 @@ impl Drives {
     }
 
     /// Adds what the drives report: bytes, resources by name, and each drive's bytes to its share.
-    pub(super) fn account(&self, into: &mut Account, shares: &mut [Share]) {
+    pub(super) fn account(&mut self, into: &mut Account, shares: &mut [Share]) {
         let mut own = Account::default();
         (
             into.media_read_bytes,
@@ -158,7 +158,7 @@ impl Drives {
             into.media_erase_bytes,
         ) = (0, 0, 0);
         (into.unmapped_reads, into.place_waited_ns) = (0, 0);
-        for (drive, share) in self.drives.iter().zip(shares) {
+        for (drive, share) in self.drives.iter_mut().zip(shares) {
             drive.account(&mut own);
             // Rows of programs are large beside what a drive of many gets in a short window. So pages count as soon as
             // they are in the buffer.

@@ -114,7 +114,7 @@ impl Device for Tape {
     fn is_busy(&self) -> bool {
         !self.queue.is_empty()
     }
-    fn account(&self, into: &mut Account) {
+    fn account(&mut self, into: &mut Account) {
         into.media_write_bytes = self
             .of(Op::Write)
             .iter()

@@ -21,7 +21,7 @@ fn job(text: &str) -> Job {
     Job::from_json(text, "test").expect("a valid job")
 }
 
-fn shares(ssd: &Ssd) -> Vec<Share> {
+fn shares(ssd: &mut Ssd) -> Vec<Share> {
     let mut account = Account::default();
     ssd.account(&mut account);
     account.shares
@@ -51,7 +51,7 @@ fn each_namespace_has_the_handles_that_are_its_own_and_no_others() {
         }
         assert_eq!(write(&mut ssd, start, 2), CompletionKind::Failed(22));
     }
-    let counts: Vec<_> = shares(&ssd)
+    let counts: Vec<_> = shares(&mut ssd)
         .iter()
         .map(|share| (share.member, share.n))
         .collect();
@@ -106,14 +106,14 @@ fn a_noisy_neighbour_raises_the_latency_of_a_namespace_that_only_reads() {
         let fill = r#"{"mix":"write","block":"128KiB","pattern":"sequential","load":{"iodepth":32},"until":{"written":"1x"}}"#;
         measure(&mut ssd, &job(fill));
         settle(&mut ssd);
-        let before = shares(&ssd);
+        let before = shares(&mut ssd);
         let both = format!(
             r#"{{"until":{{"time":"500ms"}},"streams":[
             {{"name":"quiet","mix":"read","block":"4KiB","pattern":"uniform","region":"50%","load":{{"iodepth":1}}}},
             {{"name":"noisy","mix":"{noisy}","block":"64KiB","pattern":"uniform","region":{{"start":"50%"}},"load":{{"iodepth":{iodepth}}}}}]}}"#
         );
         let recording = measure(&mut ssd, &job(&both));
-        let after = shares(&ssd);
+        let after = shares(&mut ssd);
         let of = |index: usize| {
             let (n, ns) = (
                 after[index].n - before[index].n,
@@ -156,7 +156,7 @@ fn one_namespace_alone_is_a_device_of_its_size_on_the_whole_drives_flash() {
         waf(&recording) < 1.05,
         "three quarters of the drive are spare"
     );
-    let counts: Vec<_> = shares(&ssd).iter().map(|share| share.n).collect();
+    let counts: Vec<_> = shares(&mut ssd).iter().map(|share| share.n).collect();
     assert!(counts[0] == 0 && counts[1] > recording.completed());
 }
 
@@ -182,7 +182,7 @@ fn each_namespace_tells_what_was_programmed_for_it() {
         {"name":"small","mix":"write","block":"4KiB","pattern":"uniform","region":{"start":"90%"},"load":{"iodepth":64}}]}"#;
     measure(&mut ssd, &job(both));
     settle(&mut ssd);
-    let [log, small] = shares(&ssd)[..] else {
+    let [log, small] = shares(&mut ssd)[..] else {
         panic!("two namespaces")
     };
     let mut account = Account::default();

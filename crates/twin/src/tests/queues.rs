@@ -30,6 +30,31 @@ fn equal_servers(servers: u32, sense_us: f64, sense_time: SenseTime) -> SsdParam
 
 const ONE_SECOND: &str = r#"{"time":"1s"}"#;
 
+/// Commands that nothing can hold back enter the pipeline together, others one by one. What becomes of them is the same.
+#[test]
+fn a_drive_with_room_for_all_commands_does_what_one_does_that_looks_at_each() {
+    let with_room = SsdParams {
+        read_ahead_bytes: 1 << 20,
+        ..small_drive()
+    };
+    let looking = SsdParams {
+        command_slots: with_room.command_slots - 1,
+        ..with_room.clone()
+    };
+    let mixed = r#"{"read":70,"write":30}"#;
+    for (mix, block, pattern, threads, iodepth) in [
+        ("\"read\"", "4KiB", "uniform", 8, 32),
+        (mixed, "4KiB", "uniform", 8, 4),
+        (mixed, "16KiB", "sequential", 3, 2),
+        ("\"trim\"", "64KiB", "uniform", 2, 2),
+    ] {
+        let job = closed(mix, block, pattern, threads, iodepth, r#"{"time":"20ms"}"#);
+        let [here, there] = [&with_room, &looking].map(|params| measure(&mut filled(params), &job));
+        assert!(here.completed() > 100);
+        assert_eq!(here, there, "{mix} {pattern}");
+    }
+}
+
 /// Closed queueing network of N equal exponential servers with random routing: Q/(Q+N-1) x N/S.
 #[test]
 fn random_read_throughput_follows_the_closed_queueing_network() {

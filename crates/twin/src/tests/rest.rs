@@ -84,13 +84,13 @@ fn energy_is_power_times_time_of_both_states() {
     let params = sleepy_drive();
     let mut ssd = Ssd::new(&params, 1).expect("valid");
     read_after(&mut ssd, 0);
-    let (before_ns, before_j) = (ssd.now_ns(), joules(&ssd));
+    let (before_ns, before_j) = (ssd.now_ns(), joules(&mut ssd));
     read_after(&mut ssd, 1000 * MS);
     let one_read = before_j - params.idle_w * before_ns as f64 * 1e-9;
     // At rest from 12 ms to 1 s after the first one.
     let seconds = (ssd.now_ns() - before_ns) as f64 * 1e-9;
     let expected = params.idle_w * (seconds - 0.988) + REST_W * 0.988 + one_read;
-    assert_close("joules", joules(&ssd) - before_j, expected, 1e-9);
+    assert_close("joules", joules(&mut ssd) - before_j, expected, 1e-9);
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn two_state_drive() -> SsdParams {
     }
 }
 
-fn joules(ssd: &Ssd) -> f64 {
+fn joules(ssd: &mut Ssd) -> f64 {
     let mut account = Account::default();
     ssd.account(&mut account);
     account.joules
@@ -180,10 +180,11 @@ fn mean_power_over_known_pauses_is_that_of_the_states_they_reach() {
     let params = two_state_drive();
     let mut ssd = Ssd::new(&params, 1).expect("valid");
     let pauses_ms = [5, 10, 11, 30, 42, 44, 46, 200, 1000];
-    let (begun_ns, begun_j) = (ssd.now_ns(), joules(&ssd));
+    let (begun_ns, begun_j) = (ssd.now_ns(), joules(&mut ssd));
     read_after(&mut ssd, 0);
-    let one_read = joules(&ssd) - begun_j - params.idle_w * (ssd.now_ns() - begun_ns) as f64 * 1e-9;
-    let (from_ns, from_j) = (ssd.now_ns(), joules(&ssd));
+    let one_read =
+        joules(&mut ssd) - begun_j - params.idle_w * (ssd.now_ns() - begun_ns) as f64 * 1e-9;
+    let (from_ns, from_j) = (ssd.now_ns(), joules(&mut ssd));
     for _ in 0..50 {
         for pause_ms in pauses_ms {
             read_after(&mut ssd, pause_ms * MS);
@@ -199,7 +200,7 @@ fn mean_power_over_known_pauses_is_that_of_the_states_they_reach() {
     let awake_s = seconds - first_s - second_s;
     let expected_j = params.idle_w * awake_s + first_s + 0.25 * second_s;
     let reads_j = 50.0 * pauses_ms.len() as f64 * one_read;
-    let mean_w = (joules(&ssd) - from_j) / seconds;
+    let mean_w = (joules(&mut ssd) - from_j) / seconds;
     assert_close("W", mean_w, (expected_j + reads_j) / seconds, 1e-9);
 }
 
@@ -212,7 +213,7 @@ fn a_deeper_state_that_is_never_reached_changes_no_bit() {
             read_after(&mut ssd, pause_ms * MS);
         }
         let recording = measure(&mut ssd, &job);
-        (recording, joules(&ssd).to_bits(), ssd.now_ns())
+        (recording, joules(&mut ssd).to_bits(), ssd.now_ns())
     };
     let deeper = SsdParams {
         idle_state_after_us: "10000+1000000000".into(),

@@ -43,13 +43,13 @@ fn an_slc_cache_takes_its_size_at_its_own_rate_and_then_falls_to_the_rate_of_ord
 #[test]
 fn what_goes_through_an_slc_cache_is_written_twice_and_after_a_rest_there_is_room_again() {
     let mut ssd = filled(&cached_drive());
-    let written = |ssd: &Ssd| {
+    let written = |ssd: &mut Ssd| {
         let mut account = Account::default();
         ssd.account(&mut account);
         account.media_write_bytes
     };
     rest(&mut ssd, "1s");
-    let (before, placed) = (written(&ssd), ssd.page_totals().placed);
+    let (before, placed) = (written(&mut ssd), ssd.page_totals().placed);
     let mut rates = Vec::new();
     for _ in 0..8 {
         let job = closed(
@@ -65,7 +65,7 @@ fn what_goes_through_an_slc_cache_is_written_twice_and_after_a_rest_there_is_roo
     }
     // Requests in flight when a job has moved its bytes are written too.
     let host = (ssd.page_totals().placed - placed) * 4096;
-    let amplification = (written(&ssd) - before) as f64 / host as f64;
+    let amplification = (written(&mut ssd) - before) as f64 / host as f64;
     assert_close("WAF", amplification, 2.0, 0.03);
     // The first burst finishes the ordinary superblock that the fill left open.
     let (least, most) = rates[1..]
@@ -130,7 +130,7 @@ fn is_cached(ssd: &Ssd) -> bool {
 }
 
 /// Energy so far, J, and mean time for which a die was busy, s.
-fn spent(ssd: &Ssd) -> (f64, f64) {
+fn spent(ssd: &mut Ssd) -> (f64, f64) {
     let mut account = Account::default();
     ssd.account(&mut account);
     let dies = account
@@ -199,10 +199,10 @@ fn a_sense_in_slc_mode_takes_energy_in_proportion_to_its_time() {
     let params = quick_drive(SLC_SENSE_US);
     let mut ssd = with_cached_data(&params);
     let mut read_j = || {
-        let (before_ns, before_j) = (ssd.now_ns(), spent(&ssd).0);
+        let (before_ns, before_j) = (ssd.now_ns(), spent(&mut ssd).0);
         lone_read_ns(&mut ssd);
         let read_j =
-            spent(&ssd).0 - before_j - params.idle_w * (ssd.now_ns() - before_ns) as f64 * 1e-9;
+            spent(&mut ssd).0 - before_j - params.idle_w * (ssd.now_ns() - before_ns) as f64 * 1e-9;
         wait_ms(&mut ssd, 2000);
         read_j
     };
@@ -215,9 +215,9 @@ fn a_sense_in_slc_mode_takes_energy_in_proportion_to_its_time() {
 fn folding_reads_the_cache_in_its_own_sense_time() {
     let folded = |slc_read_us: f64| {
         let mut ssd = with_cached_data(&quick_drive(slc_read_us));
-        let (pages, (joules, busy_s)) = (ssd.flash_reads(), spent(&ssd));
+        let (pages, (joules, busy_s)) = (ssd.flash_reads(), spent(&mut ssd));
         wait_ms(&mut ssd, 2000);
-        let after = spent(&ssd);
+        let after = spent(&mut ssd);
         (
             ssd.flash_reads() - pages,
             after.0 - joules,
