@@ -34,7 +34,7 @@ class OpCounts:
 
 
 @dataclass(frozen=True)
-class FailedIo:
+class StepFailures:
     """I/Os of a step that failed, the greatest share of an operation that did, and the operation."""
 
     ios: int
@@ -106,15 +106,15 @@ class IntervalSums:
         """Returns bytes that each step wrote."""
         return self.bytes_of(WRITES)
 
-    def failed(self) -> dict[Key, FailedIo]:
+    def failed(self) -> dict[Key, StepFailures]:
         """Returns the failed I/O of each step that has any."""
-        found: dict[Key, FailedIo] = {}
+        found: dict[Key, StepFailures] = {}
         for (target, step, op), counts in self.counts.items():
             if counts.errors > 0:
-                before = found.get((target, step), FailedIo(0, 0.0, op))
+                before = found.get((target, step), StepFailures(0, 0.0, op))
                 share = failed_share(counts.n, counts.errors) or 0.0
                 worst = (share, op) if share > before.share else (before.share, before.op)
-                found[target, step] = FailedIo(before.ios + counts.errors, *worst)
+                found[target, step] = StepFailures(before.ios + counts.errors, *worst)
         return found
 
     def ops_of(self, key: Key) -> set[str]:

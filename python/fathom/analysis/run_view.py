@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from fathom._core import LARGE_BLOCK_BYTES, Job
-from fathom.analysis.interval_sums import COLUMNS, FailedIo, IntervalSums, Key
+from fathom.analysis.interval_sums import COLUMNS, IntervalSums, Key, StepFailures
 from fathom.analysis.reading_sums import MaybeKey, ReadingSums
 from fathom.columns.schema import Point
 from fathom.method.curve import SUSTAINED_LEAST, is_point
@@ -459,7 +459,7 @@ class RunView:
         """Returns bytes that each step wrote, every kind of step."""
         return self.intervals.written_bytes()
 
-    def failed(self) -> dict[Key, FailedIo]:
+    def failed(self) -> dict[Key, StepFailures]:
         """Returns the failed I/O of each step of any kind that has any."""
         return self.intervals.failed()
 

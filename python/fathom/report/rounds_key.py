@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from fathom.analysis.depths import FULL, enough
 from fathom.method.rounds import UNITS, Metric
 from fathom.output.text import ios_in_flight, latency_text, size
 from fathom.prediction.interval import Spread
@@ -306,15 +307,10 @@ def _demand(one: TargetRounds) -> list[_Demand]:
     return [found[depth] for depth in sorted(found)] if len(found) >= LEAST_DEMANDS else []
 
 
-ENOUGH = 0.95
-"""Share of the greatest rate from which more in flight hardly pays, as in `fathom.analysis.depths`."""
-
-
 def _enough(known: Sequence[_Demand]) -> _Demand | None:
     """Returns the least demand with nearly the greatest rate; None where that is the last."""
-    most = max(at.iops for at in known)
-    enough = next(at for at in known if at.iops >= ENOUGH * most)
-    return None if enough is known[-1] else enough
+    least = known[enough([at.iops for at in known])]
+    return None if least is known[-1] else least
 
 
 def _place(at: _Demand) -> tuple[float, float]:
@@ -332,7 +328,7 @@ def _demand_plot(members: Sequence[TargetRounds], out: Gate) -> KeyFigure:
             [_place(at) for at in of[one.column.index]],
             marks=True,
             labelled=True,
-            pins=[(*_place(enough), "")] if (enough := _enough(of[one.column.index])) else (),
+            pins=[(*_place(least), "")] if (least := _enough(of[one.column.index])) else (),
         )
         for one in members
     ]
@@ -348,7 +344,7 @@ def _demand_plot(members: Sequence[TargetRounds], out: Gate) -> KeyFigure:
     )
     groups = [Group(one.column.label, _demand_rows(of[one.column.index])) for one in members]
     data = Table("In flight", [Item("Rate", "IOPS"), Item("Mean", "us")], groups)
-    ring = f" Ring: the least that gives {100 * ENOUGH:.0f} % of the greatest rate."
+    ring = f" Ring: the least that gives {100 * FULL:.0f} % of the greatest rate."
     caption = (
         "Each point is a number of I/Os in flight, from 1 up. Where several loads have the same number, the fastest "
         "counts." + ring * any(_enough(known) for known in of.values())
@@ -367,12 +363,12 @@ def _demand_rows(known: Sequence[_Demand]) -> list[Row]:
 
 def _demand_answer(name: str, known: Sequence[_Demand]) -> list[str]:
     """Returns how many I/Os in flight suffice a target, and what more of them cost."""
-    most, last, enough = max(at.iops for at in known), known[-1], _enough(known)
-    if enough is None:
+    most, last, least = max(at.iops for at in known), known[-1], _enough(known)
+    if least is None:
         return [f"{name} still gains at {ios_in_flight(last.outstanding)}: {compact(most)} IOPS."]
-    longer = last.mean_us / enough.mean_us if enough.mean_us else 1.0
+    longer = last.mean_us / least.mean_us if least.mean_us else 1.0
     return [
-        f"{name} gives nearly all of its {compact(most)} IOPS from {ios_in_flight(enough.outstanding)} on: more "
+        f"{name} gives nearly all of its {compact(most)} IOPS from {ios_in_flight(least.outstanding)} on: more "
         "only add latency.",
         f"At {last.outstanding} in flight, an I/O takes {longer:.1f} times as long as at the ring.",
     ]

@@ -12,7 +12,7 @@ from fathom.method.curve import SUSTAINED_LEAST
 from fathom.output.text import agreeing, duration, in_others, many_of, percent, percent_digits
 from fathom.runs.remarks import WRONG_DATA_ERRNO, FailedIo, LostIo, ShortWindow, in_words
 from fathom.statistics.failed import WITHHELD_SHARE, is_marked, is_withheld
-from fathom.statistics.latency_columns import QUANTILES
+from fathom.statistics.latency_columns import QUANTILES, percentile_name
 from fathom.statistics.levels import change_points
 from fathom.statistics.uncertainty import LEAST_SAMPLES, count_for, percentile_allowed
 
@@ -288,7 +288,7 @@ def small_n(view: RunView) -> Iterable[Note]:
         steps = {step: n for of_step in found.values() for step, n in of_step.items()}
         least = min(steps, key=lambda step: steps[step])
         said = [
-            f"{_percentile_name(column)} in {len(of_step)} {'step' if len(of_step) == 1 else 'steps'} (needs "
+            f"{percentile_name(column)} in {len(of_step)} {'step' if len(of_step) == 1 else 'steps'} (needs "
             f"{count_for(QUANTILES[column]):,} I/Os)"
             for column, of_step in found.items()
         ]
@@ -301,9 +301,3 @@ def small_n(view: RunView) -> Iterable[Note]:
             f"{' of one operation' * (len(view.steps[target, least].rows) > 1)}, {steps[least]:,}",
             "measure longer where you need them",
         )
-
-
-def _percentile_name(column: str) -> str:
-    """Returns `p9999_us` -> `p99.99`."""
-    digits = column.removeprefix("p").removesuffix("_us")
-    return f"p{digits[:2]}.{digits[2:]}" if len(digits) > 2 else f"p{digits}"

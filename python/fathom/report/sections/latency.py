@@ -13,7 +13,7 @@ from fathom.report.latencies import percentile
 from fathom.report.legend import legend_of, window_of
 from fathom.report.style import MIN_TAIL, slot
 from fathom.statistics.latency_columns import QUANTILES, percentile_name
-from fathom.statistics.percentiles import BUCKET_EDGES_MS, BUCKET_LABELS, OVERFLOW_NS, Histogram
+from fathom.statistics.percentiles import BUCKET_EDGES_MS, BUCKET_LABELS, Histogram, middles_us
 from fathom.statistics.series import Floats
 
 ORDER = 40
@@ -133,7 +133,7 @@ def rebinned(histogram: Histogram) -> tuple[Floats, Floats]:
     """Returns the lower edges in us and the shares in percent of bins of equal width on a log axis, gaps filled with
     zeros.
     """
-    middle_us = (histogram.low_ns + np.minimum(histogram.high_ns, OVERFLOW_NS + 1) - 1) / 2000
+    middle_us = middles_us(histogram.low_ns, histogram.high_ns)
     place = np.floor(np.log10(middle_us.clip(1e-3)) * BINS_PER_DECADE).astype(int)
     first = int(place.min())
     share = np.bincount(place - first, weights=histogram.count) / histogram.n * 100
