@@ -44,8 +44,8 @@ struct Pending {
 /// Pending events with a 32-bit payload each, whose top bits are their kind.
 #[derive(Clone)]
 pub struct Calendar {
-    /// The alarm, the first of each kind's own ring, its time and the place in the low bits, and last the least of the
-    /// shared ones.
+    /// The alarm, the first of each kind's own ring, and last the least of the shared ones. Each is a time, with the place
+    /// in the low bits.
     firsts: [u64; SHARED + 1],
     /// Likewise the first of each shared place.
     shared: [u64; PLACES - SHARED],
