@@ -9,6 +9,7 @@ from fathom.load.resolve import together as as_array
 from fathom.method.method import Method
 from fathom.plan.baseline import with_baselines
 from fathom.plan.devices import placed
+from fathom.plan.file_size import size_of_new_files
 from fathom.plan.file_system import is_bare, with_file_system
 from fathom.plan.files import with_files
 from fathom.plan.power_states import named_in_state
@@ -34,7 +35,7 @@ def prepare(
         method: names targets for its steps, a file system for bare drives, and asks for baselines.
         words: the targets as a user writes them.
         initiator: finds them, here or on hosts.
-        size_bytes: of files that Fathom makes.
+        size_bytes: of files that Fathom makes; without it, a new file is as large as the method's regions.
         together: loads the real targets at once, as one array.
         power_state: the state of twins among them; a session holds real drives in theirs.
 
@@ -48,8 +49,9 @@ def prepare(
         texts = as_array(texts)
     elif method.name == REPLAY:
         texts = placed(method, texts)
-    found = bound_targets(method, texts, initiator.resolve, size_bytes)
     by_hosts = not isinstance(initiator, ThisMachine)
+    file_bytes = size_bytes if size_bytes is not None or by_hosts else size_of_new_files(method, texts)
+    found = bound_targets(method, texts, initiator.resolve, file_bytes)
     if (
         by_hosts
         and method.file_system
