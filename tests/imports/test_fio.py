@@ -135,6 +135,14 @@ def test_a_rate_of_each_operation_and_job_adds_up_and_makes_the_mix(tmp_path: Pa
     assert job(tmp_path, "rate=40m")["load"]["rate"] == "10240/s"
 
 
+@pytest.mark.parametrize(
+    ("option", "rate"),
+    [("rate_iops=2000000", "2000000/s"), ("rate_iops=1m", "1048576/s"), ("rate=12g", "3145728/s")],
+)
+def test_a_rate_of_a_million_and_more_keeps_all_its_digits(tmp_path: Path, option: str, rate: str) -> None:
+    assert job(tmp_path, option)["load"]["rate"] == rate
+
+
 def test_an_engine_that_waits_has_one_in_flight_and_says_so(tmp_path: Path) -> None:
     steps, notes = imported(tmp_path, "[x]\nrw=randread\niodepth=32\ntime_based\nruntime=1\ndirect=1\n")
     assert steps[-1]["job"]["load"] == {"threads": 1, "iodepth": 1}

@@ -94,6 +94,14 @@ def test_each_rate_is_a_step_of_arrivals_on_their_own_clock(tmp_path: Path) -> N
     assert steps[0]["job"]["load"]["arrival"] == "deterministic"
 
 
+def test_rates_of_a_million_and_more_keep_all_their_digits(tmp_path: Path) -> None:
+    steps, _ = imported(tmp_path, ONE + "wd=w,sd=sd1\nrd=r,wd=w,iorate=(1000000,1234567)\n")
+    assert [(step["name"], step["job"]["load"]["rate"]) for step in steps] == [
+        ("r-1000000", "1000000/s"),
+        ("r-1234567", "1234567/s"),
+    ]
+
+
 def test_runs_for_each_value_are_all_combinations_with_their_warm_ups(tmp_path: Path) -> None:
     steps, _ = imported(
         tmp_path, ONE + "wd=w,sd=sd1\nrd=r,wd=w,forthreads=(1-4,d),forrdpct=(0,100),warmup=5\n"

@@ -61,7 +61,7 @@ class End:
                 until["bytes"] = size_text(amount)
         else:
             writes = self._blocks.ops == ("write",) and self._moves_data
-            until["written" if writes else "volume"] = f"{volume:g}x"
+            until["written" if writes else "volume"] = f"{volume:.12g}x"
         return until
 
     @property

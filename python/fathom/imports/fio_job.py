@@ -15,7 +15,7 @@ from fathom.imports.fio_room import ON_ROOM, check_room
 from fathom.imports.fio_sets import FileSet
 from fathom.imports.fio_steady import until_steady
 from fathom.imports.fio_together import exit_what
-from fathom.method.toml_text import Value, duration_text
+from fathom.method.toml_text import Value, duration_text, rate_text
 
 #: Engines that keep `iodepth` I/Os in flight; the others wait for each.
 _ASYNCHRONOUS = frozenset(
@@ -434,7 +434,7 @@ class Conversion:
                 raise given.error(
                     "iodepth_batch_complete_min", "has no counterpart beside a rate", "leave it out"
                 )
-            load["rate"] = f"{sum(self._rates.values()) * threads:.6g}/s"
+            load["rate"] = rate_text(sum(self._rates.values()) * threads)
             load["arrival"] = "exponential" if process == "poisson" else "deterministic"
             given.note(
                 "rate_iops" if given.has("rate_iops") else "rate",

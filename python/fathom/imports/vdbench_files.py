@@ -16,7 +16,7 @@ from fathom.imports.vdbench_flags import Opened, opened_by
 from fathom.imports.vdbench_loops import Loops
 from fathom.imports.vdbench_run import arrival_of, matching
 from fathom.imports.vdbench_workload import Chosen, Sizes
-from fathom.method.toml_text import Value, duration_text, size_text
+from fathom.method.toml_text import Value, duration_text, rate_text, size_text
 
 _THREADS = 1
 _FORMAT_BYTES = 128 << 10
@@ -230,7 +230,7 @@ class FileRun(Loops):
         load: dict[str, Value] = {"threads": threads}
         if rate is not None:
             each = rate * (1 + closes) / len(self.anchors)
-            load |= {"rate": f"{each:.6g}/s", "arrival": arrival_of(self.run), "iodepth": 1}
+            load |= {"rate": rate_text(each), "arrival": arrival_of(self.run), "iodepth": 1}
         present: dict[str, Value] = {"present": "0%" if "create" in mix and not formatted else "100%"}
         return {
             "mix": next(iter(mix)) if len(mix) == 1 else {op: round(share, 6) for op, share in mix.items()},
@@ -327,7 +327,7 @@ class FileRun(Loops):
         load: dict[str, Value] = {"threads": one.threads, "iodepth": 1}
         if rate is not None:
             each = rate / len(self._anchors_of[one.definition.name])
-            load |= {"rate": f"{each:g}/s", "arrival": arrival_of(self.run)}
+            load |= {"rate": rate_text(each), "arrival": arrival_of(self.run)}
         return {
             "mix": mix,
             "block": _block(sizes),

@@ -125,7 +125,7 @@ class Loops:
             for rate in rates:
                 if rate <= 0:
                     raise given.error("a rate of 0", "write a rate above 0")
-                yield {}, rate, f"-{rate:g}" if len(rates) > 1 else ""
+                yield {}, rate, f"-{rate:.12g}" if len(rates) > 1 else ""
 
     def _curve(self) -> dict[str, Value]:
         points = self.run.get("curve")

@@ -15,7 +15,7 @@ from fathom.imports.vdbench_in_use import InUse
 from fathom.imports.vdbench_loops import Loops
 from fathom.imports.vdbench_place import Range, Storage, by_kind, range_of, region_of
 from fathom.imports.vdbench_workload import Chosen, Workload, mix_of
-from fathom.method.toml_text import Value, duration_text, size_text
+from fathom.method.toml_text import Value, duration_text, rate_text, size_text
 
 _Named = TypeVar("_Named", Storage, Definition)
 
@@ -375,7 +375,7 @@ class Combination:
                 f"each with {total // threads:,} I/Os in flight"
             )
         if rate is not None:
-            load |= {"rate": f"{rate:g}/s", "arrival": arrival_of(self._run.run)}
+            load |= {"rate": rate_text(rate), "arrival": arrival_of(self._run.run)}
         if len(each) > 1:
             load["split"] = "even" if len(set(each)) == 1 else [float(one) for one in each]
         return load

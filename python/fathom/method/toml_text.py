@@ -68,4 +68,5 @@ def duration_text(seconds: float) -> str:
 def rate_text(iops: float) -> str:
     """Returns a rate as methods have it, with six digits and no exponent."""
     digits = 0 if iops <= 0 else max(0, 5 - floor(log10(iops)))
-    return f"{iops:.{digits}f}/s"
+    text = f"{iops:.{digits}f}"
+    return f"{text.rstrip('0').rstrip('.') if digits else text}/s"
