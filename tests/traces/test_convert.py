@@ -56,6 +56,16 @@ def test_flushes_discards_and_flags_survive(tmp_path: Path):
     assert rows[2]["flags"] == "SFM"
 
 
+def test_an_io_that_stands_too_late_delays_none_behind_it_in_an_iolog(tmp_path: Path):
+    lines = [f"{10 * number},R,0,4096" for number in range(70_000)]
+    text = "\n".join([*lines, "5,R,4096,4096", "900000,R,0,4096"]) + "\n"
+    out = tmp_path / "out.iolog"
+    convert(of_text(tmp_path, text, "time_us,op,offset,size"), out)
+    times = [int(line.split()[0]) for line in out.read_text().splitlines()[1:]]
+    assert times == sorted(times)
+    assert times[-1] == 900_000
+
+
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 def test_fio_replays_the_iolog_that_is_written(tmp_path: Path):
     lines = "".join(

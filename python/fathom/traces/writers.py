@@ -90,7 +90,7 @@ class IologWriter(_File):
         self._file.write(b"fio version 3 iolog\n")
         self._opened = 0
         self._names: list[str] = []
-        self._last_us = 0
+        self._last_us = np.uint64(0)
 
     def __enter__(self) -> "IologWriter":
         """Returns itself."""
@@ -98,7 +98,8 @@ class IologWriter(_File):
 
     def write(self, batch: Batch, devices: Sequence[str], processes: Sequence[str]) -> None:
         """Adds a line for each I/O."""
-        times_us = batch.issue_ns // _NS_PER_US
+        # fio waits for the time since the line before: one that went back would delay all that follow.
+        times_us = np.maximum(np.maximum.accumulate(batch.issue_ns // _NS_PER_US), self._last_us)
         for device in devices[self._opened :]:
             name = _plain([device or "device"])[0]
             self._names.append(name)
@@ -115,7 +116,7 @@ class IologWriter(_File):
         ]
         lines = pc.binary_join_element_wise(*columns, " ")  # pyright: ignore[reportAttributeAccessIssue]
         self._file.write(("\n".join(lines.to_pylist()) + "\n").encode())
-        self._last_us = int(times_us[-1])
+        self._last_us = times_us[-1]
 
     def finish(self, source: str, format: str, findings: Findings) -> None:
         """Closes every device's file."""
