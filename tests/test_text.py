@@ -2,7 +2,17 @@
 
 import pytest
 
-from fathom.output.text import digits, four_digits, ios_in_flight, percent_digits, size, span
+from fathom.output.text import (
+    capacity,
+    digits,
+    duration,
+    four_digits,
+    iops_text,
+    ios_in_flight,
+    percent_digits,
+    size,
+    span,
+)
 
 
 @pytest.mark.parametrize(
@@ -39,6 +49,13 @@ def test_three_digits_have_no_exponent(value: float, text: str) -> None:
 def test_a_size_is_printed_without_an_exponent() -> None:
     assert size(99_999 << 40) == "99,999 TiB"
     assert size(1536 << 30) == "1.5 TiB"
+
+
+def test_what_rounds_up_to_the_next_unit_is_in_that_unit() -> None:
+    assert capacity(999_667_000_000) == "1 TB"
+    assert capacity(999_400_000_000) == "999 GB"
+    assert [duration(seconds) for seconds in (0.0009996, 0.9996, 59.97)] == ["1 ms", "1.0 s", "1 min 00 s"]
+    assert iops_text(999_960) == "1.00M IOPS"
 
 
 @pytest.mark.parametrize(

@@ -6,15 +6,17 @@ from collections.abc import Sequence
 
 LEAST_SHOWN = 0.0001
 """Below it Python writes an exponent."""
+_ROUNDS_UP = 0.9995
+"""From this share of a unit on, three digits of the unit below it would be a thousand."""
 
 
 def duration(seconds: float) -> str:
     """Returns `40 us`, `850 ms`, `12.3 s`, `4 min 05 s`, `6 h 30 min`."""
-    if 0 < seconds < 1e-3:
+    if 0 < seconds < _ROUNDS_UP * 1e-3:
         return f"{seconds * 1e6:.3g} us"
-    if seconds < 1:
+    if seconds < _ROUNDS_UP:
         return f"{seconds * 1e3:.0f} ms"
-    if seconds < 60:
+    if seconds < 59.95:
         return f"{seconds:.0f} s" if seconds == int(seconds) else f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
@@ -41,8 +43,8 @@ def size(number_of_bytes: float) -> str:
 def capacity(number_of_bytes: float) -> str:
     """Returns a size in decimal units, as drives are sold: `7.68 TB`."""
     for unit, unit_bytes in (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if number_of_bytes >= unit_bytes:
-            return f"{number_of_bytes / unit_bytes:.3g} {unit}"
+        if number_of_bytes >= _ROUNDS_UP * unit_bytes:
+            return f"{four_digits(float(f'{number_of_bytes / unit_bytes:.3g}'))} {unit}"
     return f"{number_of_bytes:.0f} B"
 
 
@@ -50,7 +52,7 @@ def iops_text(iops: float) -> str:
     """Returns `812 IOPS`, `45.2k IOPS`, `2.11M IOPS`."""
     if iops < 1e4:
         return f"{iops:,.0f} IOPS"
-    return f"{iops / 1e3:,.1f}k IOPS" if iops < 1e6 else f"{iops / 1e6:.2f}M IOPS"
+    return f"{iops / 1e3:,.1f}k IOPS" if iops < 999_950 else f"{iops / 1e6:.2f}M IOPS"
 
 
 def mbps_text(mbps: float) -> str:
@@ -63,7 +65,7 @@ def latency_text(latency_us: float | None) -> str:
     if latency_us is None:
         return "-"
     for unit, unit_us in (("s", 1e6), ("ms", 1e3)):
-        if latency_us >= 0.9995 * unit_us:
+        if latency_us >= _ROUNDS_UP * unit_us:
             return f"{four_digits(float(f'{latency_us / unit_us:.3g}'))} {unit}"
     return f"{latency_us:.3g} us"
 
