@@ -347,6 +347,7 @@ def test_a_system_is_chosen_by_a_run_of_it_where_there_is_one(own_run: Run) -> N
         (["--device", SN861 + "-5tb"], "no such capacity"),
         (["--device", SN861, "--derate", "0"], "--derate 0"),
         (["--device", SN861, "--link", "9x16"], "not a PCIe link"),
+        (["--device", SN861, "--link", "²x16"], "not a PCIe link"),
         ([], "no drive to size with"),
     ],
 )

@@ -10,7 +10,11 @@ from hypothesis import strategies as st
 
 from fathom import catalog
 from fathom.catalog.positions import key_lines
+from fathom.catalog.sensitivity import load_sensitivity
 from fathom.catalog.store import KINDS
+from fathom.catalog.twin_params import twin_params_json
+from fathom.errors import UsageError
+from fathom.load.resolve import ensure_simulable, resolve_targets
 
 
 def problems(write: Write, text: str, kind: str = "published") -> list[str]:
@@ -83,6 +87,8 @@ def test_one_mistake_in_published_results_is_one_line(
         ('interface = "PCIe', 'interfaces = "PCIe', '10: unknown key "interfaces"; did you mean "interface"?'),
         ('bench = "acme-bench"\n', "", '12: key "bench" is missing'),
         ('schema = "fathom-device/1"\n', "", '1: key "schema" is missing: write schema = "fathom-device/1"'),
+        ("value = 16", "value = 16.5", "12: channels: expected a whole number, found 16.5"),
+        ("value = 16", 'value = "x"', "12: channels: expected a whole number, found x"),
         ('schema = "fathom-device/1"', 'schema = "fathom-device/2"', '1: schema: "fathom-device/2" is not one of '
          'fathom-device/1; did you mean "fathom-device/1"?'),
     ],
@@ -120,6 +126,49 @@ def test_a_file_that_is_not_text_is_refused(write: Write) -> None:
     write("devices/x.toml", "").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(catalog.CatalogError, match="cannot be read"):
         catalog.load_device("x")
+
+
+def test_published_results_that_lead_back_to_themselves_are_refused_with_the_file(write: Write) -> None:
+    path = write(
+        "published/acme-one.toml", PUBLISHED.replace("[identity]", 'results_in = ["acme-one"]\n[identity]', 1)
+    )
+    with pytest.raises(catalog.CatalogError, match="results_in leads back to this file") as error:
+        catalog.load_published("acme-one")
+    assert str(error.value).startswith(f"{path}: ")
+
+
+def test_a_wrong_file_of_sensitivities_is_a_line_for_each_problem(write: Write) -> None:
+    path = write("sensitivities/acme.toml", 'schema = "fathom-sensitivity/1"\nname = 5\n')
+    with pytest.raises(catalog.CatalogError) as error:
+        load_sensitivity("acme")
+    lines = str(error.value).splitlines()
+    assert f"{path}:2: name: expected text in quotes, found 5" in lines
+    assert all(line.startswith(f"{path}:") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("members", "says"),
+    [
+        ({"toshiba-mg10-20tb": 8}, "toshiba-mg10-20tb is no SSD"),
+        ({"sys": 2}, "sys is no SSD"),
+        ({}, "names no drive"),
+    ],
+)
+def test_a_system_of_other_than_ssds_is_refused(write: Write, members: dict[str, int], says: str) -> None:
+    text = catalog.entry_text("atto-xstreamcore-9400").replace(
+        'name = "atto-xstreamcore-9400"', 'name = "sys"'
+    )
+    head, _, rest = text.partition("[twin.members]")
+    listed = "".join(f'"{name}" = {count}\n' for name, count in members.items())
+    write("devices/sys.toml", f"{head}[twin.members]\n{listed}\n{rest[rest.index('[twin.reasons]') :]}")
+    with pytest.raises(catalog.CatalogError, match=says):
+        twin_params_json(catalog.load_device("sys"))
+
+
+@pytest.mark.parametrize("setting", ["member=²", "namespaces=²", "namespaces=²+50,namespace=1"])
+def test_a_digit_that_is_no_number_is_refused_as_a_value(setting: str) -> None:
+    with pytest.raises(UsageError, match="²"):
+        ensure_simulable(resolve_targets([f"twin:samsung-pm9a3-7.68tb?{setting}"])[0])
 
 
 def paths(value: Any, path: tuple[str | int, ...] = ()) -> set[tuple[str | int, ...]]:

@@ -60,6 +60,23 @@ def test_a_variant_of_a_variant_is_refused_with_its_file(write: Write) -> None:
         catalog.load_device("mine")
 
 
+def test_a_wrong_file_that_a_variant_is_of_is_named_with_its_own_line(write: Write) -> None:
+    write("devices/base.toml", 'schema = "fathom-device/1"\nname = "base"\nno toml\n')
+    write("devices/mine.toml", 'schema = "fathom-device/1"\nname = "mine"\nvariant_of = "base"\n')
+    with pytest.raises(CatalogError, match=r"base\.toml:3: not TOML"):
+        catalog.load_device("mine")
+
+
+def test_a_variant_may_name_its_base_in_either_quotes(write: Write) -> None:
+    text = (
+        f'schema = "fathom-device/1"\nname = "mine"\nvariant_of = \'{SN861}-7.68tb\'\ncapacity_bytes = 4096\n'
+    )
+    write("devices/mine.toml", text)
+    assert (
+        catalog.load_device("mine").identity.vendor == catalog.load_device(f"{SN861}-7.68tb").identity.vendor
+    )
+
+
 def test_a_wrong_key_of_a_variant_is_named_with_its_line(write: Write) -> None:
     text = f'schema = "fathom-device/1"\nname = "mine"\nvariant_of = "{SN861}-7.68tb"\ncapacity_byte = 1\n'
     write("devices/mine.toml", text)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fathom.catalog import device_names, entries, load_device, load_published
+from fathom.catalog import device_names, entries, entry_text, load_device, load_published
 from fathom.catalog.load import is_about
 from serve_client import Served
 
@@ -154,6 +154,23 @@ def test_entries_of_the_users_are_text_and_damaged_ones_say_why(
     assert "<script>alert" not in served.ask("/catalog/devices/mine/what-if").text
     assert served.ask("/catalog/devices/broken").status == 400
     assert served.ask("/start").status == 200
+
+
+def test_a_drive_of_the_users_that_the_model_refuses_has_a_page_and_cannot_be_played_with(
+    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FATHOM_CATALOG", str(tmp_path))
+    text = entry_text(SN861).replace(f'name = "{SN861}"', 'name = "mine"')
+    (tmp_path / "devices").mkdir()
+    (tmp_path / "devices" / "mine.toml").write_text(
+        re.sub(r"(parameters\.program_us\]\n(?:#[^\n]*\n)*value = )[^\n]*", r'\1"long"', text)
+    )
+    page = served.ask("/catalog/devices/mine")
+    assert page.status == 200
+    assert "/what-if" not in page.text
+    refused = served.ask("/catalog/devices/mine/what-if")
+    assert refused.status == 400
+    assert "long" in refused.text
 
 
 def test_a_page_says_how_many_published_rates_the_ranges_of_its_twin_hold(served: Served) -> None:

@@ -89,7 +89,7 @@ class CapturedTrace:
         if not self.wanted:
             return np.ones(len(batch), bool)
         named = [number for number, name in enumerate(self.processes) if name in self.wanted]
-        numbers = [int(one) for one in self.wanted if one.isdigit()]
+        numbers = [int(one) for one in self.wanted if one.isdecimal()]
         return np.isin(batch.process, named) | np.isin(batch.pid, numbers)
 
     def _since_first(self, issue_ns: NDArray[np.uint64]) -> NDArray[np.uint64]:

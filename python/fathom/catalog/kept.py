@@ -1,12 +1,10 @@
 """What simulations found out about a device, kept in a TOML file of its name: shipped, or in the user's catalogue."""
 
-import tomllib
 from importlib.resources import files
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import ValidationError
-
+from fathom.catalog.check import parse_as
 from fathom.catalog.models.base import Strict
 from fathom.catalog.store import SUFFIX, CatalogError, user_folders
 from fathom.errors import FathomError
@@ -31,9 +29,10 @@ def load_kept(folder: str, name: str, model: type[M]) -> M | None:
         if not file.is_file():
             continue
         try:
-            return model.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
-        except (OSError, ValueError, ValidationError) as error:
-            raise CatalogError(f"{file}: {error}") from error
+            text = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise CatalogError(f"{file}: cannot be read: {error}") from error
+        return parse_as(model, text, str(file))
     return None
 
 

@@ -47,8 +47,17 @@ def load_device(name: str) -> Device:
 
 def load_published(name: str) -> Published:
     """Returns data sheet and published results of a product or system. Raises as `load_device`."""
-    published = cast("Published", read(find("published", name)))
-    others = [group for other in published.results_in for group in load_published(other).published]
+    return _with_others(name, ())
+
+
+def _with_others(name: str, within: tuple[str, ...]) -> Published:
+    """Returns the published results of a name, which the files `within` name one after the other."""
+    entry = find("published", name)
+    published = cast("Published", read(entry))
+    if name in within:
+        raise CatalogError(f"{entry.file}: results_in leads back to this file; take a name out of it")
+    found = (_with_others(other, (*within, name)).published for other in published.results_in)
+    others = [group for groups in found for group in groups]
     return published.model_copy(update={"published": (*published.published, *others)})
 
 

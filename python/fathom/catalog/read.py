@@ -10,7 +10,7 @@ from fathom.catalog.store import CatalogError, Entry, find
 if TYPE_CHECKING:
     from fathom.catalog.models import Device, Published, System
 
-_VARIANT = re.compile(r'(?m)^variant_of\s*=\s*"([^"]*)"')
+_VARIANT = re.compile(r"""(?m)^variant_of\s*=\s*(["'])(?P<base>.*?)\1""")
 
 
 def read(entry: Entry) -> Device | System | Published:
@@ -36,12 +36,17 @@ def load_system(name: str) -> System:
 def _base_of(entry: Entry, text: str) -> str:
     """Returns the file of the device that an entry is a variant of; empty for one that stands by itself.
 
-    What is written about the base's misses is not true of its variants, so `[twin.reasons]` stays behind.
+    What is written about the base's misses is not true of its variants, so `[twin.reasons]` stays behind. Raises
+    CatalogError where that file is wrong.
     """
     named = _VARIANT.search(text) if entry.kind == "devices" else None
     if named is None:
         return ""
-    base = find("devices", named[1]).text()
+    found = find("devices", named["base"])
+    base = found.text()
     if _VARIANT.search(base):
-        raise CatalogError(f"{entry.file}: {named[1]} is a variant itself; name the device that it is of")
+        raise CatalogError(
+            f"{entry.file}: {named['base']} is a variant itself; name the device that it is of"
+        )
+    read(found)  # A wrong file is named by its own path.
     return re.split(r"(?m)^\[twin\.reasons\]", base)[0]

@@ -86,7 +86,7 @@ def _of_ensemble(device: Device, twin: TwinModel, text: str) -> TwinModel:
     """Returns the twin with the parameters of a member of its ensemble."""
     from fathom.catalog.ensemble import check_may_have_one, load_ensemble
 
-    if not text.isdigit():
+    if not text.isdecimal():
         raise CatalogError(f"{device.name}: {MEMBER}={text}: expected a whole number, such as 1")
     check_may_have_one(device.name, twin)
     known = dict(twin.parameters)

@@ -70,6 +70,11 @@ def _system_params(system: Device) -> dict[str, object]:
     members = (
         [(load_device(name), count) for name, count in system.twin.members.items()] if system.twin else []
     )
+    if not members:
+        raise CatalogError(f"{system.name}: [twin.members] names no drive; a system has at least one")
+    for drive, _ in members:
+        if drive.twin is None or drive.twin.kind != "ssd":
+            raise CatalogError(f"{system.name}: {drive.name} is no SSD, and drives of a system are")
     slices = max(_slices(drive, SYSTEM_DRIVE_BYTES) for drive, _ in members)
     return {
         "kind": "system",
@@ -82,8 +87,7 @@ def _system_params(system: Device) -> dict[str, object]:
 
 def _member_params(drive: Device, slices: int) -> dict[str, object]:
     parameters: dict[str, object] = json.loads(twin_params_json(drive))
-    if parameters.pop("kind") != "ssd":
-        raise CatalogError(f"{drive.name} is no SSD, and drives of a system are")
+    del parameters["kind"]
     return parameters | {"slice_denominator": slices}
 
 
@@ -91,7 +95,9 @@ def _slices(drive: Device, slice_bytes: int) -> int:
     """Returns the number of slices; the twin simulates one. It is the file's, or more as `slice_bytes` asks."""
     values = drive.own_params
     least = 1 << max(0, -(-drive.capacity_bytes // slice_bytes) - 1).bit_length()
-    return max(int(values["slice_denominator"]), min(least, _most_slices(drive.capacity_bytes, values)))
+    return max(
+        int(values.get("slice_denominator", 1)), min(least, _most_slices(drive.capacity_bytes, values))
+    )
 
 
 def _most_slices(capacity_bytes: int, values: dict[str, bool | int | float | str]) -> int:

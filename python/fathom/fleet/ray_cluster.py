@@ -76,7 +76,7 @@ def ray_connected(address: str) -> Iterator[list[tuple[str, str]]]:
 def _require_answer(address: str) -> None:
     """Raises FathomError where nobody listens: Ray itself would try for two minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
-    if not port.isdigit():
+    if not port.isdecimal():
         return
     try:
         socket.create_connection((host, int(port)), CONNECT_S).close()

@@ -51,7 +51,7 @@ def import_text(text: str, file: str, name: str, variables: Variables | None = N
 def _at_its_line(error: UsageError, draft: Draft, name: str, file: str) -> UsageError:
     """Returns a method's error, moved to the line of the imported file that caused it."""
     line, _, what = error.message.removeprefix(f"{_IMPORTED}:").partition(":")
-    place = draft.place_of(int(line), name, file) if line.isdigit() else ""
+    place = draft.place_of(int(line), name, file) if line.isdecimal() else ""
     if place:
         return UsageError(f"{place}: as a method: {what.strip()}", error.hint)
     return UsageError(

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, cast
 
 from fathom import _core
-from fathom.catalog import load_device
+from fathom.catalog import CatalogError, load_device
 from fathom.catalog.models import Device
 from fathom.catalog.settings import MARK
 from fathom.catalog.twin_params import twin_params_json
@@ -81,15 +81,26 @@ def played(target: str) -> Played:
         )
     device = load_device(name)
     kind = device.twin.kind if device.twin else None
-    if kind is None or not can_be_played(load_device(name.partition(MARK)[0])):
+    try:
+        fits = kind is not None and _fits(load_device(name.partition(MARK)[0]))
+    except (_core.ParseError, _core.BackendError) as error:
+        raise UsageError(f"{target}: {error}", "give another value") from error
+    if kind is None or not fits:
         raise UsageError(f"{target}: {ONLY}", ALONE)
     return _drive(target, device) if kind == "ssd" else _system(target, name, device, kind)
 
 
 def can_be_played(device: Device) -> bool:
     """Returns whether there is a page to play with a device of the catalogue: a single SSD that can begin settled, or a
-    system.
+    system. There is none of a drive whose file has values that the model does not take.
     """
+    try:
+        return _fits(device)
+    except (CatalogError, _core.ParseError, _core.BackendError):
+        return False
+
+
+def _fits(device: Device) -> bool:
     kind = device.twin.kind if device.twin else None
     return device.is_system or (kind == "ssd" and can_be(_of_ssd(device) | SETTLED))
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from fathom.catalog.models.base import Count, Key, Many, Name, Parameter, Strict, Text, values_of
 from fathom.catalog.models.machine import Machine
 
 SYSTEM_KINDS = ("fabric", "cluster")
 """Kinds of twins that are drives behind something, with the hosts that load them."""
+_WHOLE = (
+    *("planes_per_die", "nand_page_bytes", "pages_per_program", "channels", "dies_per_channel"),
+    *("slice_denominator", "block_bytes", "zone_bytes", "placement_handles", "reclaim_groups", "namespace"),
+    *("hosts", "clients"),
+)
+"""Parameters that are counted with before the model looks at them."""
 DATA_SHEET = "data-sheet"
 """The bench of drives whose twins were fitted to ratings alone."""
 
@@ -42,6 +48,16 @@ class TwinModel(Strict):
     """Systems only: the device that its drives are when attached directly."""
     reasons: dict[Name, Text] = Field(default_factory=dict)
     """Published workload to why the twin misses it by far: physics that the model leaves out, or the source's."""
+
+    @model_validator(mode="after")
+    def _numbers_are_numbers(self) -> Self:
+        for name, parameter in self.parameters.items():
+            if name in _WHOLE and not isinstance(parameter.value, int):
+                raise ValueError(f"{name}: expected a whole number, found {parameter.value}")
+        share = self.parameters.get("settled_share")
+        if share and not isinstance(share.value, int | float):
+            raise ValueError(f"settled_share: expected a number, found {share.value}")
+        return self
 
 
 class Device(Strict):
@@ -107,7 +123,7 @@ class Device(Strict):
         """How many namespaces its twin has."""
         values = values_of(self.twin.parameters) if self.twin else {}
         stated = str(values.get("namespaces", "1"))
-        return max(1, int(stated)) if stated.isdigit() else stated.count("+") + 1
+        return max(1, int(stated)) if stated.isdecimal() else stated.count("+") + 1
 
     @property
     def addressed_bytes(self) -> int:
@@ -116,8 +132,8 @@ class Device(Strict):
         number, stated = int(values.get("namespace", 0)), str(values.get("namespaces", "1"))
         if not 1 <= number <= self.namespaces:
             return self.capacity_bytes
-        percent = "" if stated.isdigit() else stated.split("+")[number - 1]
-        if not percent.replace(".", "", 1).isdigit():
+        percent = "" if stated.isdecimal() else stated.split("+")[number - 1]
+        if not percent.replace(".", "", 1).isdecimal():
             return self.capacity_bytes // self.namespaces
         return int(self.capacity_bytes * float(percent) / 100)
 

@@ -42,7 +42,7 @@ def flat(value: Mapping[str, JsonValue], prefix: str = "") -> dict[str, str]:
 def _with_units(facts: Mapping[str, str]) -> dict[str, str]:
     """Returns counts of bytes as people read them: `memory bytes: 25276514304` becomes `memory: 23.54 GiB`."""
     return {
-        name.removesuffix(" bytes"): size(int(text)) if name.endswith(" bytes") and text.isdigit() else text
+        name.removesuffix(" bytes"): size(int(text)) if name.endswith(" bytes") and text.isdecimal() else text
         for name, text in facts.items()
     }
 
