@@ -136,6 +136,16 @@ def test_a_rate_of_each_operation_and_job_adds_up_and_makes_the_mix(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
+    ("option", "op"), [("rwmixread=100", "read"), ("rwmixread=0", "write"), ("rwmixwrite=0", "read")]
+)
+def test_an_operation_without_a_share_is_not_issued_at_a_rate_either(
+    tmp_path: Path, option: str, op: str
+) -> None:
+    made = job(tmp_path, "rw=randrw", option, "rate_iops=200")
+    assert (made["mix"], made["load"]["rate"]) == (op, "200/s")
+
+
+@pytest.mark.parametrize(
     ("option", "rate"),
     [("rate_iops=2000000", "2000000/s"), ("rate_iops=1m", "1048576/s"), ("rate=12g", "3145728/s")],
 )

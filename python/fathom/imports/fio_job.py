@@ -1,6 +1,7 @@
 """One job of fio in a method's words. Meanings and defaults are those of fio's HOWTO and source, version 3.33."""
 
 import math
+from collections.abc import Collection
 
 from fathom.imports.draft import Draft
 from fathom.imports.fio_blocks import Blocks
@@ -89,8 +90,9 @@ class Conversion:
         self._own_files = own_files
         self._timed = self._given.is_timed
         self.blocks = Blocks(self._given)
-        self._rates = self._rate()
-        self._weights = self._weigh()
+        issued = self._weigh()
+        self._rates = self._rate(issued)
+        self._weights = self._rates or issued
         if self._engine == "falloc":
             check_room(self._given, self._weights)
         self._place = Place(self._given, self.blocks, self.jobs, own_files=own_files)
@@ -225,7 +227,7 @@ class Conversion:
         return engine
 
     def _weigh(self) -> dict[str, float]:
-        """Returns the share of each operation that is issued at all."""
+        """Returns the share of each operation that is issued at all, where no rates decide."""
         given, ops = self._given, self.blocks.ops
         latest = given.later("rwmixread", "rwmixwrite")
         if len(ops) == 1:
@@ -236,7 +238,7 @@ class Conversion:
         if share > 100:
             raise given.error(latest or "rw", f"{share:g} is more than 100 %", "write at most 100")
         reads = 100.0 - share if latest == "rwmixwrite" else share
-        weights = self._rates or {"read": reads, "write": 100.0 - reads}
+        weights = {"read": reads, "write": 100.0 - reads}
         return {op: weight for op, weight in weights.items() if weight > 0}
 
     def _mix(self) -> Value:
@@ -389,8 +391,11 @@ class Conversion:
 
     # How hard
 
-    def _rate(self) -> dict[str, float]:
-        """Returns I/Os per second of each operation and job, where they are bounded."""
+    def _rate(self, issued: Collection[str]) -> dict[str, float]:
+        """Returns I/Os per second of each operation that is issued, and of each job, where they are bounded.
+
+        An operation whose share of the mix is nothing is not issued at any rate (`rate_ddir` of fio's `io_u.c`).
+        """
         given, ops = self._given, self.blocks.ops
         both = [key for key in ("rate_iops", "rate") if given.has(key)]
         if not both:
@@ -402,7 +407,8 @@ class Conversion:
         rates: dict[str, float] = {}
         for op, text in given.per_op(key, "0", ops).items():
             each = given.size_of(text, key)
-            rates[op] = each / self.blocks.mean(op) if key == "rate" else float(each)
+            if op in issued:
+                rates[op] = each / self.blocks.mean(op) if key == "rate" else float(each)
         if not all(rates.values()):
             raise given.error(key, "a rate for one operation and none for another", "give both, or neither")
         return rates
