@@ -441,6 +441,12 @@ def test_a_target_is_named_as_fio_reads_it(tmp_path: Path) -> None:
         exported(step(), "twin:wd-ultrastar-dc-sn861-7.68tb")
 
 
+@pytest.mark.parametrize("name", ["a;b", "a#b", "a ", "a${HOME}", "a$ncpus"])
+def test_a_file_whose_name_leads_fio_to_another_one_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="cannot name it"):
+        exported(step(), f"file:{tmp_path}/{name}", 1 << 30)
+
+
 def test_a_file_is_not_purged_and_a_method_of_a_file_system_wants_a_file(tmp_path: Path) -> None:
     purge = '[[steps]]\nname = "p"\nkind = "purge"\n'
     _, notes = exported(purge + step(), f"file:{tmp_path}/x", 1 << 30)

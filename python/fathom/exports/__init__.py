@@ -1,5 +1,6 @@
 """Exports methods as files of other load generators, so that readers can check figures with a tool they trust."""
 
+import re
 import shlex
 
 from fathom.errors import UsageError
@@ -9,6 +10,9 @@ from fathom.load.resolve import resolve_targets
 from fathom.method.method import Method
 from fathom.output.text import size
 from fathom.targets.target import REAL_KINDS, Target
+
+_NOT_IN_A_NAME = re.compile(r"[;#]|\$\{|\$(?:pagesize|mb_memory|ncpus)|\\:")
+"""fio begins a comment, or puts a value in: it would open another file."""
 
 
 def export_method(
@@ -70,7 +74,7 @@ def _check(method: Method, target: Target) -> None:
 def _aim(target: Target) -> tuple[list[str], list[str]]:
     """Returns the lines that name the target, and a comment on it."""
     path = str(target.passthrough or target.path)
-    if not path.isprintable() or "${" in path:
+    if not path.isprintable() or path != path.strip() or _NOT_IN_A_NAME.search(path):
         raise UsageError(f"{path!r}: a job file cannot name it", "rename it")
     name = "filename=" + path.replace(":", "\\:")
     if target.passthrough:
