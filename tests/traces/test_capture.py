@@ -71,6 +71,13 @@ def test_a_flush_goes_to_the_first_partition_of_its_disk(tmp_path: Path):
     assert [trace.devices[one] for one in ios.device] == ["x1", "x2"]
 
 
+def test_a_process_is_found_by_a_name_that_the_kernel_cuts(tmp_path: Path):
+    text = "1,R,0,4096,259:0,backup-service-\n2,R,0,4096,259:0,backup\n"
+    recorded = of_text(tmp_path, text, "time_us,op,offset,size,device,process")
+    disk = Disk("259:0", Path("/dev/nvme0n1"), [Part("nvme0n1")])
+    assert len(read(CapturedTrace(recorded, [disk], ("backup-service-daemon",)))) == 1
+
+
 @pytest.mark.parametrize(("wanted", "count"), [("fio", 10), ("1234", 10), ("other", 0), ("12", 0)])
 def test_only_a_process_is_kept_by_name_or_number(wanted: str, count: int, tmp_path: Path):
     trace = captured(tmp_path, Part("nvme0n1"), wanted=(wanted,))

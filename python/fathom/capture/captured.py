@@ -11,6 +11,8 @@ from fathom.capture.disks import Disk
 from fathom.traces.batch import Batch, Findings, Names, Trace
 
 _FLUSH = TRACE_OPERATIONS.index("flush")
+_KEPT_BYTES = 15
+"""Bytes of a process's name that the kernel keeps (`TASK_COMM_LEN`)."""
 
 
 @dataclass
@@ -88,7 +90,8 @@ class CapturedTrace:
     def _of_processes(self, batch: Batch) -> NDArray[np.bool_]:
         if not self.wanted:
             return np.ones(len(batch), bool)
-        named = [number for number, name in enumerate(self.processes) if name in self.wanted]
+        wanted = {one.encode()[:_KEPT_BYTES].decode(errors="replace") for one in self.wanted}
+        named = [number for number, name in enumerate(self.processes) if name in wanted]
         numbers = [int(one) for one in self.wanted if one.isdecimal()]
         return np.isin(batch.process, named) | np.isin(batch.pid, numbers)
 
