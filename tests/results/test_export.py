@@ -63,6 +63,19 @@ def jobs_of(data: bytes) -> dict[str, dict]:
     return {job["jobname"]: job for job in json.loads(data)["jobs"]}
 
 
+def test_what_fio_counted_together_stays_so_in_its_format(fio: FioFiles, tmp_path: Path) -> None:
+    document = json.loads(fio.json_plus.read_text())
+    job = next(job for job in document["jobs"] if job["jobname"] == "oltp")
+    job["mixed"] = job.pop("read")
+    del job["write"], job["trim"]
+    file = tmp_path / "mixed.json"
+    file.write_text(json.dumps({**document, "jobs": [job]}))
+    [run] = import_results([file]).runs
+    [back] = json.loads(export_results(run, ExportFormat.FIO_JSON_PLUS))["jobs"]
+    assert back["mixed"]["total_ios"] == job["mixed"]["total_ios"]
+    assert back["mixed"]["clat_ns"]["bins"] == job["mixed"]["clat_ns"]["bins"]
+
+
 def test_fios_json_plus_comes_back_with_its_counts_bins_and_percentiles(fio: FioFiles, theirs: Run):
     before = jobs_of(fio.json_plus.read_bytes())
     after = jobs_of(export_results(theirs, ExportFormat.FIO_JSON_PLUS))

@@ -121,6 +121,19 @@ def test_jobs_of_one_name_are_one_load_whose_percentiles_need_bins(fio: FioFiles
     assert any("no common value" in note.text for note in run.notes)
 
 
+def test_reads_and_writes_that_fio_counts_together_are_one_total(fio: FioFiles, tmp_path: Path):
+    document = json.loads(fio.json_plus.read_text())
+    job = next(job for job in document["jobs"] if job["jobname"] == "oltp")
+    job["mixed"] = job.pop("read")
+    del job["write"], job["trim"]
+    document["jobs"] = [job]
+    file = tmp_path / "mixed.json"
+    file.write_text(json.dumps(document))
+    row = rows(imported(file), "oltp", "total")
+    assert (row["n"], row["block_bytes"]) == (job["mixed"]["total_ios"], 4096)
+    assert row["iops"] == pytest.approx(job["mixed"]["iops"])
+
+
 def test_a_job_that_ended_with_an_error_makes_a_failed_run(fio: FioFiles, tmp_path: Path):
     document = json.loads(fio.json_plus.read_text())
     document["jobs"][0]["error"] = 5
@@ -197,6 +210,44 @@ def test_logs_whose_times_count_from_1970_have_the_rates_of_their_run(
     assert shifted["window_s"] == pytest.approx(usual["window_s"], abs=0.1)
     assert shifted["iops"] == pytest.approx(usual["iops"], rel=0.1)
     assert run.document.created.startswith("2026-11-29T21:26:4")
+
+
+def test_a_log_with_a_line_an_io_ends_with_its_last_io(tmp_path: Path):
+    file = tmp_path / "z_lat.1.log"
+    file.write_text("".join(f"{ms}, 1000, 0, 4096\n" for ms in range(2, 3501, 2)))
+    row = rows(imported(file), "z", "read")
+    assert row["n"] == 1750
+    assert row["iops"] == pytest.approx(500, rel=0.001)
+    assert row["window_s"] == pytest.approx(3.501)
+
+
+@pytest.mark.parametrize("block", [0, 4096])
+def test_a_log_that_counts_from_1970_begins_with_its_job(tmp_path: Path, block: int):
+    begin_ms, kind = 1_795_988_803_245, "lat" if block else "iops"
+    step_ms, value = (2, 1000) if block else (1000, 500)
+    file = tmp_path / f"z_{kind}.1.log"
+    times = range(begin_ms + step_ms, begin_ms + 4001, step_ms)
+    file.write_text("".join(f"{ms}, {value}, 0, {block}\n" for ms in times))
+    run = imported(file)
+    row = rows(run, "z", "read")
+    assert row["n"] == 2000
+    assert row["window_s"] == pytest.approx(4, abs=0.01)
+    assert run.document.measured == "2026-11-29T21:46:43Z"
+
+
+def test_means_of_several_jobs_in_one_log_are_refused(tmp_path: Path):
+    file = tmp_path / "m_iops.log"
+    file.write_text("1000, 500, 0, 0\n2000, 500, 0, 0\n1000, 500, 0, 0\n2000, 500, 0, 0\n")
+    [bad] = import_results([file]).bad
+    assert bad.why.startswith(f"{file}: its times begin again")
+
+
+def test_single_ios_of_several_jobs_in_one_log_are_counted_together_with_a_note(tmp_path: Path):
+    file = tmp_path / "m_lat.log"
+    file.write_text("".join(f"{ms}, 1000, 0, 4096\n" for ms in 2 * [*range(0, 1000, 10)]))
+    run = imported(file)
+    assert rows(run, "m", "read")["n"] == 200
+    assert any("several jobs" in note.text for note in run.notes)
 
 
 def test_bandwidth_alone_is_kept_without_counts_that_nobody_made(fio: FioFiles):

@@ -33,12 +33,30 @@ def test_vdbenchs_flat_file_has_a_load_per_run_and_the_means_that_it_states():
         ("rd1-2", "read", 500.0, 500.0, 3000.0, 1, 65536, 500.0, 1.0),
     ]
     seconds = [(row["step"], row["op"], row["n"]) for row in run.intervals.to_pylist()]
-    assert seconds[:2] == [("rd1", "read", 1500), ("rd1", "read", 1650)], (
-        "not the warm-up of the first interval"
-    )
+    assert seconds[:3] == [("rd1", "read", 750), ("rd1", "read", 1500), ("rd1", "read", 1650)]
     assert run.document.origin
     assert run.document.origin.version == "50407"
     assert {row["p99_us"] for row in run.points.to_pylist()} == {None}
+
+
+def test_the_interval_of_a_vdbench_rate_is_of_the_seconds_that_vdbench_counts(tmp_path: Path):
+    head, *lines = [
+        line
+        for line in (SAMPLES / "flatfile.html").read_text().splitlines()
+        if line.startswith(("tod ", "10:"))
+    ]
+    second = lines[1].split()
+    rates = [100, 100, 100, 100, *(2000 + 10 * (number % 3) for number in range(16)), 2010]
+    made = [head]
+    for number, rate in enumerate(rates, 1):
+        second[0], second[3], second[5] = f"10:00:{number:02}.004", str(number), f"{rate}.0"
+        made.append(" ".join(second))
+    second[3], second[5] = "avg_5-20", "2010.0"
+    file = tmp_path / "flatfile.html"
+    file.write_text("\n".join([*made, " ".join(second)]) + "\n")
+    for row in imported(file).points.to_pylist():
+        assert row["iops_low"] > 0.95 * row["iops"]
+        assert row["iops_low"] < row["iops"] < row["iops_high"]
 
 
 def test_vdbenchs_summary_leaves_out_how_it_laid_out_its_files_and_takes_intervals_from_the_clock():

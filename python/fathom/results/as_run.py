@@ -89,7 +89,7 @@ def tables(results: Results, method: str) -> Mapping[str, Sequence[Row]]:
 
 
 def _point(load: Load, op: OpRecord, method: str) -> Row:
-    rates = [second.n / second.length_s for second in op.seconds[:-1]]
+    rates = [second.n / second.length_s for second in op.seconds[:-1] if second.counts]
     known = mean_interval(rates)
     rate = (max(0.0, known.low), known.high) if known else (None, None)
     return {

@@ -8,7 +8,6 @@ histogram, each under the value that stands for it (`fio_bins`).
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import groupby
 from typing import TypeVar, cast
 
@@ -18,7 +17,7 @@ from fathom.errors import UsageError
 from fathom.results.fio_bins import edges_of
 from fathom.results.marks import KEY, Marks
 from fathom.results.reading import Names, number, scaled, size_bytes, time_of, whole
-from fathom.results.records import Bin, Caveat, Latency, Load, OpRecord, Reading, Remark, Results
+from fathom.results.records import TOTAL, Bin, Caveat, Latency, Load, OpRecord, Reading, Remark, Results
 from fathom.statistics.latency_columns import QUANTILES
 from fathom.statistics.means import mean_by_count
 
@@ -27,11 +26,11 @@ Number = TypeVar("Number", int, float)
 
 HINT = "give the file that fio wrote with --output-format=json or json+"
 DIRECTIONS = ("read", "write", "trim")
-MIXED = "mixed"
-"""All directions together: fio's `unified_rw_reporting`."""
 SAME_BLOCK = 0.01
 """By how much the mean of an operation's I/Os may differ from the block size that its options state."""
 DEFAULT_BLOCK = "4k"
+TOGETHER = "mixed"
+"""What stands in the place of the directions where fio counts them together (`unified_rw_reporting`)."""
 ALL_CLIENTS = "All clients"
 """The job that fio's client adds for several servers: the sum of theirs."""
 _COUNTS = ("total_ios", "short_ios", "drop_ios")
@@ -126,9 +125,11 @@ def _load(
     # An export has no `direct`: it does not know it.
     if options and marks is None and str(options.get("direct", 0)) == "0":
         remarks.append(Remark(Caveat.BUFFERED, name))
-    ops = [op for one in DIRECTIONS if (op := _op(one, jobs, options, name, remarks))]
-    if not ops and (op := _op(MIXED, jobs, options, name, remarks)):
-        ops.append(replace(op, op=_only_direction(options)))
+    ops = [
+        op
+        for direction, called in _directions(jobs, options).items()
+        if (op := _op(direction, called, jobs, options, name, remarks))
+    ]
     if sync := _sync(jobs):
         ops.append(sync)
     threads = _count(options, "numjobs") if len(jobs) == 1 else len(jobs)
@@ -156,19 +157,25 @@ def _remarks(jobs: Sequence[Object], step: str) -> Iterator[Remark]:
     if errors := sum(whole(job.get("total_err")) or 0 for job in jobs):
         yield Remark(Caveat.SOME_FAILED, step, {"errors": errors})
     short = sum(
-        whole(_object(job.get(op)).get(name)) or 0
+        whole(_object(job.get(direction)).get(name)) or 0
         for job in jobs
-        for op in (*DIRECTIONS, MIXED)
+        for direction in _directions(jobs, {})
         for name in _COUNTS[1:]
     )
     if short:
         yield Remark(Caveat.SHORT, step, {"many": short})
 
 
+def _directions(jobs: Sequence[Object], options: Object) -> Mapping[str, str]:
+    """Returns what fio counts by itself, with the operation that it is here: both together only without either."""
+    apart = any(_did(_object(job.get(one))) for job in jobs for one in DIRECTIONS)
+    return {one: one for one in DIRECTIONS} if apart else {TOGETHER: _only_direction(options)}
+
+
 def _op(
-    direction: str, jobs: Sequence[Object], options: Object, step: str, remarks: list[Remark]
+    direction: str, op: str, jobs: Sequence[Object], options: Object, step: str, remarks: list[Remark]
 ) -> OpRecord | None:
-    """Returns the figures of all the jobs in one direction; None if they did nothing."""
+    """Returns the figures of all the jobs in one direction, as those of an operation; None if they did nothing."""
     parts = [part for job in jobs if (part := _object(job.get(direction))) and _did(part)]
     if not parts:
         return None
@@ -182,7 +189,7 @@ def _op(
     clean = all(whole(job.get("error")) == 0 and not whole(job.get("total_err")) for job in jobs)
     iops, mbps = _sum([number(part.get("iops")) for part in parts]), _sum([_mbps(part) for part in parts])
     return OpRecord(
-        direction,
+        op,
         n=_sum(counts),
         iops=iops,
         mbps=mbps,
@@ -299,7 +306,7 @@ def _readings(jobs: Sequence[Object]) -> Sequence[Reading]:
 def _window_s(jobs: Sequence[Object]) -> float | None:
     """Returns how long the longest of the jobs moved data."""
     lengths_s = (
-        scaled(_object(job.get(one)).get("runtime"), 1e-3) for job in jobs for one in (*DIRECTIONS, MIXED)
+        scaled(_object(job.get(one)).get("runtime"), 1e-3) for job in jobs for one in (*DIRECTIONS, TOGETHER)
     )
     return max((one for one in lengths_s if one), default=None)
 
@@ -317,9 +324,9 @@ def _is_grouped(jobs: Sequence[Object], options: Object) -> bool:
 
 
 def _only_direction(options: Object) -> str:
-    """Returns the operation that figures of all directions are of: `total` where a job mixes them, or may do so."""
+    """Returns the operation that figures of all directions are of: `TOTAL` where a job mixes them, or may do so."""
     read_pct = None if "trim" in str(options.get("rw") or options.get("readwrite")) else _read_pct(options)
-    return "read" if read_pct == 100 else "write" if read_pct == 0 else "total"
+    return "read" if read_pct == 100 else "write" if read_pct == 0 else TOTAL
 
 
 def _target(options: Object) -> str | None:
@@ -333,9 +340,9 @@ def _block_bytes(options: Object, direction: str, mean_bytes: float | None) -> i
         return None
     given = options.get("bs") or options.get("blocksize") or DEFAULT_BLOCK
     sizes = str(given).split(",")
-    if direction == MIXED and len(sizes) > 1:
+    if direction == TOGETHER and len(set(sizes)) > 1:
         return None
-    place = 0 if direction == MIXED else min(DIRECTIONS.index(direction), len(sizes) - 1)
+    place = 0 if direction == TOGETHER else min(DIRECTIONS.index(direction), len(sizes) - 1)
     size = size_bytes(sizes[place])
     if size and mean_bytes and abs(mean_bytes - size) > SAME_BLOCK * size:
         return None

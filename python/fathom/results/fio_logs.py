@@ -3,16 +3,16 @@
 Format: fio 3.33, man page under "LOG FILE FORMATS", `iolog.c` (`flush_samples`, `flush_hist_samples`) and `init.c`
 (names `PREFIX_TYPE.JOB.log`). A line is time in ms, value, direction, block size and more. Bandwidth is in KiB/s,
 latency in ns (us before version 3: `--unit us`). With `log_avg_msec` a line is a mean of a stretch, and its block size
-0. Without, it is one I/O. A histogram has a count per bin behind time, direction and block size.
+0. Without, it is one I/O. A histogram has a count per bin behind time, direction and block size. With `per_job_logs=0`
+one file has the lines of each job behind those of another, from the first time on again. With `log_unix_epoch` times
+count from 1970.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
-from itertools import pairwise
 from pathlib import PurePath
-from statistics import median
 from typing import NamedTuple
 
 from fathom.errors import UsageError
@@ -27,10 +27,10 @@ DIRECTIONS = ("read", "write", "trim", "flush")
 HINT = "give logs that fio wrote, such as PREFIX_bw.1.log"
 KIB = 1024
 SECOND_MS = 1000
-LEAST_EPOCH_MS = 10**11
-"""Times from here on, three years, count from 1970."""
 LEAST_CELLS = 4
 MOST_COARSE = 6
+LEAST_UNIX_MS = 100_000_000_000
+"""A log whose first time is beyond this counts from 1970: in March 1973."""
 
 
 class Kind(StrEnum):
@@ -65,6 +65,11 @@ class Sample(NamedTuple):
     block: int
     bins: Sequence[Bin] = ()
 
+    @property
+    def is_single(self) -> bool:
+        """Whether it is one I/O."""
+        return self.block > 0 and not self.bins
+
 
 class Stretch(NamedTuple):
     """A sample, and the time that it covers."""
@@ -79,7 +84,7 @@ class Stretch(NamedTuple):
         return self.start_s + self.length_s
 
 
-Logs = Mapping[Kind, Mapping[str, list[Sample]]]
+Logs = dict[Kind, dict[str, list[Sample]]]
 """The logs of one job: samples by kind and direction."""
 
 
@@ -99,54 +104,74 @@ def parse(files: Sequence[tuple[str, str]], unit: Unit) -> Results:
     """Returns the results in all logs of one run, given as (name, text). Raises UsageError for an invalid line, and for
     a name that does not show the log's kind.
     """
-    read: dict[int, dict[Kind, dict[str, list[Sample]]]] = {}
+    logs: dict[int, Logs] = {}
     series = ""
+    merged: set[int] = set()
     for name, text in files:
         match = NAME.fullmatch(PurePath(name).name)
         if match is None:
             raise UsageError(f"{name}: its name does not say what the log has", HINT)
         series, kind = match["series"], Kind(match["kind"])
-        by_direction = read.setdefault(int(match["job"] or 1), {}).setdefault(kind, {})
+        job = int(match["job"] or 1)
+        by_direction = logs.setdefault(job, {}).setdefault(kind, {})
         for sample in _samples(text, name, kind, unit):
-            by_direction.setdefault(sample.direction, []).append(sample)
-    logs: Mapping[int, Logs] = read
-    origin_ms = _origin_ms(
-        [samples for own in read.values() for by in own.values() for samples in by.values()]
-    )
-    if origin_ms:
-        logs = {job: _since(origin_ms, own) for job, own in logs.items()}
-    loads = [_load(series, job, own, several=len(logs) > 1) for job, own in sorted(logs.items())]
-    loads = [load for load in loads if load.ops or load.readings]
+            own = by_direction.setdefault(sample.direction, [])
+            if own and sample.time_ms < own[-1].time_ms:
+                _check_several_jobs(sample, name)
+                merged.add(job)
+            own.append(sample)
+    begins_ms = [_begin_ms(own) for own in logs.values()]
+    logs = {job: _from(own, begin_ms) for (job, own), begin_ms in zip(logs.items(), begins_ms, strict=True)}
+    found = {job: _load(series, job, own, several=len(logs) > 1) for job, own in sorted(logs.items())}
+    loads = [load for load in found.values() if load.ops or load.readings]
     if not loads:
         raise UsageError(f"{files[0][0]}: the log has no line", HINT)
     remarks = [Remark(Caveat.UNIT, values={"unit": unit.words})]
+    remarks += [Remark(Caveat.ONE_LOG, found[job].name) for job in sorted(merged)]
     if any(Kind.IOPS in own and Kind.HISTOGRAM not in own for own in logs.values()):
         remarks.append(Remark(Caveat.ROUNDED))
-    return Results("fio", loads, measured=time_of(origin_ms / 1000), remarks=remarks)
+    return Results("fio", loads, measured=time_of(min(begins_ms) / SECOND_MS), remarks=remarks)
 
 
-def _origin_ms(series: Sequence[Sequence[Sample]]) -> int:
-    """Returns the beginning of a run whose times count from 1970 (log_unix_epoch); 0 where they count from it."""
-    first = min(
-        (samples for samples in series if samples), key=lambda samples: samples[0].time_ms, default=None
-    )
-    if first is None or first[0].time_ms < LEAST_EPOCH_MS:
+def _begin_ms(logs: Logs) -> int:
+    """Returns when a job began, ms since 1970, where its logs count from then; else 0.
+
+    The first mean is taken to cover as much as the second.
+    """
+    each = [samples for by_direction in logs.values() for samples in by_direction.values()]
+    if not each or min(samples[0].time_ms for samples in each) < LEAST_UNIX_MS:
         return 0
-    if first[0].block:
-        return first[0].time_ms
-    # A mean stands at the end of its stretch.
-    gaps = [later.time_ms - one.time_ms for one, later in pairwise(first)]
-    return first[0].time_ms - (round(median(gaps)) if gaps else 0)
+    return min(map(_first_ms, each))
 
 
-def _since(origin_ms: int, logs: Logs) -> Logs:
+def _first_ms(samples: Sequence[Sample]) -> int:
+    first_ms = samples[0].time_ms
+    if samples[0].is_single:
+        return first_ms
+    later = (one.time_ms for one in samples if one.time_ms > first_ms)
+    return first_ms - (next(later, first_ms + SECOND_MS) - first_ms)
+
+
+def _from(logs: Logs, begin_ms: int) -> Logs:
+    """Returns the logs with times from that moment on."""
+    if not begin_ms:
+        return logs
     return {
         kind: {
-            direction: [one._replace(time_ms=one.time_ms - origin_ms) for one in samples]
+            direction: [one._replace(time_ms=one.time_ms - begin_ms) for one in samples]
             for direction, samples in by_direction.items()
         }
         for kind, by_direction in logs.items()
     }
+
+
+def _check_several_jobs(sample: Sample, file: str) -> None:
+    """Raises UsageError for means of several jobs in one log: nothing says which of them ran at once."""
+    if not sample.is_single:
+        raise UsageError(
+            f"{file}: its times begin again, as where several jobs write one log",
+            "give logs of each job (per_job_logs=1), or fio's JSON",
+        )
 
 
 def _samples(text: str, file: str, kind: Kind, unit: Unit) -> Iterator[Sample]:
@@ -238,7 +263,10 @@ def _latencies(own: Mapping[Kind, list[Sample]]) -> list[Sample]:
 
 
 def _of_single(latencies: Sequence[Sample], counted: Sequence[Sample]) -> list[Second]:
-    """Returns seconds from logs with a line per I/O; `counted` is any of them, `latencies` may be empty."""
+    """Returns seconds from logs with a line per I/O; `counted` is any of them, `latencies` may be empty.
+
+    The last second ends with the last I/O.
+    """
     n, moved = Counter[int](), Counter[int]()
     sums, largest = Counter[int](), Counter[int]()
     bins: dict[int, Counter[tuple[int, int]]] = {}
@@ -251,11 +279,13 @@ def _of_single(latencies: Sequence[Sample], counted: Sequence[Sample]) -> list[S
         largest[at] = max(largest[at], one.value)
         bins.setdefault(at, Counter())[edges_of(one.value)] += 1
     found = []
+    last_ms = max(one.time_ms for one in counted)
     for at in sorted(n):
+        length_s = min(1.0, (last_ms + 1) / SECOND_MS - at)
         own = tuple(Bin(*edges, count) for edges, count in sorted(bins.get(at, Counter()).items()))
         many = sum(one.n for one in own)
         latency = Latency(sums[at] / 1000 / many, largest[at] / 1000, bins=own) if many else Latency()
-        found.append(Second(float(at), 1.0, n[at], moved[at], latency))
+        found.append(Second(float(at), length_s, n[at], moved[at], latency))
     return found
 
 

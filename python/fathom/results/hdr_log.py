@@ -15,7 +15,7 @@ from fathom.errors import UsageError
 from fathom.results.hdr_codec import CodecError, decode
 from fathom.results.marks import Marks
 from fathom.results.reading import MOST_SECONDS, Names, Unit, number, time_of
-from fathom.results.records import Bin, Caveat, Latency, Load, OpRecord, Remark, Results, Second
+from fathom.results.records import TOTAL, Bin, Caveat, Latency, Load, OpRecord, Remark, Results, Second
 from fathom.statistics.percentiles import Histogram
 
 HINT = "give a log of HdrHistogram, version 1.2 or 1.3"
@@ -23,7 +23,6 @@ MARK = "#[Histogram log format version"
 HEADINGS = '"StartTimestamp","Interval_Length"'
 START = re.compile(r"#\[StartTime: (?P<seconds>[\d.]+)")
 OPS = ("read", "write", "trim", "flush")
-UNTAGGED = "total"
 
 
 def looks_like(head: str) -> bool:
@@ -80,7 +79,7 @@ class _Place:
         title, _, op = rest.rpartition("/")
         if op.lower() in OPS or (marks and title):
             return cls(target, title or stem, op.lower())
-        return cls(target, rest or stem, UNTAGGED)
+        return cls(target, rest or stem, TOTAL)
 
 
 def tag_of(name: str) -> str:

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from fathom.errors import UsageError
 from fathom.results.reading import Names, number, rows_of, scaled, whole
-from fathom.results.records import Bin, Latency, Load, OpRecord, Results
+from fathom.results.records import TOTAL, Bin, Latency, Load, OpRecord, Results
 
 HINT = "give the results.csv that Iometer wrote"
 HEADINGS = "'Target Type"
@@ -138,7 +138,7 @@ def _with_bins(op: OpRecord, bins: Sequence[Bin]) -> OpRecord:
 def _total(row: Row, bins: Sequence[Bin]) -> OpRecord:
     """Returns reads and writes together: Iometer has a histogram only for both."""
     return OpRecord(
-        "total",
+        TOTAL,
         n=sum(one.n for one in bins),
         latency=Latency(
             scaled(row.get("Average Response Time"), 1000.0),

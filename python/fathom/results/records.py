@@ -14,6 +14,9 @@ from pydantic import JsonValue
 from fathom.runs.document import NoteRecord
 from fathom.targets.target import Kind
 
+TOTAL = "total"
+"""The operation where a file counts reads and writes together."""
+
 
 class Bin(NamedTuple):
     """`n` I/Os that took at least `low_ns` and less than `high_ns`."""
@@ -42,6 +45,8 @@ class Second:
     n: int
     bytes: int | None = None
     latency: Latency = field(default_factory=Latency)
+    counts: bool = True
+    """Whether the load's own figures count it; False in a warm-up."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class OpRecord:
-    """One operation of a load. `op` is `total` where the file counts reads and writes together."""
+    """One operation of a load. `op` is `TOTAL` where the file counts reads and writes together."""
 
     op: str
     n: int | None = None
@@ -104,6 +109,7 @@ class Caveat(Enum):
         "{step}: these are the figures of several jobs together (group_reporting); fio states the options of one, "
         "so none of them is taken"
     )
+    ONE_LOG = "{step}: its log holds several jobs, which are counted as if they ran at once"
     NO_MERGED_PERCENTILES = (
         "{step}: percentiles of several jobs have no common value without histograms (JSON+)"
     )

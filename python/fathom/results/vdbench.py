@@ -72,11 +72,6 @@ class Run:
         return self.asked_s / self.last if self.asked_s and self.last else None
 
     @property
-    def counted(self) -> Sequence[Interval]:
-        """The intervals that the mean covers, without those of a warm-up."""
-        return self.intervals[max(0, self.first - 1) : self.last] if self.mean else self.intervals
-
-    @property
     def window_s(self) -> float | None:
         """The time that the mean covers."""
         counted = self.last - self.first + 1 if self.last else len(self.intervals)
@@ -322,7 +317,9 @@ def _op(op: str, run: Run, mean: Interval) -> OpRecord | None:
         window_s=run.window_s,
         block_bytes=run.block_bytes,
         latency=_latency(mean, op, alone=alone),
-        seconds=[second for index, one in enumerate(run.counted) if (second := _second(index, one, op, run))],
+        seconds=[
+            second for index, one in enumerate(run.intervals) if (second := _second(index, one, op, run))
+        ],
     )
 
 
@@ -352,6 +349,7 @@ def _second(index: int, interval: Interval, op: str, run: Run) -> Second | None:
         round(interval.rate * share * length_s),
         None if mbps is None else round(mbps * 1e6 * length_s),
         _latency(interval, op, alone=share == 1),
+        counts=run.mean is None or run.first <= index + 1 <= run.last,
     )
 
 
@@ -375,6 +373,6 @@ def _mean_of(intervals: Sequence[Interval]) -> Interval:
 
 def _readings(run: Run) -> Iterator[Reading]:
     length_s = run.interval_s
-    for index, one in enumerate(run.counted):
+    for index, one in enumerate(run.intervals):
         if one.cpu_pct is not None and length_s is not None:
             yield Reading("host cpu", one.cpu_pct, "% of all cores", index * length_s, length_s)

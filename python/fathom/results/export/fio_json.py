@@ -13,8 +13,9 @@ from math import sqrt
 from fathom.columns.schema import Point
 from fathom.results.export.measured import Measured
 from fathom.results.fio_bins import value_of
+from fathom.results.fio_json import TOGETHER
 from fathom.results.marks import KEY, about
-from fathom.results.records import Bin
+from fathom.results.records import TOTAL, Bin
 from fathom.runs.document import Made
 from fathom.runs.reader import Run
 
@@ -72,6 +73,8 @@ def _job(place: int, found: Sequence[Measured], description: str | None, *, plus
     }
     for op in DIRECTIONS:
         job[op] = _direction(by_op[op], plus=plus) if op in by_op else _idle()
+    if both := by_op.get(TOTAL):
+        job[TOGETHER] = _direction(both, plus=plus)
     if flush := by_op.get("flush"):
         latency = _latency(flush, plus=plus)
         job["sync"] = {"total_ios": flush.point.n or 0, "lat_ns": latency}
