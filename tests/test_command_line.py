@@ -1,5 +1,7 @@
 """The command line as a user meets it: what it prints, where, and how it exits."""
 
+import csv
+import io
 import json
 import os
 import re
@@ -401,6 +403,25 @@ def test_a_full_disk_under_the_run_directory_is_one_line(tiny_home: Path) -> Non
 def test_a_result_that_json_cannot_hold_is_null(runs_home: Path) -> None:
     result = fathom("query", "select 'inf'::double as x, 'nan'::double as y, 1.5::double as z", "--json")
     assert json.loads(result.stdout)["rows"] == [{"x": None, "y": None, "z": 1.5}]
+
+
+def test_structs_and_lists_of_a_result_are_printed_whatever_is_in_them(runs_home: Path) -> None:
+    sql = "select {'at': timestamp '2026-01-01', 'x': 'nan'::double} as s, ['inf'::double, 2.5] as l"
+    as_json = fathom("query", sql, "--json")
+    assert json.loads(as_json.stdout)["rows"] == [
+        {"s": {"at": "2026-01-01 00:00:00", "x": None}, "l": [None, 2.5]}
+    ]
+    _, [s, items] = csv.reader(io.StringIO(fathom("query", sql, "--csv").stdout))
+    assert (json.loads(s), json.loads(items)) == ({"at": "2026-01-01 00:00:00", "x": None}, [None, 2.5])
+
+
+def test_columns_of_one_name_are_all_in_a_result(runs_home: Path) -> None:
+    sql = "select 1 as a, 2 as a, 3 as a_1"
+    assert json.loads(fathom("query", sql, "--json").stdout)["rows"] == [{"a": 1, "a_1": 2, "a_1_1": 3}]
+    assert [line.split() for line in fathom("query", sql).stdout.splitlines()] == [
+        ["a", "a_1", "a_1_1"],
+        ["1", "2", "3"],
+    ]
 
 
 def test_a_file_of_somebody_else_is_not_overwritten(disk: Path, runs_home: Path) -> None:

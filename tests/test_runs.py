@@ -116,6 +116,27 @@ def test_the_end_of_a_step_that_a_crash_kept_from_the_journal_is_in_it_when_the_
     assert events == ["run-start", "run-resume", "step-end", "run-resume"]
 
 
+def test_the_seconds_of_a_killed_attempt_are_kept_beside_an_earlier_attempt(runs_home: Path) -> None:
+    store = new_store(runs_home)
+    for n in (1, 2):
+        store.log_event("step-start", KEY)
+        log = store.live_path(KEY)
+        store.append_live(log, {"intervals": [{"n": n}]})
+        if n == 1:
+            store.finish_step(KEY, {}, StepOutcome("partial", None, "", 0.5, 0))
+    kept = log.read_text()
+    again = RunStore.reopen(store.path)
+    assert not again.live_path(KEY).exists()
+    assert (log.parent / f"{KEY.folder}.interrupted-1.jsonl").read_text() == kept
+    again.log_event("step-start", KEY)
+    again.append_live(log, {"intervals": [{"n": 3}]})
+    shutil.copy(log, runs_home / "log")
+    again.finish_step(KEY, {}, COMPLETE)
+    shutil.copy(runs_home / "log", log)
+    RunStore.reopen(store.path)
+    assert not log.exists(), "the seconds of a step that has ended are in its folder"
+
+
 def test_a_step_that_is_still_being_written_has_no_rows(runs_home: Path) -> None:
     store = new_store(runs_home)
     store.finish_step(KEY, {"points": [point(1.0)]}, COMPLETE)

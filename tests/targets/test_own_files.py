@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -182,8 +183,6 @@ def test_a_file_that_a_killed_run_left_and_others_wrote_into_is_not_written(
 
 
 def test_a_resumed_run_goes_on_with_the_file_that_it_began_with_alone(tmp_path: Path) -> None:
-    from dataclasses import replace
-
     path = tmp_path / "x.bin"
     began = make(path)
     again = file_target(path, MIB)
@@ -193,6 +192,17 @@ def test_a_resumed_run_goes_on_with_the_file_that_it_began_with_alone(tmp_path: 
     make(path)
     with pytest.raises(RefusedError, match="is not the file that this run began with"):
         check_target(resumed, writes=True)
+
+
+def test_a_file_that_another_run_gave_another_size_meanwhile_is_none_to_resume_on(tmp_path: Path) -> None:
+    path = tmp_path / "x.bin"
+    began = make(path, 4 * MIB)
+    for size_bytes in (MIB, 4 * MIB):
+        make(path, size_bytes)
+        again = file_target(path, 4 * MIB)
+        identity = replace(again.identity, file_uuid=began.identity.file_uuid)
+        with pytest.raises(RefusedError, match="was given another size since"):
+            check_target(replace(again, made=True, identity=identity), writes=False)
 
 
 @pytest.fixture

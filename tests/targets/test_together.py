@@ -17,6 +17,8 @@ from fathom.plan.plan import plan_of
 from fathom.report import write_html
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run
+from fathom.targets.claim import claim
+from fathom.targets.files import file_target
 from fathom.targets.safety import destroy_token
 
 MIB = 1 << 20
@@ -109,6 +111,19 @@ def test_an_array_is_resumed_as_it_began(
     resumed = resume_run(interrupted(finished.path, ["00-003-split"]), Options())
     assert rows(resumed, "read") == rows(finished, "read")
     assert len(rows(resumed, "split")) == 3
+
+
+def test_files_of_unlike_sizes_keep_them_when_their_array_is_resumed(
+    tmp_path: Path, interrupted: Callable[[Path, Iterable[str]], Path]
+) -> None:
+    sizes = {tmp_path / "a": MIB, tmp_path / "b": 2 * MIB}
+    for file, size_bytes in sizes.items():
+        with claim(file_target(file, size_bytes), writes=True):
+            pass
+    target = f"array:file:{tmp_path}/a,file:{tmp_path}/b"
+    run = fathom.run(method(tmp_path), targets=target, out=tmp_path / "runs")
+    resume_run(interrupted(run.path, ["00-003-split"]), Options())
+    assert {file: file_target(file, None).capacity_bytes for file in sizes} == sizes
 
 
 @pytest.mark.parametrize(

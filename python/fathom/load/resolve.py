@@ -14,8 +14,8 @@ from fathom.catalog.twin_params import parameters_sha256, twin_params_json
 from fathom.errors import NEW_RUN, FathomError, UsageError
 from fathom.load.backend import make_twin
 from fathom.load.binding import without_name
-from fathom.runs.document import RunDocument
-from fathom.targets.array import PREFIX, array_text, member_texts
+from fathom.runs.document import RunDocument, TargetRecord
+from fathom.targets.array import PREFIX, array_of, array_text, member_texts
 from fathom.targets.parse import TwinFacts, parse_targets
 from fathom.targets.safety import ensure_same
 from fathom.targets.target import FILE_KINDS, Identity, Target
@@ -51,8 +51,12 @@ def targets_of_run(
         parts = document.parts_of(record) if record.has_members else []
         members = [one for one in parts if one.is_drive_of(record)]
         files = document.drives_of(record) or [record]
-        sizes = [one.capacity_bytes for one in files if one.kind in (*FILE_KINDS, "files")]
-        [target] = resolve([record.name], sizes[0] if sizes else None)
+        sizes = [_size_of(one) for one in files]
+        if len(set(sizes)) > 1 and members:
+            # A command line has one size for all; here each file keeps its own.
+            target = array_of([resolve([one.name], _size_of(one))[0] for one in members])
+        else:
+            [target] = resolve([record.name], next(filter(None, sizes), None))
         if parts and not members:
             # Hosts load this array. `Initiator.go_on` compares what each of them holds.
             found.append(replace(target, bound=record.bound))
@@ -65,6 +69,11 @@ def targets_of_run(
                 _ensure_same_parameters(one.name, then, now.identity)
         found.append(replace(_made(target, began), bound=record.bound))
     return found
+
+
+def _size_of(record: TargetRecord) -> int | None:
+    """Returns the size of the file or files that a target is; None for any other target."""
+    return record.capacity_bytes if record.kind in (*FILE_KINDS, "files") else None
 
 
 def _ensure_same_parameters(name: str, then: Identity, now: Identity) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence, Set
+from itertools import chain, count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -66,7 +67,19 @@ def _answer(sql: str, home: Path, left_out: Callable[[str], None]) -> pa.Table:
         relation = connection.sql(sql)
         if relation is None:
             raise UsageError("query: the statement has no result", "write a select")
-        return relation.to_arrow_table()
+        return named_apart(relation.to_arrow_table())
+
+
+def named_apart(table: pa.Table) -> pa.Table:
+    """Returns a result whose columns have a name each, as DuckDB's own tables have them: `iops`, `iops_1`.
+
+    A row as a mapping has room for one column of a name, so the others would be lost.
+    """
+    names: list[str] = []
+    for name in table.column_names:
+        others = (f"{name}_{number}" for number in count(1))
+        names.append(next(one for one in chain([name], others) if one not in names))
+    return table.rename_columns(names)
 
 
 def views_named(sql: str, connection: duckdb.DuckDBPyConnection, views: Set[str]) -> set[str]:

@@ -1,7 +1,7 @@
 """Puts the directory of a resumed run in order: half-done renames after a crash, and damaged steps."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,8 +35,6 @@ def finish_renames(run: Path, run_id: str) -> None:
             shutil.rmtree(old)
         else:
             old.rename(final)
-    for folder in step_folders(run):
-        live_log(folder).unlink(missing_ok=True)
     sync_directory(steps)
 
 
@@ -71,6 +69,23 @@ def set_aside(run: Path, damaged: dict[str, list[Damage]]) -> Iterator[SetAside]
             folder.rename(aside / f"{name}-{len(list(aside.glob(f'{name}-*'))) + 1}")
             sync_directory(folder.parent)
         yield SetAside(key, tuple(damage))
+
+
+def drop_live_logs(run: Path, events: list[Event], targets: list[str], unsaid: Collection[StepKey]) -> None:
+    """Removes the live logs whose seconds are in the folders of their steps; `unsaid` are steps whose end the journal
+    lacks. The log of a later attempt that did not end stays, and the next attempt gives it a number.
+    """
+    last = {
+        (event.get("target"), event.get("step")): event["event"]
+        for event in events
+        if event["event"] in ("step-start", "step-end")
+    }
+    for folder in step_folders(run):
+        key = StepKey.of_folder(folder.name)
+        if key is None or key.target >= len(targets):
+            continue
+        if key in unsaid or last.get((targets[key.target], key.name)) != "step-start":
+            live_log(folder).unlink(missing_ok=True)
 
 
 def missing_ends(run: Path, events: list[Event], targets: list[str]) -> Iterator[tuple[StepKey, StepOutcome]]:

@@ -17,7 +17,7 @@ from fathom.runs.event_log import append_event, read_events
 from fathom.runs.files import append_line, drop_cut_line, sync_directory, sync_files, write_errors_named
 from fathom.runs.layout import JOURNAL, MANIFEST, STEPS
 from fathom.runs.manifest import Manifest
-from fathom.runs.recover import finish_renames, live_log, missing_ends, move_in, set_aside
+from fathom.runs.recover import drop_live_logs, finish_renames, live_log, missing_ends, move_in, set_aside
 from fathom.runs.spool import Spool
 from fathom.runs.steps import StepKey, StepOutcome, read_outcome, write_record
 from fathom.runs.tables import Tables, read_table
@@ -69,7 +69,10 @@ class RunStore:
             for one in set_aside(self.path, damaged):
                 self.log_event("step-set-aside", one.key, files=[damage.file for damage in one.damage])
             names = [target.name for target in self.document.targets]
-            for key, outcome in missing_ends(self.path, read_events(self.path), names):
+            events = read_events(self.path)
+            unsaid = list(missing_ends(self.path, events, names))
+            drop_live_logs(self.path, events, names, [key for key, _ in unsaid])
+            for key, outcome in unsaid:
                 self._say_end(key, outcome)
 
     def seal(self) -> None:

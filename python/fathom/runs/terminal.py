@@ -103,24 +103,33 @@ def _print_rest(console: "Console", table: pa.Table) -> None:
 
 def json_rows(table: pa.Table) -> list[dict[str, object]]:
     """Returns a query's rows for JSON, which has no infinity and no NaN: both become null."""
-    return [
-        {
-            name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in row.items()
-        }
-        for row in table.to_pylist()
-    ]
+    return [{name: _finite(value) for name, value in row.items()} for row in table.to_pylist()]
 
 
 def print_csv(table: pa.Table) -> None:
-    """Prints a query's rows as CSV on stdout; a struct is JSON in its cell."""
+    """Prints a query's rows as CSV on stdout; a struct or a list is JSON in its cell."""
     from fathom.output.printed import csv_text
 
-    columns = [
-        [json.dumps(value) if isinstance(value, dict) else value for value in column.to_pylist()]
-        for column in table.columns
-    ]
+    columns = [[_in_csv(value) for value in column.to_pylist()] for column in table.columns]
     sys.stdout.write(csv_text(table.column_names, zip(*columns, strict=True)))
+
+
+def _in_csv(value: object) -> object:
+    """Returns what a cell of CSV has for a value. Times and other types that JSON lacks are texts in it."""
+    return json.dumps(_finite(value), default=str) if isinstance(value, dict | list) else value
+
+
+def _finite(value: object) -> object:
+    """Returns a value with null for each infinity and NaN, also in structs and lists."""
+    match value:
+        case float():
+            return value if math.isfinite(value) else None
+        case dict():
+            return {str(name): _finite(one) for name, one in value.items()}
+        case list() | tuple():
+            return [_finite(one) for one in value]
+        case _:
+            return value
 
 
 def _cell(value: object) -> str:

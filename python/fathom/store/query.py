@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from fathom.errors import UsageError
 from fathom.runs.facts import FACTS
-from fathom.runs.query import refused, views_named
+from fathom.runs.query import named_apart, refused, views_named
 from fathom.runs.sandbox import check_asks, confine, literal
 from fathom.store.lake import open_s3
 from fathom.store.store import Store
@@ -54,7 +54,7 @@ def _answer(sql: str, store: Store) -> pa.Table:
         relation = connection.sql(sql)
         if relation is None:
             raise UsageError("query: the statement has no result", "write a select")
-        return relation.to_arrow_table()
+        return named_apart(relation.to_arrow_table())
 
 
 def _check_filled(store: Store, named: Iterable[str]) -> None:

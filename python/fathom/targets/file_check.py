@@ -27,7 +27,8 @@ def check_file(target: Target, *, writes: bool) -> list[Refusal]:
         refusals.append(Refusal("not-own", f"exists and {found.value}, so it is not overwritten{advice}"))
     began_with = target.identity.file_uuid
     if isinstance(found, OwnFile) and began_with is not None and found.uuid != began_with:
-        refusals.append(Refusal("not-own", "is not the file that this run began with"))
+        changed = "is not the file that this run began with, or was given another size since"
+        refusals.append(Refusal("not-own", changed))
     return refusals
 
 

@@ -72,7 +72,8 @@ def _reserve(target: Target, path: Path, status: os.stat_result | None, found: O
             raise replaced(path)
         os.ftruncate(fd, size_bytes)
         reserved = allocate(fd, size_bytes)
-        mark_own(fd, path, found.uuid if found else str(uuid4()), target.capacity_bytes)
+        # A run that began with the file in another size must not go on: what it had filled is not there any more.
+        mark_own(fd, path, str(uuid4()), target.capacity_bytes)
         if nameless:
             _name(fd, path)
     except OSError as error:
