@@ -113,6 +113,54 @@ def test_a_volume_is_a_bound_where_few_ios_are_in_flight_or_a_part_of_the_drive_
     assert expect(step_of(method, step), twin(), DRIVE).bound == bound
 
 
+OPEN = """
+schema = "fathom-method/1"
+name = "open"
+[[steps]]
+name = "open"
+job = { mix = { read = 50, write = 50 }, block = "4KiB", pattern = "uniform", load = { LOAD }, until = { UNTIL } }
+"""
+
+
+@pytest.mark.parametrize(
+    ("load", "until", "written_bytes", "bound"),
+    [
+        ('iodepth = 64, rate = "1000/s"', 'time = "10s"', 5000 * 4096, None),
+        ('iodepth = 4, rate = "1000/s"', 'time = "10s"', 5000 * 4096, "most"),
+        ('iodepth = 64, rate = "1M/s"', 'time = "10s"', 800_000 * 4096, None),
+        ('iodepth = 64, rate = "1000/s"', 'bytes = "40960KiB"', 5120 * 4096, None),
+    ],
+)
+def test_an_open_load_writes_what_it_is_offered_unless_the_drive_is_slower(
+    load: str, until: str, written_bytes: int, bound: str | None
+) -> None:
+    method = parse_method(OPEN.replace("LOAD", load).replace("UNTIL", until), "open.toml")
+    found = expect(method.steps[0], twin(), DRIVE)
+    assert (found.time_s, found.written_bytes, found.bound) == (
+        pytest.approx(10.24 if "bytes" in until else 10),
+        pytest.approx(written_bytes, rel=1e-6),
+        bound,
+    )
+
+
+def test_an_open_load_that_drives_share_is_planned_once_for_all_of_them() -> None:
+    load = 'iodepth = 64, rate = "1000/s", split = "even"'
+    step = parse_method(OPEN.replace("LOAD", load).replace("UNTIL", 'time = "10s"'), "open.toml").steps[0]
+    assert expect(step, twin("samsung-pm9a3-7.68tb*2"), DRIVE).written_bytes == 5000 * 4096
+
+
+def test_at_an_unknown_speed_a_volume_that_time_may_cut_short_and_an_offered_one_are_the_most() -> None:
+    unknown = replace(twin(), catalog=None, kind="null")
+    for load, until, written_bytes in [
+        ("iodepth = 64", 'written = "1x", time = "10s"', unknown.capacity_bytes),
+        ('iodepth = 64, rate = "1000/s"', 'time = "10s"', 10_000 * 4096),
+    ]:
+        text = OPEN.replace("{ read = 50, write = 50 }", '"write"')
+        method = parse_method(text.replace("LOAD", load).replace("UNTIL", until), "open.toml")
+        found = expect(method.steps[0], unknown, None)
+        assert (found.time_s, found.written_bytes, found.bound) == (10, written_bytes, "most")
+
+
 def test_a_plan_says_why_its_volume_is_a_bound() -> None:
     said = planned("snia-latency", twin())
     assert any("at most" in line and "fewer than 32 in flight write less" in line for line in said)

@@ -107,6 +107,27 @@ def test_an_option_with_a_wrong_name_is_refused_before_anything_runs(
     assert not list(tmp_path.iterdir())
 
 
+def test_what_the_command_refuses_of_a_run_python_refuses_too(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--purge foo: unknown"):
+        fathom.run(SHORT, TWIN, purge="foo", out=tmp_path)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(FathomError, match="has no power states"):
+        fathom.run(SHORT, TWIN, power_state=0, out=tmp_path)
+    for times in (0, -1):
+        with pytest.raises(UsageError, match=f"{times} repeats; ask for 1 or more"):
+            fathom.review(TWIN, repeats=times, out=tmp_path)
+        with pytest.raises(UsageError, match=f"{times} repeats; ask for 1 or more"):
+            fathom.repeat_run(SHORT, TWIN, times, out=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_name_is_no_run_wherever_one_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = fathom.run(SHORT, TWIN, out=tmp_path)
+    for folder in (tmp_path, run.path):
+        monkeypatch.chdir(folder)
+        with pytest.raises(UsageError, match="a run's name is empty"):
+            fathom.open_run("")
+
+
 def test_a_text_is_one_word_where_several_may_stand(tmp_path: Path) -> None:
     base, new = (fathom.run(SHORT, TWIN, seed=seed, out=tmp_path) for seed in (1, 2))
     [compared] = fathom.compare_runs(base, new, metrics="iops", limits="iops < -90%")

@@ -153,6 +153,12 @@ def test_a_rate_of_a_million_and_more_keeps_all_its_digits(tmp_path: Path, optio
     assert job(tmp_path, option)["load"]["rate"] == rate
 
 
+def test_a_rate_of_zero_is_no_rate(tmp_path: Path) -> None:
+    for none in ("rate=0", "rate_iops=0", "rate_iops=0,0"):
+        assert job(tmp_path, "rw=randrw", none)["load"] == {"threads": 1, "iodepth": 4}
+    assert job(tmp_path, "rate_iops=0", "rate=40m")["load"]["rate"] == "10240/s"
+
+
 def test_an_engine_that_waits_has_one_in_flight_and_says_so(tmp_path: Path) -> None:
     steps, notes = imported(tmp_path, "[x]\nrw=randread\niodepth=32\ntime_based\nruntime=1\ndirect=1\n")
     assert steps[-1]["job"]["load"] == {"threads": 1, "iodepth": 1}

@@ -18,6 +18,7 @@ from fathom.runs.check import check
 from fathom.runs.document import RunDocument
 from fathom.runs.facts import FACTS
 from fathom.runs.listing import runs_table
+from fathom.runs.manifest import Manifest
 from fathom.runs.query import query as query_folder
 from fathom.store import extensions, tables
 from fathom.store import store as store_module
@@ -74,6 +75,19 @@ def test_a_run_comes_back_byte_for_byte(address: Address, runs_home: Path) -> No
         assert check(back).whole
         (back / "points.parquet").unlink()
         (back / "manifest.json").write_text("{}")
+        assert files_of(store.fetch(run.name)) == files_of(run)
+
+
+def test_a_run_comes_back_with_its_files_that_are_empty(folder_store: Address, runs_home: Path) -> None:
+    run = add(runs_home, 1, 10.0)
+    (run / "steps").mkdir(exist_ok=True)
+    (run / "steps" / "00-001-read.interrupted-1.jsonl").touch()
+    document = RunDocument.load(run)
+    Manifest.of_run(run, document.id, document.text()).save(run)
+    document.save(run)
+    assert check(run).whole
+    add_to(folder_store, run)
+    with open_store(folder_store) as store:
         assert files_of(store.fetch(run.name)) == files_of(run)
 
 

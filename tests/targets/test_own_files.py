@@ -378,6 +378,7 @@ def test_links_above_a_file_are_resolved_and_said_before_anything_is_made(tmp_pa
     assert target.path == tmp_path / "real" / "x.bin"
     assert target.name == f"file:{tmp_path}/link/x.bin"
     assert target.notes == (f"{tmp_path}/link/x.bin is {tmp_path}/real/x.bin, through symbolic links",)
+    assert file_target(Path(f"/{tmp_path}/x.bin"), MIB).notes == (), "two slashes in front are no link"
     assert list((tmp_path / "real").iterdir()) == []
     (tmp_path / "link").unlink()
     (tmp_path / "link").symlink_to(tmp_path)

@@ -10,12 +10,12 @@ from fathom.api.options import (
     RunOptions,
     SessionOptions,
     check_options,
+    check_repeats,
     checked_size_bytes,
     initiator_for,
     path_of,
     session_options,
 )
-from fathom.errors import UsageError
 from fathom.imports.named import method_named
 from fathom.load.initiator import ThisMachine
 from fathom.plan.plan import Plan, plan_of
@@ -25,6 +25,7 @@ from fathom.plan.replay import Replay
 from fathom.plan.review import review_method, review_targets
 from fathom.runs.home import find_run
 from fathom.runs.reader import Run
+from fathom.targets.purge import purge_of
 
 
 def run(method: str, targets: Words, **options: Unpack[RunOptions]) -> Run:
@@ -44,21 +45,8 @@ def repeat_run(method: str, targets: Words, times: int, **options: Unpack[RunOpt
 
     Raises FathomError, as `run`.
     """
-    check_options(options, RunOptions)
-    if times < 1:
-        raise UsageError(f"{times} repeats", "ask for 1 or more")
-    parsed = method_named(method, options.get("replay"), quick=options.get("quick", False))[0]
-    with initiator_for(options) as initiator:
-        chosen = prepare(
-            parsed,
-            targets,
-            initiator,
-            checked_size_bytes(options.get("size_bytes")),
-            together=options.get("together", False),
-            power_state=options.get("power_state"),
-        )
-        own = session_options(options, initiator, options.get("purge", "trim"), options.get("power_state"))
-        return session.repeat_run(parsed, chosen, own, times)
+    state = options.get("power_state")
+    return _run_in_each(method, targets, None if state is None else str(state), times, options)
 
 
 def run_in_power_states(
@@ -68,21 +56,30 @@ def run_in_power_states(
 
     Raises RefusedError, before the first run, where a target lacks one of the states; FathomError, as `run`.
     """
-    check_options(options, RunOptions)
     word = states if isinstance(states, str) else ",".join(map(str, states))
+    return _run_in_each(method, targets, word, 1, options)
+
+
+def _run_in_each(
+    method: str, targets: Words, states: str | None, times: int, options: RunOptions
+) -> list[Run]:
+    """Runs a method in each power state that the word names, or once where there is none; each `times` times."""
+    check_options(options, RunOptions)
+    check_repeats(times)
     parsed = method_named(method, options.get("replay"), quick=options.get("quick", False))[0]
     size, together = checked_size_bytes(options.get("size_bytes")), options.get("together", False)
+    purge = purge_of(options.get("purge", "trim"))
     with initiator_for(options) as initiator:
         found = in_each_state(
-            word,
+            states,
+            initiator,
             lambda state: prepare(parsed, targets, initiator, size, together=together, power_state=state),
         )
-        purge = options.get("purge", "trim")
         return [
             run
             for state, chosen in found
             for run in session.repeat_run(
-                parsed, chosen, session_options(options, initiator, purge, state), 1
+                parsed, chosen, session_options(options, initiator, purge, state), times
             )
         ]
 
@@ -113,6 +110,7 @@ def review(
     Raises FathomError, as `run`.
     """
     check_options(options, ReviewOptions)
+    check_repeats(repeats)
     method = review_method(full=full)
     with initiator_for(options) as initiator:
         chosen = review_targets(

@@ -86,6 +86,12 @@ def check_options(options: Mapping[str, object], known: type) -> None:
             raise UsageError(f"no option {name!r}", f"{nearest(name, names)}it takes {', '.join(names)}")
 
 
+def check_repeats(times: int) -> None:
+    """Raises UsageError for fewer runs than one."""
+    if times < 1:
+        raise UsageError(f"{times} repeats", "ask for 1 or more")
+
+
 def initiator_for(options: HostOptions) -> AbstractContextManager[Initiator]:
     """Returns what the load comes from, to be closed after the run."""
     return initiator_of(*hosts_of(options))

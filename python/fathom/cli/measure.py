@@ -116,7 +116,7 @@ def run(
         def find(state: int | None) -> "list[Target]":
             return prepare(parsed, targets, initiator, size_bytes(size), together=together, power_state=state)
 
-        states = in_each_state(power_state, find)
+        states = in_each_state(power_state, initiator, find)
         for _, chosen in states:
             _check_ensemble(chosen, ensemble)
         with _showing_what_is_left(as_json, beside, listed):

@@ -397,21 +397,26 @@ class Conversion:
         An operation whose share of the mix is nothing is not issued at any rate (`rate_ddir` of fio's `io_u.c`).
         """
         given, ops = self._given, self.blocks.ops
-        both = [key for key in ("rate_iops", "rate") if given.has(key)]
-        if not both:
+        stated = {
+            key: {
+                op: given.size_of(text, key)
+                for op, text in given.per_op(key, "0", ops).items()
+                if op in issued
+            }
+            for key in ("rate_iops", "rate")
+            if given.has(key)
+        }
+        # A rate of 0 is fio's word for none.
+        bounds = {key: each for key, each in stated.items() if any(each.values())}
+        if not bounds:
             given.idle("rate_process", "has no effect without a rate")
             return {}
-        if len(both) > 1:
+        if len(bounds) > 1:
             raise given.error("rate", "two rates have no counterpart", "give one of rate and rate_iops")
-        key = both[0]
-        rates: dict[str, float] = {}
-        for op, text in given.per_op(key, "0", ops).items():
-            each = given.size_of(text, key)
-            if op in issued:
-                rates[op] = each / self.blocks.mean(op) if key == "rate" else float(each)
-        if not all(rates.values()):
+        [(key, each)] = bounds.items()
+        if not all(each.values()):
             raise given.error(key, "a rate for one operation and none for another", "give both, or neither")
-        return rates
+        return {op: one / self.blocks.mean(op) if key == "rate" else float(one) for op, one in each.items()}
 
     @property
     def _threads(self) -> int:

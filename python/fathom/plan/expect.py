@@ -23,8 +23,8 @@ WHOLE = 0.95
 @dataclass(frozen=True)
 class Expected:
     """One step on one target. `None`: it depends on an unknown speed. `bound`: the volume is only an upper or lower
-    limit. Upper: fewer I/Os are in flight than the rating needs. Lower: random writes go to a part of the drive, and
-    the rating is for the whole.
+    limit. Upper: fewer I/Os are in flight than the rating needs, or a target of unknown speed may be too slow for it.
+    Lower: random writes go to a part of the drive, and the rating is for the whole.
     """
 
     time_s: float | None
@@ -61,7 +61,8 @@ def expect(step: Step, target: Target, drive: Drive | None) -> Expected:
     """Returns what the step writes and how long it takes if the target keeps its rated rates.
 
     A point of a curve writes its share of the maximum, and so does a step with `offered`. A search for a capacity is
-    counted as the maximum. Every drive of an array does all of it, at the same time.
+    counted as the maximum. Open load writes what it is offered, unless the drive is slower. Every drive of an array
+    does all of it, at the same time.
     """
     each = _expect_of_unit(step, target, drive)
     units = max(1, len(target.parts))
@@ -77,9 +78,11 @@ def _expect_of_unit(step: Step, target: Target, drive: Drive | None) -> Expected
     write_share, moved_bps = _at_rated_speed(job, drive)
     if moved_bps is not None and (of_maximum := step.place or step.offered) is not None:
         moved_bps *= min(of_maximum.share or 1.0, 1.0)
-    if moved_bps and moved_most and job.count and job.rate_iops:
-        # A replay at recorded times is as fast as its trace, unless the drive is slower.
-        moved_bps = min(moved_bps, moved_most / job.count * job.rate_iops)
+    # A load that is split is for all drives of an array together.
+    sharing = max(1, len(target.parts)) if job.is_split(False) else 1
+    if moved_bps and moved_most and job.rate_iops:
+        # Open load, as of a replay at recorded times, is as fast as it is offered, unless the drive is slower.
+        moved_bps = min(moved_bps, job.rate_iops / sharing * _mean_moved(job))
     time_s, moved_bytes = job.time_s, moved_most
     if moved_bps:
         if moved_most is not None:
@@ -88,12 +91,35 @@ def _expect_of_unit(step: Step, target: Target, drive: Drive | None) -> Expected
             moved_bytes = _least(moved_most, job.time_s * moved_bps)
     if write_share == 0:
         return Expected(time_s, 0)
+    bound = _bound(job, target.unit_capacity_bytes)
+    if job.time_s is not None and (offered_bps := _offered(job)) is not None:
+        moved, written = (one / sharing for one in offered_bps)
+        if moved_bps is None or moved <= moved_bps:
+            short = moved_bps is None or bound == "most"
+            return Expected(job.time_s, round(written * job.time_s), "most" if short else None)
     counted = all(own.count and own.rate_iops for own in job.streams.values())
     if job.streams and (job.time_s is None or counted):
         return Expected(job.time_s, _written_by_streams(job, target))
     written_bytes = None if moved_bytes is None else round(write_share * moved_bytes)
-    by_time = moved_bytes != moved_most
-    return Expected(time_s, written_bytes, _bound(job, target.unit_capacity_bytes) if by_time else None)
+    if moved_bps is None and moved_most is not None and job.time_s is not None:
+        return Expected(time_s, written_bytes, "most")
+    return Expected(time_s, written_bytes, bound if moved_bytes != moved_most else None)
+
+
+def _offered(job: Job) -> tuple[float, float] | None:
+    """Returns the bytes per second that an open load moves and writes if the target keeps up.
+
+    None for closed load, and for one that ends by a volume or a count too.
+    """
+    moved = written = 0.0
+    for own in job.streams.values() or (job,):
+        if own.rate_iops is None or own.count or own.bytes is not None or own.region_multiple is not None:
+            return None
+        write_share, _ = _at_rated_speed(own, None)
+        own_bps = own.rate_iops * _mean_moved(own)
+        moved += own_bps
+        written += write_share * own_bps
+    return moved, written
 
 
 def _written_by_streams(job: Job, target: Target) -> int | None:
@@ -121,10 +147,14 @@ def _most_moved(job: Job, capacity_bytes: int) -> int | None:
         return round(job.region_multiple * job.region_on(capacity_bytes)[1])
     if job.bytes is not None or job.count is None:
         return job.bytes
+    return round(job.count * _mean_moved(job))
+
+
+def _mean_moved(job: Job) -> float:
+    """Returns the mean bytes of an I/O; operations that move no data count with none."""
     weight = sum(entry.weight for entry in job.ops)
     data = (entry for entry in job.ops if entry.op in _core.MOVES_DATA)
-    mean_bytes = sum(entry.weight / weight * _mean_size(entry.sizes) for entry in data)
-    return round(job.count * mean_bytes)
+    return sum(entry.weight / weight * _mean_size(entry.sizes) for entry in data)
 
 
 def _mean_size(sizes: Sequence[tuple[int, float]]) -> float:

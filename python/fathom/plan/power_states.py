@@ -10,6 +10,7 @@ from fathom.catalog import load_device
 from fathom.catalog.settings import with_settings
 from fathom.errors import RefusedError, UsageError
 from fathom.load.binding import split_name
+from fathom.load.initiator import Initiator, ThisMachine
 from fathom.load.resolve import ensure_simulable
 from fathom.targets.array import PREFIX, array_text, member_texts
 from fathom.targets.nvme_admin import Admin, admin_of
@@ -25,15 +26,24 @@ InState = tuple[int | None, list[Target]]
 """A state and the targets to run in it; None leaves drives as they are."""
 
 
-def in_each_state(word: str | None, find: Callable[[int | None], list[Target]]) -> list[InState]:
+def check_states_here(initiator: Initiator) -> None:
+    """Raises UsageError where hosts would have to set a power state."""
+    if not isinstance(initiator, ThisMachine):
+        raise UsageError("--power-state: works only on this machine's own drives", "run it on one host")
+
+
+def in_each_state(
+    word: str | None, initiator: Initiator, find: Callable[[int | None], list[Target]]
+) -> list[InState]:
     """Returns the targets for each state that the word names, in its order; without a word once, as they are.
 
-    `find` returns the targets in a state. Raises UsageError for a word that names no states, and RefusedError where
-    a drive lacks one of them. Changes nothing.
+    `find` returns the targets in a state. Raises UsageError for a word that names no states and for hosts, and
+    RefusedError where a drive lacks one of the states. Changes nothing.
     """
-    plain = find(None)
     if word is None:
-        return [(None, plain)]
+        return [(None, find(None))]
+    check_states_here(initiator)
+    plain = find(None)
     found: list[InState] = [(state, find(state)) for state in states_of(word, plain)]
     for _, targets in found:
         for target in targets:

@@ -205,7 +205,8 @@ def _known(plan: Plan) -> str:
         )
     if not plan.written_bytes:
         return f"{time}; the volume written depends on the target's speed"
-    written = f"{capacity(plan.written_bytes)} written"
+    most = "at most " if any(step.bound == "most" for step in plan.steps) else ""
+    written = f"{most}{capacity(plan.written_bytes)} written"
     if by_time:
         written += f", plus what {agreeing(f'{by_time}', 'step writes', 'steps write')} in a set time"
     if by_time:

@@ -65,6 +65,7 @@ def find_run(text: str) -> Path:
 
     Raises UsageError when none or several match.
     """
+    check_named(text)
     path = Path(text)
     if is_run(path):
         return path
@@ -78,6 +79,12 @@ def find_run(text: str) -> Path:
         if inside:
             raise _no_run(text, inside) from None
         raise
+
+
+def check_named(text: str) -> None:
+    """Raises UsageError for an empty name, which as a path is the working directory."""
+    if not text:
+        raise UsageError("a run's name is empty", "write an id, a part of one, or `last`")
 
 
 def _no_run(folder: str, inside: Sequence[Path]) -> UsageError:
@@ -98,8 +105,7 @@ def chosen(text: str, runs: Sequence[str], place: Place) -> str:
 
     Raises UsageError when none or several match.
     """
-    if not text:
-        raise UsageError("a run's name is empty", "write an id, a part of one, or `last`")
+    check_named(text)
     if not runs:
         raise UsageError(f"no run {text!r}: no runs in {place.name} yet", place.first)
     if text == "last":

@@ -13,6 +13,7 @@ from fathom.load.resolve import ensure_simulable, targets_of_run
 from fathom.method.method import Method, parse_method
 from fathom.plan.files import with_files
 from fathom.plan.fit import check_fits, check_measures, check_split
+from fathom.plan.power_states import check_states_here
 from fathom.power.meter import PowerMeter, open_meter
 from fathom.runs.document import RunDocument
 from fathom.runs.home import new_run_id, runs_home
@@ -188,7 +189,8 @@ def _claimed(method: Method, targets: Sequence[Target], options: Options) -> Ite
     """Holds every target for the length of the run. All are checked before the first of them is touched."""
     initiator = options.initiator
     _check_purge_asked(method, options)
-    _check_power_state_asked(options)
+    if options.power_state is not None:
+        check_states_here(initiator)
     check_bound(method, targets)
     alone = isinstance(initiator, ThisMachine)
     for target in targets:
@@ -232,9 +234,3 @@ def _check_purge_asked(method: Method, options: Options) -> None:
         raise UsageError(
             f"--purge {options.purge}: works only on this machine's own drives", "run it on one host"
         )
-
-
-def _check_power_state_asked(options: Options) -> None:
-    """Raises UsageError for a power state that hosts would have to set."""
-    if options.power_state is not None and not isinstance(options.initiator, ThisMachine):
-        raise UsageError("--power-state: works only on this machine's own drives", "run it on one host")

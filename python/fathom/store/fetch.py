@@ -14,6 +14,7 @@ from fathom.runs.check import check
 from fathom.runs.checksums import FileSum
 from fathom.runs.files import write_errors_named
 from fathom.runs.layout import MANIFEST
+from fathom.runs.manifest import Manifest
 from fathom.store.address import Address
 
 _NAME = re.compile(r"(?:[\w@#+=,~-][\w.@#+=,~-]*/)*[\w@#+=,~-][\w.@#+=,~-]*")
@@ -42,6 +43,7 @@ def fetched(folder: Path, name: str, manifest: str, parts: Iterable[tuple[str, b
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             _write(building, name, parts)
+            _make_empty_files(building)
             if not (_is_same(building, manifest) and check(building).whole):
                 raise FathomError(
                     f"run {name}: what the store has is not the run that was added", "add it again elsewhere"
@@ -60,6 +62,15 @@ def _is_same(run: Path, manifest: str) -> bool:
         return FileSum.of(run / MANIFEST).sha256 == manifest
     except OSError:
         return False
+
+
+def _make_empty_files(run: Path) -> None:
+    """Makes the files without a byte that the manifest lists: a store has no part of them."""
+    manifest = Manifest.load(run)
+    for name, listed in manifest.files.items() if isinstance(manifest, Manifest) else ():
+        if listed.bytes == 0 and _NAME.fullmatch(name):
+            (run / name).parent.mkdir(parents=True, exist_ok=True)
+            (run / name).touch()
 
 
 def _write(run: Path, name: str, parts: Iterable[tuple[str, bytes]]) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fathom.runs.document import RunDocument
 from fathom.runs.finder import LOCAL
-from fathom.runs.home import Place, chosen
+from fathom.runs.home import Place, check_named, chosen
 from fathom.runs.layout import is_run
 from fathom.store.store import Store
 
@@ -28,6 +28,7 @@ class StoreRuns:
 
     def find(self, text: str) -> Path:
         """Returns the run of a name, fetched."""
+        check_named(text)
         if is_run(Path(text)):
             return Path(text)
         names: Sequence[str] = self._store.runs_table()["run"].to_pylist()

@@ -109,7 +109,8 @@ def notes_on(typed: Path, path: Path, identity: Identity) -> tuple[str, ...]:
     if identity.file_system == _ZFS:
         notes.append(f"{path} is on ZFS: before OpenZFS 2.3 its cache answers reads, also with O_DIRECT")
     notes += encryption_notes(str(path), identity)
-    if Path(os.path.normpath(typed)) != path:
+    # Two slashes in front may be a place of their own to POSIX, and are one to Linux.
+    if Path("/" + os.path.normpath(typed).lstrip("/")) != path:
         notes.append(f"{typed} is {path}, through symbolic links")
     return tuple(notes)
 
