@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from fathom.errors import DamageWarning, FathomError, UsageError
+from fathom.runs.checksums import signed
 from fathom.runs.compact import ROW_GROUP_BYTES, batches
 from fathom.runs.document import MethodRecord, RunDocument, TargetRecord
 from fathom.runs.event_log import read_events, scan_events
@@ -335,6 +336,18 @@ def test_a_query_is_answered_from_the_other_runs_where_one_is_damaged(runs_home:
     assert said[0] == wanted
     with pytest.raises(UsageError, match="nothing"):
         query("select nothing from points")
+
+
+def test_a_run_of_a_later_version_with_a_new_key_is_not_called_damaged(runs_home: Path) -> None:
+    path = new_store(runs_home).path / "run.json"
+    document = json.loads(path.read_text())
+    later = {key: one for key, one in document.items() if key != "sha256"} | {"colour": "red"}
+    path.write_text(json.dumps(signed(later | {"versions": {"fathom": "9.9.9"}})))
+    with pytest.raises(FathomError, match=r"written by fathom 9\.9\.9, .* its colour: .*; update Fathom$"):
+        RunDocument.load(path.parent)
+    path.write_text(json.dumps(document | {"colour": "red"}))
+    with pytest.raises(FathomError, match=r"not a readable run: .*; bring it back from a copy"):
+        RunDocument.load(path.parent)
 
 
 def test_a_run_of_another_format_is_refused(runs_home: Path) -> None:

@@ -2,6 +2,8 @@
 
 import json
 import os
+import platform
+import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -180,6 +182,28 @@ def test_a_method_in_json_is_resumed_as_it_began(
     assert [row["step"] for row in resumed.points.to_pylist()] == [
         row["step"] for row in run.points.to_pylist()
     ]
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [("null:", "fathom 0.0.1, then {}; kernel 2.4.37, then {}"), (PM9A3, "fathom 0.0.1, then {}")],
+)
+def test_a_run_that_goes_on_under_another_version_or_kernel_says_so(
+    tmp_path: Path, interrupted: Callable[[Path, Iterable[str]], Path], target: str, said: str
+) -> None:
+    run = fathom.run(TWICE.replace('"write"', '"read"'), targets=target, out=tmp_path)
+    for began_elsewhere in (False, True):
+        copy = interrupted(run.path, ["00-002-two"])
+        document = RunDocument.load(copy)
+        if began_elsewhere:
+            document.versions["fathom"] = "0.0.1"
+            document.environment["kernel"] = "2.4.37"
+            document.save(copy)
+        notes = [one.text for one in resume_run(copy, Options()).notes if one.rule == "resumed"]
+        now = said.format(fathom.__version__, platform.release())
+        expected = [f"the run went on under other conditions than it began: {now}"]
+        assert notes == (expected if began_elsewhere else [])
+        shutil.rmtree(copy)
 
 
 TWICE = """

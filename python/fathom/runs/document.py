@@ -281,6 +281,13 @@ class RunDocument(_Model):
             document = cls.model_validate_json(text)
             sound = not document.has_sums or is_sound(json.loads(text))
         except (OSError, UnicodeDecodeError, ValidationError) as error:
+            if isinstance(error, ValidationError) and (version := _other_version(path)):
+                first = error.errors()[0]
+                where = ".".join(map(str, first["loc"]))
+                raise FathomError(
+                    f"{path}: written by fathom {version}, and this one cannot read its {where}: {first['msg']}",
+                    "update Fathom",
+                ) from error
             match error:
                 case ValidationError():
                     why = error.errors()[0]["msg"]
@@ -301,6 +308,18 @@ class RunDocument(_Model):
         if document.status == "running" and not is_written(run):
             document.status = "killed"
         return document
+
+
+def _other_version(path: Path) -> str | None:
+    """Returns the version that wrote a document which is as it was written; None where it may be damaged."""
+    try:
+        document = json.loads(text_of(path))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(document, dict) or document.get("schema") != RUN_SCHEMA or not is_sound(document):
+        return None
+    versions = document.get("versions")
+    return str(versions.get("fathom", "unknown")) if isinstance(versions, dict) else "unknown"
 
 
 def _check_own(run: Path, document: RunDocument) -> None:

@@ -46,8 +46,11 @@ class RunStore:
         return store
 
     @classmethod
-    def reopen(cls, path: Path) -> "RunStore":
-        """Goes on with a run that was interrupted or killed. Damaged steps are set aside, to be measured again."""
+    def reopen(cls, path: Path, changed: Mapping[str, object] | None = None) -> "RunStore":
+        """Goes on with a run that was interrupted or killed. Damaged steps are set aside, to be measured again.
+
+        The journal keeps what has `changed` since the run began.
+        """
         store = cls(path, RunDocument.load(path))
         tables = Tables(path, store.document)
         damaged = tables.check_steps()
@@ -59,7 +62,7 @@ class RunStore:
             (path / MANIFEST).unlink(missing_ok=True)
             drop_cut_line(path / JOURNAL)
             finish_renames(path, store.document.id)
-        store.log_event("run-resume")
+        store.log_event("run-resume", **({"changed": dict(changed)} if changed else {}))
         store._take_up(damaged)
         warn_of(path, tables.damage)
         return store

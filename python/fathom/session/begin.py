@@ -24,6 +24,7 @@ from fathom.runs.writer import writing_run
 from fathom.session.live import LiveFile
 from fathom.session.options import Options
 from fathom.session.record import new_document, power_states_of
+from fathom.session.resumed import changed_since
 from fathom.session.session import Session
 from fathom.targets.power_states import check_power_state, held_in
 from fathom.targets.purge import check_purge, purge_of
@@ -109,13 +110,14 @@ def resume_run(path: Path, options: Options) -> Run:
     for target in targets:
         options.initiator.go_on(target, _parts_of(document, target))
     meter = _meter(options, targets)
+    changed = changed_since(document)
     with (
         writing_run(path),
         _run_named(path),
         _claimed(method, targets, options) as ready,
         held_in(ready, options.power_state, options.power_before),
     ):
-        return _watched_session(RunStore.reopen(path), method, ready, options, meter)
+        return _watched_session(RunStore.reopen(path, changed), method, ready, options, meter)
 
 
 def _require_hosts(document: RunDocument, options: Options) -> None:

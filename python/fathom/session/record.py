@@ -47,8 +47,13 @@ def new_document(
         | ({"power_meter": options.power} if options.power else {})
         | ({"purge": options.purge} if options.purge != "trim" else {})
         | _power_states(held),
-        versions={"fathom": __version__, "core": _core.__version__},
+        versions=own_versions(),
     )
+
+
+def own_versions() -> dict[str, str]:
+    """Returns the versions by which a run is made."""
+    return {"fathom": __version__, "core": _core.__version__}
 
 
 def _power_states(held: Sequence[Held]) -> "dict[str, JsonValue]":

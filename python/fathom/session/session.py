@@ -30,6 +30,7 @@ from fathom.session.in_turn import InTurn, Voice
 from fathom.session.options import Observer, Options
 from fathom.session.record import now
 from fathom.session.remark_log import RemarkLog
+from fathom.session.resumed import resumed_notes
 from fathom.session.schedule import Part, Schedule
 from fathom.session.target_run import TargetRun
 from fathom.targets.target import Target
@@ -224,6 +225,7 @@ class Session:
             *about_targets,
             *self.options.initiator.notes(),
             *(power_notes(self.store.path, view.named, self.meter) if self.meter else []),
+            *resumed_notes(run.events),
             *idle_notes(self.method, self.store.document.targets),
             *(note.record() for note in validity.notes(view)),
         ]
