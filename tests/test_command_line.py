@@ -17,7 +17,7 @@ import pytest
 from as_user import SHORT, TWIN, fathom, refused
 from fathom import cli, run
 from fathom.cli import COMMANDS
-from fathom.errors import UsageError
+from fathom.errors import FathomError, UsageError
 from fathom.store.query import VIEWS
 
 
@@ -398,6 +398,26 @@ def test_a_full_disk_under_the_run_directory_is_one_line(tiny_home: Path) -> Non
     last = result.stderr.strip().splitlines()[-1]
     assert last.startswith(f"fathom: cannot write the run directory {tiny_home}")
     assert "No space left on device" in last
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_report_that_cannot_be_written_hides_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], form: list[str]
+) -> None:
+    def full(*_: object) -> Path:
+        raise FathomError("cannot write report.html", "give another path")
+
+    monkeypatch.setattr("fathom.report.write_built", full)
+    command = ["fathom", "run", str(SHORT), TWIN, "--out", str(tmp_path), *form]
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    printed = capsys.readouterr()
+    [run] = tmp_path.iterdir()
+    assert ended.value.code == 1
+    assert (json.loads(printed.out)["run"]["id"] == run.name) if form else ("IOPS" in printed.out)
+    hint = f"what was measured is kept: `fathom report {run} --out FILE` writes its page elsewhere"
+    assert printed.err.splitlines()[-1] == f"fathom: cannot write report.html; {hint}"
 
 
 def test_a_result_that_json_cannot_hold_is_null(runs_home: Path) -> None:

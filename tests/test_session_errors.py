@@ -65,6 +65,22 @@ def test_a_disk_that_is_full_while_a_twin_runs_leaves_a_run_to_resume(
     assert (raised.value.hint or "").startswith("remove the cause, then `fathom resume ")
 
 
+@pytest.mark.parametrize("at", ["compact", "seal"])
+def test_a_disk_that_is_full_when_the_run_ends_leaves_a_run_to_resume(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    def full(_: RunStore) -> None:
+        raise FathomError("cannot write the run directory", "free some space there")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunStore, at, full)
+        with pytest.raises(FathomError, match="cannot write the run directory; what was measured") as raised:
+            fathom.run(SHORT, PM9A3, out=tmp_path)
+    [run] = tmp_path.iterdir()
+    assert raised.value.hint == f"remove the cause, then `fathom resume {run}`"
+    assert fathom.resume_run(run).document.status == "complete"
+
+
 def test_a_target_that_fails_most_of_its_io_ends_the_run_as_failed(tmp_path: Path) -> None:
     method = tmp_path / "placed.toml"
     method.write_text(

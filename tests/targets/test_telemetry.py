@@ -188,6 +188,17 @@ def test_an_energy_counter_that_wrapped_is_continued(machine: Path):
         assert values(telemetry.drain(), "package_energy") == [pytest.approx(1.25)]
 
 
+def test_the_energy_of_the_packages_is_not_counted_again_with_the_platforms(machine: Path):
+    zones = {"0": "package-0", "1": "psys", "2": "package-1"}
+    write(machine, {f"sys/class/powercap/intel-rapl:{zone}/name": name for zone, name in zones.items()})
+    energies = {f"sys/class/powercap/intel-rapl:{zone}/energy_uj": "1000000" for zone in zones}
+    write(machine, energies)
+    with sampler(machine, drive()) as telemetry:
+        telemetry.step("read")
+        write(machine, dict.fromkeys(energies, "1500000"))
+        assert values(telemetry.drain(), "package_energy") == [pytest.approx(1.0)]
+
+
 def test_rows_fit_the_telemetry_table(machine: Path):
     with sampler(machine, drive()) as telemetry:
         telemetry.step("read")

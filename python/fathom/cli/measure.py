@@ -293,27 +293,36 @@ def _showing_what_is_left(
 def _show(
     runs: "Sequence[Run]", as_json: bool, beside: Sequence[Path] = (), prices: "Prices | None" = None
 ) -> None:
+    from fathom.errors import FathomError
     from fathom.report import REPORT, build, print_built, runs_json, write_built
+    from fathom.runs.home import called
 
     own = [run.path for run in runs]
     built = build([*own, *beside], prices=prices)
-    path = write_built(built, own[0] / REPORT)
+    console = stdout()
     if as_json:
         print_json(runs_json(own))
-        return
-    console = stdout()
-    print_built(console, built)
-    console.print(f"report  {path}", highlight=False, soft_wrap=True)
-    for run in runs:
-        console.print(f"run     {run.id}", highlight=False, soft_wrap=True)
+    else:
+        print_built(console, built)
+    try:
+        path = write_built(built, own[0] / REPORT)
+    except FathomError as error:
+        names = " ".join(called(one) for one in own)
+        hint = f"what was measured is kept: `fathom report {names} --out FILE` writes its page elsewhere"
+        raise FathomError(error.message, hint) from error
+    if not as_json:
+        console.print(f"report  {path}", highlight=False, soft_wrap=True)
+        for run in runs:
+            console.print(f"run     {run.id}", highlight=False, soft_wrap=True)
 
 
 def _conclude(
     finished: "Sequence[Run]", as_json: bool, beside: Sequence[Path] = (), prices: "Prices | None" = None
 ) -> None:
-    """Writes the report beside the run, the first of its repeats, with other runs next to it, and prints the result.
+    """Prints the result, and writes the report beside the run, the first of its repeats, with other runs next to it.
 
-    Raises FathomError where blocks did not hold what was written, a host was lost, or too much I/O failed.
+    Raises FathomError where the report cannot be written, blocks did not hold what was written, a host was lost, or too
+    much I/O failed.
     """
     from fathom.analysis.validity.of_figures import WRONG_DATA
     from fathom.errors import FathomError

@@ -62,7 +62,7 @@ class RunStore:
             (path / MANIFEST).unlink(missing_ok=True)
             drop_cut_line(path / JOURNAL)
             finish_renames(path, store.document.id)
-        store.log_event("run-resume", **({"changed": dict(changed)} if changed else {}))
+        store.log_event("run-resume", None, **({"changed": dict(changed)} if changed else {}))
         store._take_up(damaged)
         warn_of(path, tables.damage)
         return store

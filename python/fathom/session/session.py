@@ -65,11 +65,13 @@ class Session:
         """Runs what is left, then writes the run's tables."""
         real = [i for i, target in enumerate(self.targets) if target.kind != "twin"]
         twins = [i for i, target in enumerate(self.targets) if target.kind == "twin"]
-        with self.meter or nullcontext():
-            for index in real:
-                self._run_target(index)
-        self._run_twins(twins)
-        return self._finish()
+        with self._to_resume():
+            with self.meter or nullcontext():
+                for index in real:
+                    self._run_target(index)
+            self._run_twins(twins)
+            self._finish()
+        return self._ended()
 
     def _run_target(self, index: int) -> None:
         """Runs one real target; an error there does not stop the others."""
@@ -143,7 +145,19 @@ class Session:
                 f"step {early[0]} ended before its time{in_others('so did', len(early) - 1, 'step')}"
             )
 
-    def _finish(self) -> Run:
+    @contextmanager
+    def _to_resume(self) -> Iterator[None]:
+        """Adds to an error of writing the run directory, as on a full disk, that the run can be gone on with."""
+        try:
+            yield
+        except FathomError as error:
+            raise FathomError(
+                f"{error.message}; what was measured is in {self.store.path}",
+                f"remove the cause, then `{self._resume}`",
+            ) from error
+
+    def _finish(self) -> None:
+        """Writes the run's tables, notes and status."""
         document = self.store.document
         if self.errors:
             document.error = "; ".join(self._about(i, error) for i, error in sorted(self.errors.items()))
@@ -154,6 +168,9 @@ class Session:
         document.notes = self._notes()
         self.store.log_event("run-end", status=document.status)
         self.store.seal()
+
+    def _ended(self) -> Run:
+        """Returns the run. Raises InterruptedRunError after an interrupt, FathomError after a failed target."""
         if error := self._ending:
             error.run = self.store.path
             raise error

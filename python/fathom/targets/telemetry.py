@@ -374,12 +374,13 @@ class _Counter:
         self._range = {path: wraps_at(path) for path in paths}
 
     def sample(self, length_s: float) -> list[Value]:
+        before, self._last = self._last, {path: number(path) for path in self._last}
         grown = 0
-        for path, before in self._last.items():
-            now = self._last[path] = number(path)
-            if now is None or before is None:
+        for path, now in self._last.items():
+            then = before[path]
+            if now is None or then is None:
                 return []
-            grown += now - before if now >= before else now - before + self._range[path]
+            grown += now - then if now >= then else now - then + self._range[path]
         return [Value(self._name, grown * self._scale, self._unit)]
 
 
@@ -391,8 +392,12 @@ def _frequency(sys: Path) -> Source | NotMeasured:
 
 
 def _energy(sys: Path) -> Source | NotMeasured:
-    """Package energy by RAPL; sub-domains (`intel-rapl:0:0`) are parts of their package and left out."""
-    paths = sorted(sys.glob("class/powercap/intel-rapl:[0-9]/energy_uj"))
+    """Package energy by RAPL; sub-domains (`intel-rapl:0:0`) are parts of their package and left out.
+
+    So is the domain `psys`, which is the whole platform with its packages (Documentation/power/powercap/powercap.rst).
+    """
+    zones = sorted(sys.glob("class/powercap/intel-rapl:[0-9]/energy_uj"))
+    paths = [path for path in zones if text(path.with_name("name")) != "psys"]
     if not paths:
         return NotMeasured(Quantity.CPU_ENERGY, "no RAPL")
     if any(number(path) is None for path in paths):
