@@ -335,5 +335,6 @@ def test_a_run_of_fathom_compares_with_an_imported_one_and_says_what_is_not_know
     assert done.code == 0
     assert "measured by fio" in done.out
     assert "not recorded" in done.out
+    assert "unknown →" not in done.out, "a sentence says it of all, so no line says it of each"
     assert "randread" in done.out
     assert "cannot tell" in done.out

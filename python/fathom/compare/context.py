@@ -100,9 +100,9 @@ def contrasts(base: Side, new: Side) -> list[str]:
     """Returns a line per difference beside the figures, such as `kernel: 6.1 → 6.12`."""
     first, second = base.runs[0].document, new.runs[0].document
     found = _of_methods(first, second)
-    for match in matches(base, new):
-        found += _of_targets(match)
     only_known = base.is_foreign or new.is_foreign
+    for match in matches(base, new):
+        found += _of_targets(match, only_known=only_known)
     for old, now in ((first.versions, second.versions), (first.environment, second.environment)):
         found += _changes("", _flat(old), _flat(now), only_known=only_known)
     return list(dict.fromkeys(found))
@@ -119,7 +119,7 @@ def _of_methods(first: RunDocument, second: RunDocument) -> list[str]:
     return found
 
 
-def _of_targets(match: Match) -> list[str]:
+def _of_targets(match: Match, *, only_known: bool) -> list[str]:
     if match.base is None:
         return []
     first, second = match.base.target, match.new.target
@@ -134,7 +134,8 @@ def _of_targets(match: Match) -> list[str]:
         labels = match.base.label, match.new.label
         base, new = labels if labels[0] != labels[1] else (plain(first.name), plain(second.name))
         return [f"target: {base} → {new}"]
-    return _changes(f"{match.new.label}, ", _flat(old) | sizes[0], _flat(now) | sizes[1])
+    facts = _flat(old) | sizes[0], _flat(now) | sizes[1]
+    return _changes(f"{match.new.label}, ", *facts, only_known=only_known)
 
 
 def _flat(values: Mapping[str, JsonValue], before: str = "") -> dict[str, JsonValue]:
@@ -153,7 +154,7 @@ def _changes(
     return [
         f"{about}{name.replace('_', ' ')}: {_shown(old.get(name))} → {_shown(now.get(name))}"
         for name in dict.fromkeys((*old, *now))
-        if old.get(name) != now.get(name) and (not only_known or (name in old and name in now))
+        if old.get(name) != now.get(name) and not (only_known and None in (old.get(name), now.get(name)))
     ]
 
 
