@@ -101,7 +101,8 @@ class Step:
     A point's job is the maximum's until `fathom.method.curve` knows its rate. The job of a step with `offered` is in
     closed loop until the earlier step's rate is known.
 
-    `targets` are the names of the targets that it runs on; none: all of the run. `only_files` leaves devices alone.
+    `targets` are the names of the targets that it runs on; none: all of the run. `only_files` leaves devices alone, and
+    files that somebody else made.
 
     `bench` names the catalogue's system that twins are driven from; without one it is each device's own. `precision`
     is the half-width of the 95 % intervals of rate and mean latency, as a fraction of them. At it, a twin's window or
@@ -144,7 +145,7 @@ class Step:
     def runs_on(self, target: Target) -> bool:
         """Returns whether the step runs on the target."""
         named = not self.targets or target.bound in self.targets
-        return named and (target.is_file or not self.only_files)
+        return named and (not self.only_files or (target.is_file and not target.foreign))
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,8 @@ def file_target(path: Path, size_bytes: int | None) -> Target:
             f"{size(capacity)}",
             "give another path",
         )
-    return _describe(typed, f"file:{typed}", "file", capacity)
+    described = _describe(typed, f"file:{typed}", "file", capacity)
+    return replace(described, foreign=status is not None and not found)
 
 
 def dir_target(directory: Path, size_bytes: int | None) -> Target:

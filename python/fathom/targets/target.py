@@ -192,7 +192,7 @@ class Target:
     array of them, in the order of `parts`, which has their names; equal twins, `twin:NAME*8`, have none. `held` is
     what a claim found the name to be, so that the engine opens nothing else that has taken it. `bound` is the name
     by which a method's steps know the target, None where they name none. `files` are those of a set, which the
-    directory `path` holds.
+    directory `path` holds. `foreign` says that it is a file that somebody else made, so it is only read.
     """
 
     name: str
@@ -215,6 +215,7 @@ class Target:
     held: FileId | None = None
     bound: str | None = None
     files: SentFiles | None = None
+    foreign: bool = False
 
     @property
     def is_file(self) -> bool:
