@@ -14,12 +14,12 @@ _STEP_BYTES = 1 << 20
 """Sizes are whole MiB: requests leave at most that much at the end of a target."""
 
 
-def size_of_new_files(method: Method, texts: Sequence[str]) -> int | None:
+def size_of_new_files(method: Method, words: Sequence[str]) -> int | None:
     """Returns the size in bytes; None where a file is there already, or a step reaches a share of its target.
 
-    `texts` are the targets as a user writes them.
+    `words` are the targets as a user writes them.
     """
-    paths = [Path(text.removeprefix(_FILE)) for text in map(without_name, texts) if text.startswith(_FILE)]
+    paths = [Path(word.removeprefix(_FILE)) for word in map(without_name, words) if word.startswith(_FILE)]
     if not paths or any(path.exists() or path.is_symlink() for path in paths):
         return None
     ends = [_end_bytes(job) for job in _jobs(method)]
