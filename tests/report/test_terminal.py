@@ -134,7 +134,7 @@ def test_workloads_whose_figures_are_not_claimed_are_named_with_the_reason(
     runs: list[Run], settled: Run
 ) -> None:
     text = " ".join(line.strip() for line in printed([runs[0].path]))
-    named = ", ".join(f"4 KiB random read, 1T/{depth}Q" for depth in DEPTHS[:4])
+    named = "; ".join(f"4 KiB random read, 1T/{depth}Q" for depth in DEPTHS[:4])
     assert f"Not claimed (not settled): {named} and 2 more." in text
     assert "4 KiB random read, 1T/1Q of Samsung PM9A3" in " ".join(printed([runs[1].path]))
     assert "Not claimed" not in " ".join(printed([settled.path]))

@@ -39,8 +39,9 @@ class Finding:
 
 
 def joined(parts: Sequence[str]) -> str:
-    """Returns `a`, `a and b`, `a, b and c`."""
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+    """Returns `a`, `a and b`, `a, b and c`; parts with commas of their own as `a, x; b, x and c`."""
+    between = "; " if any(", " in part for part in parts) else ", "
+    return " and ".join([between.join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def cited(source: str) -> str:
