@@ -66,17 +66,16 @@ def beside(value: float | None, row: PublishedRow | None, figure: Figure, digits
 
 
 def reasons(devices: Iterable[str | None], labels: Mapping[str, str]) -> list[str]:
-    """Returns why twins miss published figures by far, as their catalogue files say, under the labels of these
-    workloads.
-    """
+    """Returns why twins miss published figures of these workloads by far, as their catalogue files say."""
     found = []
     for name in dict.fromkeys(device for device in devices if device):
         device = _device(name)
         if device is not None and device.twin is not None:
             label = device.identity.label or name
             found += [
-                f"{label}, {labels.get(workload, workload)}: {told}."
+                f"{label}, {labels[workload]}: {told}."
                 for workload, told in device.twin.reasons.items()
+                if workload in labels
             ]
     return found
 

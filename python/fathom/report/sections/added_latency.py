@@ -45,6 +45,17 @@ ORDER = 14
 CONTROLLER = "controller"
 LEAST_US = 0.05
 """Parts of the way that take less are not shown."""
+SHARES = {
+    f"{load}-controller-share-{of}": f"{label}, {of} share of the controller"
+    for load, label in (
+        ("rand-read", "random read"),
+        ("rand-write", "random write"),
+        ("70r30w-read", "70/30, read"),
+        ("70r30w-write", "70/30, write"),
+    )
+    for of in ("mean", "max")
+}
+"""Labels of the published rows of a controller's share of the latency."""
 HEADLINE = "controller-share-headline"
 """The published row that gives the controller's share of the latency in one figure."""
 
@@ -62,8 +73,8 @@ def build(comparison: Comparison) -> Section | None:
     system, drive = columns[0], columns[-1] if len(columns) > 1 else None
     blocks: list[Block] = []
     if drive:
-        blocks.append(_rates(f"{drive.name}, attached directly", drive, DRIVE_LOADS, "in flight"))
-    blocks.append(_rates(system.name, system, SYSTEM_LOADS, "per job"))
+        blocks += _rates(f"{drive.name}, attached directly", drive, DRIVE_LOADS, "in flight")
+    blocks += _rates(system.name, system, SYSTEM_LOADS, "per job")
     blocks += _agreement(system, drive)
     if controller := _controller(system):
         blocks.append(controller)
@@ -300,7 +311,8 @@ def _published(
     return find(device, f"fio-{mix}", figure, threads=jobs_of(load), iodepth=depth, op=op)
 
 
-def _rates(title: str, measured: Measured, loads: dict[str, int], meaning: str) -> Table:
+def _rates(title: str, measured: Measured, loads: dict[str, int], meaning: str) -> list[Table]:
+    """Returns the rates and latencies of a target at each load; nothing where it had none of the loads."""
     head = [
         Item(text, unit) for text, unit in (("Rate", "IOPS"), ("Latency, mean", "us"), ("Limited by", ""))
     ]
@@ -319,16 +331,13 @@ def _rates(title: str, measured: Measured, loads: dict[str, int], meaning: str) 
                     ],
                 )
             )
-        groups.append(Group(label, rows))
-    return Table(
-        title,
-        head,
-        groups,
-        [
-            f"Jobs x iodepth of every host. Below each figure: the published one (its depth is what is {meaning}) "
-            "and the difference; fitted: the model may be fitted to it.",
-        ],
+        if rows:
+            groups.append(Group(label, rows))
+    note = (
+        f"Jobs x iodepth of every host. Below each figure: the published one (its depth is what is {meaning}) and the "
+        "difference; fitted: the model may be fitted to it."
     )
+    return [Table(title, head, groups, [note])] if groups else []
 
 
 def _agreement(system: Measured, drive: Measured | None) -> list[Block]:
@@ -339,7 +348,7 @@ def _agreement(system: Measured, drive: Measured | None) -> list[Block]:
             pairs.append((point.iops, rate, "iops"))
             pairs.append((point.mean_us, latency, "latency_us"))
     devices = [measured.catalog for measured in (system, drive) if measured]
-    labels = {f"fio-{mix}": label for mix, (label, _) in MIXES.items()}
+    labels = {f"fio-{mix}": label for mix, (label, _) in MIXES.items()} | SHARES
     return [Points([*agreement(pairs), *reasons(devices, labels)])] if pairs else []
 
 
