@@ -53,6 +53,24 @@ until = { time = "1ms" }
     assert raised.value.hint == AS_BEFORE
 
 
+@pytest.mark.parametrize("target", ["null:", PM9A3])
+def test_a_step_in_whose_window_no_io_is_due_says_that_it_has_no_figures(target: str, tmp_path: Path) -> None:
+    text = """
+schema = "fathom-method/1"
+name = "rare"
+[[steps]]
+name = "rare"
+job = { mix = "read", block = "4KiB", pattern = "uniform", load = { iodepth = 1, rate = "0.001/s" }, until = UNTIL }
+[[steps]]
+name = "some"
+job = { mix = "read", block = "4KiB", pattern = "uniform", load = { iodepth = 1 }, until = UNTIL }
+"""
+    run = fathom.run(text.replace("UNTIL", '{ time = "50ms" }'), target, out=tmp_path)
+    assert run.points["step"].to_pylist() == ["some"]
+    [said] = [note.text for note in run.notes if "due" in note.text]
+    assert said == "step rare: no I/O was due in its window of 0.05 s, so it has no figures"
+
+
 def test_a_disk_that_is_full_while_a_twin_runs_leaves_a_run_to_resume(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

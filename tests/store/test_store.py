@@ -91,6 +91,22 @@ def test_a_run_comes_back_with_its_files_that_are_empty(folder_store: Address, r
         assert files_of(store.fetch(run.name)) == files_of(run)
 
 
+def test_a_folder_that_was_moved_keeps_its_runs_and_takes_others(
+    folder_store: Address, runs_home: Path, tmp_path: Path
+) -> None:
+    assert folder_store.folder is not None
+    runs = [add(runs_home, 1, 10.0), add(runs_home, 2, 20.0)]
+    add_to(folder_store, runs[0])
+    moved = parse_address(str(folder_store.folder.rename(tmp_path / "moved")))
+    add_to(moved, runs[1])
+    for address in (moved, folder_store):
+        with open_store(address) as store:
+            assert rates(store) == [("0001", 10.0), ("0002", 20.0)]
+            assert [files_of(store.fetch(run.name)) for run in runs] == [files_of(run) for run in runs]
+        if address is moved:
+            (tmp_path / "moved").rename(folder_store.folder)
+
+
 def test_a_run_is_added_once(address: Address, runs_home: Path) -> None:
     run = add(runs_home, 1, 10.0)
     assert add_to(address, run, run) == [("0001", True), ("0001", True)]
@@ -373,6 +389,10 @@ def test_a_place_without_a_store_and_one_that_has_one_are_told_apart(
 ) -> None:
     with pytest.raises(UsageError, match="there is a store already"):
         tables.init(folder_store, parse_data(None, folder_store))
+    with pytest.raises(UsageError, match=r"there is a store already, with its data in .*/store/data/;"):
+        tables.init(folder_store, parse_data(str(tmp_path / "elsewhere"), folder_store))
+    with pytest.raises(UsageError, match=r"DuckDB opens no file whose path has a `\?`"):
+        parse_address(str(tmp_path / "what?"))
     with (
         pytest.raises(UsageError, match=r"no store; `fathom store init"),
         open_store(parse_address(str(tmp_path / "nothing"))),

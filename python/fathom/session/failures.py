@@ -1,4 +1,4 @@
-"""The errors of a step on a failing target; each function returns None where there is none."""
+"""The errors of a step on a failing target, and what a step without I/O says; each function returns None for none."""
 
 from collections.abc import Sequence
 
@@ -36,10 +36,20 @@ def _mostly_failed(step: Step, recording: _core.Recording, where: str) -> str | 
 
 def nothing_done(step: Step, recording: _core.Recording) -> str | None:
     """Returns the error of a measured step without a completed I/O in its window, so that it has no figures."""
-    asked = recording.offered is None or recording.offered > 0
-    if step.kind not in ("measure", "point") or not asked or any(op.n or op.errors for op in recording.ops):
+    if not _is_empty(step, recording) or recording.offered == 0:
         return None
     return f"step {step.name}: no I/O completed in its window of {recording.window_s:g} s"
+
+
+def nothing_offered(step: Step, recording: _core.Recording) -> str | None:
+    """Returns what to say of a measured step in whose window no I/O was due, so that it has no figures; no error."""
+    if not _is_empty(step, recording) or recording.offered != 0:
+        return None
+    return f"step {step.name}: no I/O was due in its window of {recording.window_s:g} s, so it has no figures"
+
+
+def _is_empty(step: Step, recording: _core.Recording) -> bool:
+    return step.kind in ("measure", "point") and not any(op.n or op.errors for op in recording.ops)
 
 
 def not_returned(step: Step, recording: _core.Recording) -> str | None:

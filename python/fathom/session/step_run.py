@@ -21,7 +21,7 @@ from fathom.runs.phases import doubts_of
 from fathom.runs.remarks import DoubtfulTimes, ShortWindow, Words, facts_of
 from fathom.runs.rows import StepRows
 from fathom.runs.store import RunStore, StepKey, StepOutcome
-from fathom.session.failures import mostly_failed, not_returned, nothing_done
+from fathom.session.failures import mostly_failed, not_returned, nothing_done, nothing_offered
 from fathom.session.options import Observer, Options
 from fathom.session.remark_log import RemarkLog
 from fathom.session.steady_rounds import SteadyRounds, Written
@@ -117,6 +117,8 @@ class StepRun:
         log.setup(key, name, recording.setup, gpu_of(recording))
         for fact in (*facts_of(recording), *(DoubtfulTimes(doubt=one) for one in doubts_of(step.job))):
             log.remark(key, name, fact)
+        if said := nothing_offered(step, recording):
+            log.remark(key, name, Words(text=said))
         if step.until_steady:
             log.remark(key, name, Words(text=f"step {step.name}: {outcome.reason}"))
         if outcome.status == "partial" and not self.options.interrupt.is_set() and step.job.time_s:

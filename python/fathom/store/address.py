@@ -51,6 +51,10 @@ def parse_address(text: str) -> Address:
     if not separator:
         if not text:
             raise UsageError("--store: the address is empty", "give a folder or postgresql://HOST/DATABASE")
+        if "?" in str(Path(text).absolute()):
+            raise UsageError(
+                f"--store {text}: DuckDB opens no file whose path has a `?`", "give another folder"
+            )
         return Address(text, Path(text).absolute())
     if scheme not in _SCHEMES:
         raise UsageError(

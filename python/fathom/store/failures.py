@@ -26,6 +26,12 @@ _NO_STORE = _Known(
 _KNOWN = (
     _NO_STORE,
     _Known(
+        re.compile(r'DATA_PATH parameter "[^"]*" does not match existing data path in the catalog "([^"]*)"'),
+        "there is a store already, with its data in {}",
+        "`fathom store add RUN` adds to it",
+        UsageError,
+    ),
+    _Known(
         re.compile(r'database "([^"]*)" does not exist'),
         "PostgreSQL has no data base {}",
         "`createdb` makes it, then `fathom store init` the store",

@@ -3,12 +3,13 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import duckdb
 
 from fathom.errors import FathomError, RefusedError
 from fathom.runs.sandbox import literal
-from fathom.store.address import CATALOGUE, S3, Address
+from fathom.store.address import CATALOGUE, DATA, S3, Address
 from fathom.store.extensions import EXTENSIONS_OF_PACKAGES, load
 from fathom.store.failures import failure, no_store
 
@@ -135,8 +136,24 @@ def attached(address: Address, *, to_write: bool = False) -> Iterator[Lake]:
         raise no_store(address)  # DuckDB makes the file before DuckLake finds no store in it
     with _connected(address) as connection:
         options = "create_if_not_exists false, data_inlining_row_limit 0"
-        _attach(connection, address, options if to_write else f"{options}, read_only")
-        yield Lake(address, connection)
+        options = options if to_write else f"{options}, read_only"
+        _attach(connection, address, options)
+        lake = Lake(address, connection)
+        if moved := _moved_data(address, lake.data):
+            connection.execute("detach lake")
+            _attach(connection, address, f"{options}, data_path {literal(moved)}, override_data_path true")
+        yield lake
+
+
+def _moved_data(address: Address, data: str) -> str | None:
+    """Returns where the data of a folder is that was moved, or is mounted elsewhere here; None where it has not moved.
+
+    The catalogue keeps the absolute path of its data, and those of files from there on.
+    """
+    if address.folder is None or "://" in data or Path(data).is_dir() or Path(data).name != DATA:
+        return None
+    beside = address.folder / DATA
+    return f"{beside}/" if beside.is_dir() else None
 
 
 def open_s3(connection: duckdb.DuckDBPyConnection) -> None:
