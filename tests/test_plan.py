@@ -320,6 +320,13 @@ def test_a_step_that_the_target_never_runs_is_refused_before_the_steps_in_front_
         check_fits(last_step(job), target)
 
 
+def test_a_purge_that_a_small_file_leaves_out_does_not_refuse_it(tmp_path: Path) -> None:
+    [small] = resolve_targets([f"file:{tmp_path / 'x.bin'}"], 1 << 20)
+    purge = '[[steps]]\nname = "purge"\nkind = "purge"\n'
+    method = last_step(READS)
+    check_fits(parse_method(method.text.replace("[[steps]]", f"{purge}[[steps]]", 1), "odd.toml"), small)
+
+
 def test_a_twin_takes_reads_of_a_job_whose_writes_would_wait() -> None:
     check_fits(last_step(f'{READS}sync = "data"'), twin())
 

@@ -190,7 +190,7 @@ def test_a_resumed_run_goes_on_with_the_file_that_it_began_with_alone(tmp_path: 
     check_target(resumed, writes=True)
     path.unlink()
     make(path)
-    with pytest.raises(RefusedError, match="is not the file that this run began with"):
+    with pytest.raises(RefusedError, match=r"is not the file that this run began with.*; start a new run$"):
         check_target(resumed, writes=True)
 
 

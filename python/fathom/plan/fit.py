@@ -20,7 +20,7 @@ def check_fits(method: Method, target: Target) -> None:
     """Raises UsageError where a step does not fit its target.
 
     A region may be smaller than one of the step's blocks, or larger than the target. The engine may refuse the job on a
-    real target. A shortened method may not fill a real SSD.
+    real target. A shortened method may not fill a real SSD. A step that is left out on the target always fits.
     """
     for one in target.members or (target,):
         _check_device(one)
@@ -28,6 +28,8 @@ def check_fits(method: Method, target: Target) -> None:
     _check_file_system(method, target)
     capacity_bytes = target.unit_capacity_bytes
     for _, step in method.steps_on(target):
+        if inapplicable(step, target):
+            continue
         if step.job.stream_targets and not target.parts:
             raise UsageError(
                 f"{target.name}: step {step.name} has streams on some of several targets",

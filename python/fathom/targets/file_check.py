@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from fathom.errors import NEW_RUN
 from fathom.targets.contents import find_unknown
 from fathom.targets.file_path import explained, replaced, status_of, target_path
 from fathom.targets.file_users import users_of
@@ -28,7 +29,7 @@ def check_file(target: Target, *, writes: bool) -> list[Refusal]:
     began_with = target.identity.file_uuid
     if isinstance(found, OwnFile) and began_with is not None and found.uuid != began_with:
         changed = "is not the file that this run began with, or was given another size since"
-        refusals.append(Refusal("not-own", changed))
+        refusals.append(Refusal("not-own", changed, NEW_RUN))
     return refusals
 
 

@@ -80,7 +80,7 @@ def check_set(target: Target, *, writes: bool) -> list[Refusal]:
         refusals.append(Refusal("not-own", f"{path} exists and {found.value}, so it is not used{advice}"))
     began_with = target.identity.file_uuid
     if isinstance(found, OwnSet) and began_with is not None and found.uuid != began_with:
-        refusals.append(Refusal("not-own", "is not the set of files that this run began with"))
+        refusals.append(Refusal("not-own", "is not the set of files that this run began with", NEW_RUN))
     return refusals
 
 

@@ -24,10 +24,14 @@ _READ_BLOCKING: frozenset[Rule] = frozenset({"empty", "unreadable"})
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One reason why a target is not written; `reason` completes the sentence "refused: ..."."""
+    """One reason why a target is not written; `reason` completes the sentence "refused: ...".
+
+    `hint` is what to do about it, where that is not what helps about others.
+    """
 
     rule: Rule
     reason: str
+    hint: str | None = None
 
     @property
     def blocks_reads(self) -> bool:

@@ -204,6 +204,7 @@ def refuse(name: str, refusals: Sequence[Refusal]) -> None:
     hint = "`fathom devices` lists which are safe" if name.startswith("/dev/") else "choose another path"
     if all(refusal.rule == "unknown-data" for refusal in refusals):
         hint = "if they may be lost: --unknown-data, with --destroy"
+    hint = next((refusal.hint for refusal in refusals if refusal.hint), hint)
     _raise_all(f"{name} refused", refusals, hint)
 
 
