@@ -135,6 +135,17 @@ def test_a_rate_of_each_operation_and_job_adds_up_and_makes_the_mix(tmp_path: Pa
     assert job(tmp_path, "rate=40m")["load"]["rate"] == "10240/s"
 
 
+def test_a_map_in_smaller_blocks_than_those_written_is_noted_and_visits_none_exactly_once(
+    tmp_path: Path,
+) -> None:
+    lines = "[x]\nfilename=/dev/sdz\nioengine=libaio\ndirect=1\nsize=4m\n"
+    [step], notes = imported(tmp_path, lines + "rw=randwrite\nbs=4k,64k\n")
+    assert (step["job"]["block"], step["job"]["pattern"]) == ("64KiB", "uniform")
+    assert any("fio ends with its map" in note for note in notes)
+    steps, _ = imported(tmp_path, lines + "rw=randread\nbs=4k,64k\n")
+    assert steps[-1]["job"]["pattern"] == "random-once"
+
+
 @pytest.mark.parametrize(
     ("option", "op"), [("rwmixread=100", "read"), ("rwmixread=0", "write"), ("rwmixwrite=0", "read")]
 )

@@ -18,6 +18,8 @@ _OPS: dict[str, tuple[str, ...]] = {
     "randrw": ("read", "write"),
 }
 
+_EVERY = ("read", "write", "trim")
+
 Sizes = list[tuple[int, float]]
 
 
@@ -31,7 +33,9 @@ class Blocks:
         if self.rw not in _OPS:
             raise given.error("rw", f"{self.rw} has no counterpart", f"expected one of {', '.join(_OPS)}")
         self.ops = _OPS[self.rw]
-        self.sizes = self._sizes()
+        stated = self._sizes()
+        self.sizes = {op: stated[op] for op in self.ops}
+        self._least = min(size for sizes in stated.values() for size, _ in sizes)
 
     @property
     def random(self) -> bool:
@@ -43,6 +47,13 @@ class Blocks:
         """The size of every block, where there is one."""
         sizes = {size for op in self.sizes.values() for size, _ in op}
         return sizes.pop() if len(sizes) == 1 else None
+
+    @property
+    def is_mapped_whole(self) -> bool:
+        """Whether fio's map of blocks has one entry for each: its blocks are as small as those of any operation, issued
+        or not (`rw_min_bs` of its `init.c`).
+        """
+        return self.one_size == self._least
 
     @property
     def least(self) -> dict[str, int]:
@@ -67,16 +78,16 @@ class Blocks:
 
     def _sizes(self) -> dict[str, Sizes]:
         given = self._given
-        bs = given.per_op("bs", "4k", self.ops)
+        bs = given.per_op("bs", "4k", _EVERY)
         sizes = {op: [(self._block_size(size, "bs"), 100.0)] for op, size in bs.items()}
         if given.has("bsrange"):
             given.idle("bs", "bsrange says the sizes")
-            ranges = given.per_op("bsrange", "", self.ops)
+            ranges = given.per_op("bsrange", "", _EVERY)
             sizes = {op: self._range(text) for op, text in ranges.items()}
         if given.has("bssplit"):
             given.idle("bs", "bssplit says the sizes")
             given.idle("bsrange", "bssplit says the sizes")
-            splits = given.per_op("bssplit", "", self.ops)
+            splits = given.per_op("bssplit", "", _EVERY)
             sizes = {op: self._split(text) for op, text in splits.items()}
         return sizes
 

@@ -269,7 +269,7 @@ class Place:
                 return {"random": texts if len(set(texts.values())) > 1 else next(iter(texts.values()))}
         if given.flag("norandommap"):
             return "uniform"
-        if self._blocks.one_size is None:
+        if not self._blocks.is_mapped_whole:
             given.note(
                 next((key for key in ("bssplit", "bsrange") if given.has(key)), "bs"),
                 "several block sizes: blocks are drawn anew each time, as with norandommap; fio ends with its map",
