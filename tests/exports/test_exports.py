@@ -283,6 +283,29 @@ def test_streams_that_end_all_others_have_no_counterpart() -> None:
     assert any("streams that all end with one of them" in note for note in told)
 
 
+def test_a_rate_of_blocks_of_several_sizes_is_in_bytes_and_comes_back_as_it_was(tmp_path: Path) -> None:
+    load = {
+        "block": '[{ size = "8KiB", share = 1 }, { size = "32KiB", share = 1 }]',
+        "load": '{ iodepth = 4, rate = "500/s" }',
+    }
+    assert f"rate={500 * 20 * 1024}" in of_job(load)
+    text, _ = exported(step("s", job=load), "file:/tmp/some.bin", 1 << 30)
+    (tmp_path / "s.fio").write_text(text)
+    back, _ = import_method(tmp_path / "s.fio")
+    assert 'rate = "500/s"' in back
+
+
+def test_the_share_of_a_rate_counts_in_the_smallest_of_several_block_sizes() -> None:
+    text, _ = exported(
+        step(
+            "c",
+            'kind = "curve"\ncurve = { points = ["50%"], time = "5s" }',
+            {"block": '[{ size = "8KiB", share = 1 }, { size = "32KiB", share = 1 }]'},
+        )
+    )
+    assert "# 50 % of the IOPS of [c]: R = 1.25 times its IOPS" in text
+
+
 def test_points_of_a_curve_wait_in_comments_for_their_rate() -> None:
     text, notes = exported(
         step(

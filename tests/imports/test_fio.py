@@ -146,6 +146,13 @@ def test_a_map_in_smaller_blocks_than_those_written_is_noted_and_visits_none_exa
     assert steps[-1]["job"]["pattern"] == "random-once"
 
 
+def test_a_rate_of_ios_counts_in_the_smallest_of_several_block_sizes(tmp_path: Path) -> None:
+    lines = "[x]\nfilename=/dev/sdz\nioengine=libaio\ndirect=1\nruntime=9\ntime_based\nrw=randread\n"
+    steps, notes = imported(tmp_path, lines + "bssplit=8k/50:32k/50\nrate_iops=500\n")
+    assert steps[-1]["job"]["load"]["rate"] == "200/s"
+    assert any("fio keeps 4,096,000 bytes a second" in note for note in notes)
+
+
 @pytest.mark.parametrize(
     ("option", "op"), [("rwmixread=100", "read"), ("rwmixread=0", "write"), ("rwmixwrite=0", "read")]
 )

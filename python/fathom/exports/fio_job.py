@@ -7,7 +7,7 @@ fio does differently.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fathom._core import Job
+from fathom._core import Job, JobOp
 from fathom.exports.fio_addresses import align_options, pattern_options, region_options, step_text
 from fathom.exports.fio_end import end_options
 from fathom.exports.fio_workload import RateFromSection, Workload, workload_of
@@ -110,12 +110,19 @@ def _rate(workload: Workload) -> list[str]:
     if process is None:
         raise NoCounterpartError(f"{arrival} arrivals")
     workload.note("a rate slows the closed loop down, and latency counts from submission: fio has no backlog")
+    key, shares = "rate_iops", _shares(workload)
     if workload.of_another:
         rates = list(_terms(workload, workload.of_another))
+    elif any(len(op.sizes) > 1 for op in workload.ops):
+        # Of several sizes fio would take the smallest for all.
+        key, means = "rate", map(_mean_bytes, workload.ops)
+        rates = [
+            str(max(1, round(rate_iops * share * mean))) for share, mean in zip(shares, means, strict=True)
+        ]
     else:
-        rates = [str(_each(workload, rate_iops * share)) for share in _shares(workload)]
+        rates = [str(_each(workload, rate_iops * share)) for share in shares]
     return [
-        f"rate_iops={','.join(rates)}",
+        f"{key}={','.join(rates)}",
         *([f"rate_process={process}"] if process == "poisson" else []),
     ]
 
@@ -130,9 +137,21 @@ def _each(workload: Workload, rate_iops: float) -> int:
 
 
 def _terms(workload: Workload, other: RateFromSection) -> dict[str, float]:
-    """Returns a letter for the rate of each operation, with its factor of the other section's IOPS."""
+    """Returns a letter for the rate of each operation, with its factor of the other section's IOPS.
+
+    fio counts a rate of I/Os in blocks of the smallest size.
+    """
     letters = ("R", "W") if len(workload.ops) > 1 else ("R",)
-    return dict(zip(letters, (other.share * share for share in _shares(workload)), strict=True))
+    factors = (
+        other.share * share * _mean_bytes(op) / min(size for size, _ in op.sizes)
+        for op, share in zip(workload.ops, _shares(workload), strict=True)
+    )
+    return dict(zip(letters, factors, strict=True))
+
+
+def _mean_bytes(op: JobOp) -> float:
+    """Returns the mean size of an operation's blocks."""
+    return sum(size * weight for size, weight in op.sizes) / sum(weight for _, weight in op.sizes)
 
 
 def _shares(workload: Workload) -> list[float]:

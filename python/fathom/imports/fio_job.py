@@ -416,7 +416,17 @@ class Conversion:
         [(key, each)] = bounds.items()
         if not all(each.values()):
             raise given.error(key, "a rate for one operation and none for another", "give both, or neither")
-        return {op: one / self.blocks.mean(op) if key == "rate" else float(one) for op, one in each.items()}
+        rates: dict[str, float] = {}
+        for op, asked in each.items():
+            # fio keeps either as bytes a second, and takes the smallest block for all (`__setup_rate`).
+            bytes_per_s = asked if key == "rate" else asked * self.blocks.least[op]
+            rates[op] = bytes_per_s / self.blocks.mean(op)
+            if key == "rate_iops" and len(self.blocks.sizes[op]) > 1:
+                given.note(
+                    key,
+                    f"{asked:,}: fio keeps {bytes_per_s:,} bytes a second, so {op}s of several sizes are fewer",
+                )
+        return rates
 
     @property
     def _threads(self) -> int:
