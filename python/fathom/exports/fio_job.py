@@ -114,7 +114,7 @@ def _rate(workload: Workload) -> list[str]:
     if workload.of_another:
         rates = list(_terms(workload, workload.of_another))
     elif any(len(op.sizes) > 1 for op in workload.ops):
-        # Of several sizes fio would take the smallest for all.
+        # fio would count each block as the smallest.
         key, means = "rate", map(_mean_bytes, workload.ops)
         rates = [
             str(max(1, round(rate_iops * share * mean))) for share, mean in zip(shares, means, strict=True)

@@ -50,8 +50,9 @@ class Blocks:
 
     @property
     def is_mapped_whole(self) -> bool:
-        """Whether fio's map of blocks has one entry for each: its blocks are as small as those of any operation, issued
-        or not (`rw_min_bs` of its `init.c`).
+        """Whether fio's map of blocks has one entry for each block.
+
+        The map counts in the smallest block of any operation, issued or not (`rw_min_bs` of its `init.c`).
         """
         return self.one_size == self._least
 
