@@ -6,6 +6,8 @@ import subprocess
 from io import BytesIO
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from others import Fathom, FioFiles
 
@@ -308,6 +310,29 @@ def test_a_workbook_has_points_seconds_and_where_they_come_from(run: Run):
     heading, *rows = book["points"].iter_rows(values_only=True)
     assert [row[heading.index("iops")] for row in rows] == run.points["iops"].to_pylist()
     assert book["seconds"].max_row == run.intervals.num_rows + 1
+
+
+def test_exports_leave_out_the_figures_of_a_step_whose_io_failed_as_reports_do(theirs: Run):
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed")
+    file = theirs.path / "points.parquet"
+    points = pq.read_table(file)
+    counts = zip(points["step"].to_pylist(), points["n"].to_pylist(), strict=True)
+    errors = [n if step == "randread" else 0 for step, n in counts]
+    place = points.schema.get_field_index("errors")
+    field = points.schema.field(place)
+    pq.write_table(points.set_column(place, field, pa.array(errors, field.type)), file)
+    (theirs.path / "manifest.json").unlink()
+    run = Run(theirs.path)
+    text = export_results(run, ExportFormat.OPENMETRICS).decode()
+    figures = [line for line in text.splitlines() if not line.startswith(("fathom_window", "fathom_note"))]
+    assert any('step="oltp"' in line for line in figures)
+    assert not any('step="randread"' in line for line in figures)
+    assert "Tag=randread" not in export_results(run, ExportFormat.HDRHISTOGRAM).decode()
+    book = openpyxl.load_workbook(BytesIO(export_results(run, ExportFormat.XLSX)))
+    heading, *rows = book["points"].iter_rows(values_only=True)
+    step, iops = heading.index("step"), heading.index("iops")
+    assert {row[step] for row in rows if row[iops] is not None} == {"oltp"}
+    assert jobs_of(export_results(run, ExportFormat.FIO_JSON))["randread"]["total_err"] == sum(errors)
 
 
 def test_the_command_prints_or_writes_and_refuses_what_cannot_be(run: Run, tmp_path: Path, fathom: Fathom):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fathom.errors import UsageError
 from fathom.results.export import fio_json, hdr_log, openmetrics, workbook
-from fathom.results.export.measured import measured_of
+from fathom.results.export.measured import as_reported, measured_of
 from fathom.runs.reader import Run
 
 
@@ -30,8 +30,8 @@ def _csv(run: Run) -> bytes:
 _WRITERS: Mapping[ExportFormat, Callable[[Run], bytes]] = {
     ExportFormat.FIO_JSON: lambda run: fio_json.text_of(run, measured_of(run), plus=False).encode(),
     ExportFormat.FIO_JSON_PLUS: lambda run: fio_json.text_of(run, measured_of(run), plus=True).encode(),
-    ExportFormat.HDRHISTOGRAM: lambda run: hdr_log.text_of(run, measured_of(run)).encode(),
-    ExportFormat.OPENMETRICS: lambda run: openmetrics.text_of(run, measured_of(run)).encode(),
+    ExportFormat.HDRHISTOGRAM: lambda run: hdr_log.text_of(run, as_reported(measured_of(run))).encode(),
+    ExportFormat.OPENMETRICS: lambda run: openmetrics.text_of(run, as_reported(measured_of(run))).encode(),
     ExportFormat.CSV: _csv,
     ExportFormat.XLSX: workbook.bytes_of,
 }

@@ -19,7 +19,8 @@ def text_of(run: Run, found: Sequence[Measured]) -> str:
     """Returns the log. Raises UsageError for a run without histograms."""
     measured = [one for one in found if one.bins]
     if not measured:
-        raise UsageError(f"run {run.id} has no histograms of latency", "take a run that recorded them")
+        advice = "take a run that recorded them and whose I/O hardly failed"
+        raise UsageError(f"run {run.id} has no histograms of latency", advice)
     began = datetime.fromisoformat(run.document.created)
     lines = [
         "#[Histogram log format version 1.3]",

@@ -7,8 +7,10 @@ from typing import cast
 import pyarrow.compute as pc
 
 from fathom.columns.schema import Point
+from fathom.report.rows import as_shown, have_figures
 from fathom.results.records import Bin
 from fathom.runs.reader import Run
+from fathom.statistics.failed import failed_share
 
 SERVICE = "service"
 
@@ -29,7 +31,9 @@ def measured_of(run: Run) -> list[Measured]:
     """Returns the points of a run with their service latencies, without the parts of arrays and fleets."""
     parts = {target.name for target in run.targets if target.part_of is not None}
     names = [field.name for field in fields(Point)]
-    points = [Point.of(row) for row in run.points.select(names).to_pylist() if row["target"] not in parts]
+    rows = [row for row in run.points.select(names).to_pylist() if row["target"] not in parts]
+    # Earlier versions kept the counts alone.
+    points = [Point.of({**row, "failed_share": failed_share(row["n"], row["errors"])}) for row in rows]
     bins = _bins(run)
     lengths = _lengths(run)
     found = []
@@ -43,6 +47,11 @@ def measured_of(run: Run) -> list[Measured]:
         }
         found.append(Measured(point, _merged(list(each.values())), seconds))
     return found
+
+
+def as_reported(found: Sequence[Measured]) -> list[Measured]:
+    """Returns the points as reports show them: without figures and histograms where too much of the I/O failed."""
+    return [one if have_figures([one.point]) else Measured(as_shown(one.point), (), {}) for one in found]
 
 
 def _bins(run: Run) -> dict[Key, dict[int | None, list[Bin]]]:

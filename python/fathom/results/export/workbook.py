@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fathom.columns.schema import CSV_NAMES, TABLES
 from fathom.errors import MissingPackagesError, UsageError
+from fathom.report.data import load
 from fathom.report.style import plain
 from fathom.runs.reader import Run
 
@@ -23,7 +24,7 @@ def bytes_of(run: Run) -> bytes:
     except ImportError as error:
         raise MissingPackagesError("xlsx needs openpyxl", "xlsx") from error
     book = Workbook(write_only=True)
-    _fill(book.create_sheet("points"), CSV_NAMES, run.points.select(CSV_NAMES).to_pylist())
+    _fill(book.create_sheet("points"), CSV_NAMES, [point.as_row() for point in load(run.path).points])
     if run.intervals.num_rows >= MOST_ROWS:
         raise UsageError(
             f"run {run.id} has more seconds than a sheet has rows", "take --format csv, or `fathom query`"
