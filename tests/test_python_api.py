@@ -120,6 +120,14 @@ def test_what_the_command_refuses_of_a_run_python_refuses_too(tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_method_may_be_a_path(tmp_path: Path) -> None:
+    file = tmp_path / "short.toml"
+    file.write_text(SHORT)
+    [planned] = fathom.plan_run(file, TWIN)
+    assert [step.step for step in planned.steps] == ["r"]
+    assert fathom.run(file, TWIN, out=tmp_path).document.method.name == "short"
+
+
 def test_an_empty_name_is_no_run_wherever_one_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = fathom.run(SHORT, TWIN, out=tmp_path)
     for folder in (tmp_path, run.path):

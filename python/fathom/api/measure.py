@@ -28,7 +28,7 @@ from fathom.runs.reader import Run
 from fathom.targets.purge import purge_of
 
 
-def run(method: str, targets: Words, **options: Unpack[RunOptions]) -> Run:
+def run(method: str | Path, targets: Words, **options: Unpack[RunOptions]) -> Run:
     """Runs a method on one target or several and returns the run.
 
     It is given by its name, the path of its file, its text in TOML, or a fio command in quotes.
@@ -40,7 +40,7 @@ def run(method: str, targets: Words, **options: Unpack[RunOptions]) -> Run:
     return repeat_run(method, targets, 1, **options)[0]
 
 
-def repeat_run(method: str, targets: Words, times: int, **options: Unpack[RunOptions]) -> list[Run]:
+def repeat_run(method: str | Path, targets: Words, times: int, **options: Unpack[RunOptions]) -> list[Run]:
     """Runs a method `times` times, each with another seed, and returns the runs. `write_report` pools them.
 
     Raises FathomError, as `run`.
@@ -50,7 +50,10 @@ def repeat_run(method: str, targets: Words, times: int, **options: Unpack[RunOpt
 
 
 def run_in_power_states(
-    method: str, targets: Words, states: Sequence[int] | Literal["all"] = "all", **options: Unpack[RunOptions]
+    method: str | Path,
+    targets: Words,
+    states: Sequence[int] | Literal["all"] = "all",
+    **options: Unpack[RunOptions],
 ) -> list[Run]:
     """Runs a method once in each NVMe power state and returns the runs. `write_report` lays them side by side.
 
@@ -61,12 +64,12 @@ def run_in_power_states(
 
 
 def _run_in_each(
-    method: str, targets: Words, states: str | None, times: int, options: RunOptions
+    method: str | Path, targets: Words, states: str | None, times: int, options: RunOptions
 ) -> list[Run]:
     """Runs a method in each power state that the word names, or once where there is none; each `times` times."""
     check_options(options, RunOptions)
     check_repeats(times)
-    parsed = method_named(method, options.get("replay"), quick=options.get("quick", False))[0]
+    parsed = method_named(str(method), options.get("replay"), quick=options.get("quick", False))[0]
     size, together = checked_size_bytes(options.get("size_bytes")), options.get("together", False)
     purge = purge_of(options.get("purge", "trim"))
     with initiator_for(options) as initiator:
@@ -85,7 +88,7 @@ def _run_in_each(
 
 
 def plan_run(
-    method: str,
+    method: str | Path,
     targets: Words,
     *,
     quick: bool = False,
@@ -97,7 +100,7 @@ def plan_run(
 
     Raises UsageError for a method or a target that is none.
     """
-    parsed = method_named(method, replay, quick=quick)[0]
+    parsed = method_named(str(method), replay, quick=quick)[0]
     chosen = prepare(parsed, targets, ThisMachine(), checked_size_bytes(size_bytes), together=together)
     return [plan_of(parsed, target) for target in chosen]
 
