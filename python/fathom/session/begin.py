@@ -13,6 +13,7 @@ from fathom.load.resolve import ensure_simulable, targets_of_run
 from fathom.method.method import Method, parse_method
 from fathom.plan.files import with_files
 from fathom.plan.fit import check_fits, check_measures, check_split
+from fathom.plan.journals import check_journals
 from fathom.plan.power_states import check_states_here
 from fathom.power.meter import PowerMeter, open_meter
 from fathom.runs.document import RunDocument
@@ -39,6 +40,8 @@ def start_run(method: Method, targets: Sequence[Target], options: Options) -> Ru
     that was measured saved.
     """
     meter = _meter(options, targets)
+    if isinstance(options.initiator, ThisMachine):
+        check_journals(method, targets)
     run_id = new_run_id(method.name)
     path = (options.out or runs_home()) / run_id
     with (
