@@ -129,18 +129,18 @@ def test_files_of_unlike_sizes_keep_them_when_their_array_is_resumed(
 @pytest.mark.parametrize(
     ("texts", "says"),
     [
-        (["array:file:/tmp/a"], "two members or more"),
-        (["array:file:/tmp/a,null:"], "null: cannot be a member"),
-        (["array:file:/tmp/a,twin:samsung-pm9a3-7.68tb"], "twins run in virtual time"),
+        (["array:file:HERE/a"], "two members or more"),
+        (["array:file:HERE/a,null:"], "null: cannot be a member"),
+        (["array:file:HERE/a,twin:samsung-pm9a3-7.68tb"], "twins run in virtual time"),
         (["array:twin:samsung-pm9a3-7.68tb*2,twin:kioxia-cm7-r-7.68tb"], "is an array itself"),
         (["array:twin:samsung-pm9a3-7.68tb,twin:samsung-pm9a3-7.68tb"], "are the same target"),
-        (["array:file:/tmp/a,file:/tmp/a"], "are the same target"),
-        (["array:file:/tmp/a,file:/tmp/b", "file:/tmp/b"], "are the same target"),
+        (["array:file:HERE/a,file:HERE/a"], "are the same target"),
+        (["array:file:HERE/a,file:HERE/b", "file:HERE/b"], "are the same target"),
     ],
 )
-def test_what_cannot_be_loaded_together_is_refused(texts: list[str], says: str) -> None:
+def test_what_cannot_be_loaded_together_is_refused(texts: list[str], says: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=says):
-        resolve_targets(texts, MIB)
+        resolve_targets([text.replace("HERE", str(tmp_path)) for text in texts], MIB)
 
 
 def test_together_makes_an_array_of_the_real_targets_and_leaves_twins_alone() -> None:
