@@ -111,8 +111,9 @@ def condensed(sizes: Counter[int], most: int) -> list[tuple[int, float]]:
 
     The I/Os of another size are divided between its neighbours, so that both their number and their bytes are kept.
     """
-    frequent = (size for size, _ in sizes.most_common() if size not in (min(sizes), max(sizes)))
-    kept = sorted({min(sizes), max(sizes), *islice(frequent, most - 2)})
+    ends = {min(sizes), max(sizes)}
+    frequent = (size for size, _ in sizes.most_common() if size not in ends)
+    kept = sorted({*ends, *islice(frequent, most - 2)})
     ios = {size: float(sizes[size]) for size in kept}
     for size in sizes.keys() - ios.keys():
         place = bisect(kept, size)

@@ -9,6 +9,7 @@ from fathom.method.method import Method
 from fathom.targets.target import REAL_KINDS, Target
 
 _HEADER_BYTES = 512
+"""The first line of a journal, as the engine pads it (`HEADER_BYTES` of its `write_journal/file.rs`)."""
 _HINT = "name another directory, or move it away"
 
 

@@ -2,11 +2,11 @@
 //! those of several kinds always in the same order.
 //!
 //! Most kinds of event follow their cause after a fixed time, or come from a server that takes one after the other.
-//! They are pushed in order, and wait in a ring of their kind. There is one alarm, which can be moved. What does not fit behind its ring tries four that all
+//! They are pushed in order, and wait in a ring of their kind. What does not fit behind its ring tries four that all
 //! kinds share. Else it goes to a calendar of 256 ns buckets over a horizon of 4.2 ms, with a heap for what lies
-//! beyond. The earliest event is the least of the first events of the rings and the calendar, found without a branch.
-//! The kinds' own are compared each time; for the others, only the least is compared, which is kept. Nothing is
-//! allocated once rings and calendar have grown.
+//! beyond. There is one alarm besides, which can be moved. The earliest event is the least of the alarm and the first
+//! events of the rings and the calendar, found without a branch. The kinds' own are compared each time; for the others,
+//! only the least is compared, which is kept. Nothing is allocated once rings and calendar have grown.
 //!
 //! A bucket is a sorted list, a bitmap finds the next one that is not empty. Narrower buckets would save a step in a list
 //! and cost a cache miss: time runs through the whole ring.

@@ -8,12 +8,10 @@ use workload::{Op, Request, name_ops};
 use super::Ssd;
 use crate::sim::event::{Event, us_to_ns};
 use crate::sim::server::{Fifo, Waits};
-use crate::ssd::params::{SsdParams, UNIT_BYTES};
+use crate::ssd::params::{MOST_SLOTS, SsdParams, UNIT_BYTES};
 
 /// Index of [`Event::Submit`], of no command: those that have arrived enter the pipeline.
 pub(super) const ARRIVED: u32 = (1 << 28) - 1;
-/// The slots of NVMe drives, as many as a queue may have: more than hosts ask for.
-const MOST_SLOTS: u32 = 65_535;
 
 /// Commands between the host and the drive's controller.
 #[derive(Clone)]

@@ -346,9 +346,9 @@ const fn one() -> u32 {
     1
 }
 
-/// Entries of an NVMe queue, more than any load here has in flight.
+/// Returns the slots of an NVMe drive.
 const fn default_slots() -> u32 {
-    65_535
+    MOST_SLOTS
 }
 
 /// An entry read and written in DRAM, and the valid count of its superblock lowered, by firmware.
@@ -381,6 +381,9 @@ const fn default_ambient() -> f64 {
 
 /// Bytes of a mapped unit.
 pub const UNIT_BYTES: u32 = 4096;
+/// The most commands that a drive takes at a time, which is more than hosts have in flight. An NVMe queue has at most
+/// 65,536 entries, and one stays free (NVM Express Base Specification 2.0).
+pub const MOST_SLOTS: u32 = 65_535;
 
 impl SsdParams {
     /// Parses the JSON form: one object, `host` nested.

@@ -4,7 +4,7 @@ use workload::{Job, Op};
 
 use super::{assert_close, closed, filled, iops, measure, small_drive};
 use crate::SsdParams;
-use crate::ssd::params::SenseTime;
+use crate::ssd::params::{MOST_SLOTS, SenseTime};
 
 /// `servers` equal flash servers, one to a channel, behind everything else made instant.
 fn equal_servers(servers: u32, sense_us: f64, sense_time: SenseTime) -> SsdParams {
@@ -34,11 +34,12 @@ const ONE_SECOND: &str = r#"{"time":"1s"}"#;
 #[test]
 fn a_drive_with_room_for_all_commands_does_what_one_does_that_looks_at_each() {
     let with_room = SsdParams {
+        command_slots: MOST_SLOTS,
         read_ahead_bytes: 1 << 20,
         ..small_drive()
     };
     let looking = SsdParams {
-        command_slots: with_room.command_slots - 1,
+        command_slots: MOST_SLOTS - 1,
         ..with_room.clone()
     };
     let mixed = r#"{"read":70,"write":30}"#;

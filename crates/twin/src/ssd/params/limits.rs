@@ -1,6 +1,6 @@
 //! Within what every value by itself must lie: what the model's types hold, and what no drive exceeds.
 
-use super::{SsdParams, UNIT_BYTES};
+use super::{MOST_SLOTS, SsdParams, UNIT_BYTES};
 use crate::device::params::{ParamError, fail};
 
 impl SsdParams {
@@ -25,7 +25,7 @@ impl SsdParams {
         [
             ("capacity_bytes", self.capacity_bytes, 1 << 22, 1 << 50),
             ("slice_denominator", n(self.slice_denominator), 1, 65_536),
-            ("command_slots", n(self.command_slots), 1, 65_535),
+            ("command_slots", n(self.command_slots), 1, n(MOST_SLOTS)),
             ("gc_ahead_bytes", self.gc_ahead_bytes, 0, 1 << 40),
             ("read_ahead_bytes", self.read_ahead_bytes, 0, 1 << 30),
             ("read_ahead_streams", n(self.read_ahead_streams), 1, 1024),
