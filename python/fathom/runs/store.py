@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 
+import pyarrow as pa
+
 from fathom.columns.schema import TABLES
 from fathom.runs.compact import Row, compact, write_rows
 from fathom.runs.damage import Damage, warn_of
@@ -22,6 +24,9 @@ from fathom.runs.spool import Spool
 from fathom.runs.steps import StepKey, StepOutcome, read_outcome, write_record
 from fathom.runs.tables import Tables, read_table
 
+KEPT_BYTES = 1 << 26
+"""Most memory of the small tables of finished steps, which the run's own tables are made from."""
+
 
 class RunStore:
     """One run directory being written. Safe to use from several threads.
@@ -33,6 +38,8 @@ class RunStore:
         self.path = path
         self.document = document
         self._lock = Lock()
+        self._kept: dict[Path, list[pa.Table]] = {}
+        self._kept_bytes = 0
 
     @classmethod
     def create(cls, path: Path, document: RunDocument) -> "RunStore":
@@ -124,13 +131,21 @@ class RunStore:
         with write_errors_named(self.path):
             building.mkdir()
             for name, schema in TABLES.items():
-                write_rows(building / f"{name}.parquet", rows.get(name, ()), schema)
+                small = write_rows(building / f"{name}.parquet", rows.get(name, ()), schema)
+                self._keep(final / f"{name}.parquet", small)
             if durable:
                 sync_files(sorted(building.glob("*.parquet")))
             write_record(building, self.document.id, key.folder, outcome, durable=durable)
             move_in(building, final, durable=durable)
             live_log(final).unlink(missing_ok=True)
         self._say_end(key, outcome)
+
+    def _keep(self, path: Path, parts: list[pa.Table]) -> None:
+        size_bytes = sum(part.nbytes for part in parts)
+        with self._lock:
+            if parts and self._kept_bytes + size_bytes <= KEPT_BYTES:
+                self._kept[path] = parts
+                self._kept_bytes += size_bytes
 
     def _repeatable(self, key: StepKey | None) -> bool:
         return key is not None and self.document.targets[key.target].kind == "twin"
@@ -156,7 +171,7 @@ class RunStore:
 
     def compact(self) -> None:
         """Writes the run's own tables from those of its steps."""
-        tables = Tables(self.path, self.document, "steps")
+        tables = Tables(self.path, self.document, "steps", self._kept)
         with write_errors_named(self.path):
             compact(self.path, tables)
         warn_of(self.path, tables.damage)

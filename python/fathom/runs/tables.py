@@ -4,7 +4,7 @@ A run that has ended has its own file of each table. Where that is damaged, the 
 Runs of versions before checksums are read as they are.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -27,13 +27,18 @@ CODED = pa.dictionary(pa.int32(), pa.string())
 class Tables:
     """The tables of one run. Without a document (a damaged run.json), only those that the manifest lists. `source` is
     where to read: `own` tables that this process has just written, the folders of the `steps`, or, by default,
-    whichever are whole.
+    whichever are whole. `kept` has what this process wrote to files of steps and still has in memory, in parts.
     """
 
     def __init__(
-        self, run: Path, document: RunDocument | None, source: Literal["whole", "own", "steps"] = "whole"
+        self,
+        run: Path,
+        document: RunDocument | None,
+        source: Literal["whole", "own", "steps"] = "whole",
+        kept: Mapping[Path, Sequence[pa.Table]] | None = None,
     ) -> None:
         self._run = run
+        self._kept = kept or {}
         self._document = document
         self._found: list[Damage] = []
         self._files: dict[str, list[Path]] = {}
@@ -62,8 +67,12 @@ class Tables:
         """Yields a whole table, or some of its columns, in parts, so that a long run never fills the memory. `coded` is
         that of `read_parts`.
         """
+        schema = coded_schema(name)
         for path in self.files(name):
-            yield from read_parts(path, columns, coded=coded)
+            if path in self._kept and columns is None:
+                yield from (_coded(part, schema) if coded else part for part in self._kept[path])
+            else:
+                yield from read_parts(path, columns, coded=coded)
 
     def check_steps(self) -> dict[str, list[Damage]]:
         """Checks every file of the finished steps. Returns what is wrong by folder; `damage` has it afterwards."""
@@ -195,6 +204,21 @@ def ended_steps(events: list[Event]) -> set[str]:
     return ended
 
 
+def coded_schema(name: str) -> pa.Schema:
+    """Returns the schema of a table whose texts are coded."""
+    fields = [field.with_type(CODED) if pa.types.is_string(field.type) else field for field in TABLES[name]]
+    return pa.schema(fields)
+
+
+def _coded(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Returns a table with its texts coded, as the schema has them."""
+    columns = [
+        column if column.type.equals(field.type) else column.dictionary_encode()
+        for field, column in zip(schema, table.columns, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
 def read_parts(
     path: Path, columns: Sequence[str] | None = None, *, coded: bool = False
 ) -> Iterator[pa.Table]:
@@ -202,16 +226,15 @@ def read_parts(
     damaged.
 
     `coded` leaves texts as the file has them, as numbers and a dictionary: reading them so takes a third of the time.
-    Files of earlier versions have them as texts even then.
     """
     schema, names = TABLES[path.stem], columns and list(columns)
-    texts = [field.name for field in schema if pa.types.is_string(field.type)] if coded else []
-    found = pa.schema([field.with_type(CODED) if field.name in texts else field for field in schema])
+    found = coded_schema(path.stem) if coded else schema
+    texts = [field.name for field in found if field.type.equals(CODED)]
     try:
         # Half the time of `pq.read_table` on a small file, and a run of a thousand steps has six thousand of them.
         with pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=texts) as file:
             if not file.schema_arrow.equals(found):
-                yield pq.read_table(path, schema=schema, columns=names, page_checksum_verification=True)
+                yield pq.read_table(path, schema=found, columns=names, page_checksum_verification=True)
             elif file.num_row_groups <= 1:
                 # To hand the columns of a small file to other threads costs more than to read them.
                 yield file.read(names, use_threads=False)
