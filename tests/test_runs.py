@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import cast
@@ -22,6 +23,7 @@ from fathom.runs.manifest import leave_out_steps
 from fathom.runs.query import query
 from fathom.runs.reader import Run
 from fathom.runs.store import RunStore, StepKey, StepOutcome
+from fathom.runs.tables import Tables
 
 KEY = StepKey(0, 1, "read")
 COMPLETE = StepOutcome("complete", None, "", 1.0, 0)
@@ -169,6 +171,32 @@ def test_repeating_a_step_replaces_its_points(runs_home: Path) -> None:
     store.finish_step(KEY, {"points": [point(1.0)]}, StepOutcome("partial", None, "", 0.5, 0))
     store.finish_step(KEY, {"points": [point(2.0)]}, COMPLETE)
     assert Run(store.path).points["iops"].to_pylist() == [2.0]
+
+
+def test_the_runs_own_tables_have_the_rows_of_its_steps_from_memory_or_from_their_files(
+    runs_home: Path,
+) -> None:
+    store = new_store(runs_home)
+    rows = [point(float(one)) for one in range(20_000)]
+    store.finish_step(KEY, {"points": rows}, StepOutcome("partial", None, "", 0.5, 0))
+    store.finish_step(KEY, {"points": rows[:2]}, COMPLETE)
+    store.finish_step(replace(KEY, number=8), {"points": rows}, COMPLETE)
+    store.finish_step(replace(KEY, number=9), {"points": rows[5:6]}, COMPLETE)
+    store.compact()
+    own = Tables(store.path, store.document, "own").read("points")
+    assert own["iops"].to_pylist() == [0.0, 1.0, *range(20_000), 5.0]
+    assert own["workload"].type == "string"
+    assert own == Tables(store.path, store.document, "steps").read("points")
+    RunStore.reopen(store.path).compact()
+    assert Tables(store.path, store.document, "own").read("points") == own
+
+
+def test_a_table_that_is_too_large_to_keep_takes_the_place_of_a_kept_one(runs_home: Path) -> None:
+    store = new_store(runs_home)
+    store.finish_step(KEY, {"points": [point(1.0)]}, StepOutcome("partial", None, "", 0.5, 0))
+    store.finish_step(KEY, {"points": [point(float(one)) for one in range(20_000)]}, COMPLETE)
+    store.compact()
+    assert Tables(store.path, store.document, "own").read("points").num_rows == 20_000
 
 
 def test_every_event_is_in_the_journal_with_its_time(runs_home: Path) -> None:

@@ -141,8 +141,10 @@ class RunStore:
         self._say_end(key, outcome)
 
     def _keep(self, path: Path, parts: list[pa.Table]) -> None:
+        """Keeps a table in place of that of an earlier attempt at its step."""
         size_bytes = sum(part.nbytes for part in parts)
         with self._lock:
+            self._kept_bytes -= sum(part.nbytes for part in self._kept.pop(path, ()))
             if parts and self._kept_bytes + size_bytes <= KEPT_BYTES:
                 self._kept[path] = parts
                 self._kept_bytes += size_bytes
