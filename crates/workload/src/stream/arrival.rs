@@ -184,7 +184,10 @@ impl Schedule {
             if gaps < expected {
                 // The root of slope/2 x^2 + rate x = gaps that keeps its precision at slope 0.
                 let root = (rate * rate + 2.0 * phase.slope * gaps).max(0.0).sqrt();
-                self.into_phase_ns += (2.0 * gaps / (rate + root)).min(left_ns);
+                // At a rate of 0, where a ramp begins, no gap gives 0 / 0: it is no step.
+                if gaps > 0.0 {
+                    self.into_phase_ns += (2.0 * gaps / (rate + root)).min(left_ns);
+                }
                 return self.phase_start_ns + self.into_phase_ns as u64;
             }
             gaps -= expected;

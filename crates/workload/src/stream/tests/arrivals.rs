@@ -177,6 +177,22 @@ fn a_schedule_whose_passes_bring_next_to_nothing_goes_on_at_its_rate() {
 }
 
 #[test]
+fn a_ramp_from_a_rate_of_zero_brings_its_arrivals_from_the_first_second_on() {
+    for threads in [1, 4] {
+        let counts = rates_of(
+            &[phase(10, 0.0, 100.0)],
+            Arrival::Deterministic,
+            threads,
+            20,
+        );
+        let expected = (0..20).map(|second| 5 + 10 * (second % 10));
+        for (count, want) in counts.iter().zip(expected) {
+            assert!(count.abs_diff(want) <= 1, "{threads} threads: {counts:?}");
+        }
+    }
+}
+
+#[test]
 fn closed_load_arrives_at_once() {
     assert_eq!(arrivals(&read_4k(Pattern::Uniform), 0, 3), [0, 0, 0]);
 }
