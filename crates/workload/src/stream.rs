@@ -324,8 +324,7 @@ impl Common {
         } = &job.pattern
         {
             let region = job.region.resolve(geometry)?;
-            let largest_bytes = job.largest_block_bytes();
-            let whole = Replay::open(file, *offsets, *waits, region, geometry, largest_bytes)?;
+            let whole = Replay::open(file, *offsets, *waits, region, geometry, &job.mix)?;
             trace = whole.divided(job.load.threads(), job.until.count, file)?;
         }
         Ok(Self {

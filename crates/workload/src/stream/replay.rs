@@ -13,7 +13,7 @@ use super::error::StreamError;
 use super::row::Row;
 use super::share::{Share, shares};
 use super::waiting::Waiting;
-use crate::{Geometry, Offsets, Op, Request, Span};
+use crate::{Geometry, Mix, Offsets, Op, Request, Span};
 
 /// The first bytes of a prepared trace.
 const MAGIC: &[u8; 8] = b"FTHRPL1\n";
@@ -46,7 +46,7 @@ impl Replay {
         waits: bool,
         region: Span,
         geometry: Geometry,
-        largest_bytes: u32,
+        mix: &Mix,
     ) -> Result<Self, StreamError> {
         let refuse = |reason: String| StreamError::Replay {
             file: file.into(),
@@ -70,7 +70,7 @@ impl Replay {
             region,
             extent_bytes,
             block_bytes: u64::from(geometry.block_bytes.max(1)),
-            largest_bytes: u64::from(largest_bytes),
+            largest_bytes: largest_bytes(mix),
         };
         let behind: Arc<[u32]> = match waits {
             true => rows.chunks_exact(ROW_BYTES).map(distance).collect(),
@@ -191,11 +191,11 @@ impl Replay {
         let Some(row) = self.rows.get(self.next_arrival) else {
             return NEVER_NS;
         };
-        let arrival_ns = self.laps_ns + row.arrival_ns;
+        let arrival_ns = self.laps_ns.saturating_add(row.arrival_ns);
         self.next_arrival += 1;
         if self.next_arrival == self.rows.len() {
             self.next_arrival = 0;
-            self.laps_ns = (self.laps_ns + self.lap_ns).min(NEVER_NS);
+            self.laps_ns = self.laps_ns.saturating_add(self.lap_ns).min(NEVER_NS);
         }
         arrival_ns.min(NEVER_NS)
     }
@@ -231,11 +231,13 @@ struct Placement {
     region: Span,
     extent_bytes: u64,
     block_bytes: u64,
-    largest_bytes: u64,
+    /// By operation, the largest that the job announces; 0: it announces none.
+    largest_bytes: [u64; Op::COUNT],
 }
 
 impl Placement {
-    /// Returns an I/O on whole blocks inside the region; `None`: it is none, or larger than any of the job.
+    /// Returns an I/O on whole blocks inside the region; `None`: it is none, or no such I/O is in the job's mix. Buffers,
+    /// how the target is opened and what may be overwritten all go by the mix.
     fn row(&self, bytes: &[u8]) -> Option<Row> {
         let op = *Op::ALL.get(usize::from(bytes[20]))?;
         let mut request = Request {
@@ -246,7 +248,7 @@ impl Placement {
         };
         if op != Op::Flush {
             let size_bytes = u64::from(word(bytes, 16)).next_multiple_of(self.block_bytes);
-            if size_bytes == 0 || size_bytes > self.largest_bytes {
+            if size_bytes == 0 || size_bytes > self.largest_bytes[op as usize] {
                 return None;
             }
             request.offset_bytes =
@@ -272,6 +274,17 @@ impl Placement {
         let offset = offset.min(last);
         Some(offset - offset % self.block_bytes)
     }
+}
+
+/// Returns the largest block of each operation.
+fn largest_bytes(mix: &Mix) -> [u64; Op::COUNT] {
+    let mut largest_bytes = [0; Op::COUNT];
+    for block in &mix.ops {
+        let largest = &mut largest_bytes[block.op as usize];
+        let sizes = block.sizes.iter().map(|size| u64::from(size.size_bytes));
+        *largest = sizes.fold(*largest, u64::max);
+    }
+    largest_bytes
 }
 
 fn distance(row: &[u8]) -> u32 {

@@ -90,6 +90,42 @@ fn no_offset_goes_beyond_the_target_whether_wrapped_or_scaled() {
 }
 
 #[test]
+fn an_io_that_the_mix_does_not_announce_is_refused_because_no_buffer_is_made_for_it() {
+    let lines = |mix: &str, block: &str, file: &str| {
+        let text = format!(
+            "mix = {mix}\nblock = {block}\npattern = {{ replay = {{ file = \"{file}\" }} }}\n\
+             load = {CLOSED}\nuntil = {{ count = 1 }}"
+        );
+        Job::from_toml(&text, "job.toml").unwrap()
+    };
+    let apart = "{ read = \"4KiB\", write = \"64KiB\" }";
+    for (mix, block, op, size_bytes) in [
+        ("\"read\"", "\"4KiB\"", Op::Write, 4096),
+        ("\"read\"", "\"4KiB\"", Op::Trim, 4096),
+        ("\"read\"", "\"4KiB\"", Op::Create, 4096),
+        ("{ read = 50, write = 50 }", apart, Op::Read, 65536),
+    ] {
+        let file = prepared("unannounced", 65536, &[(0, 0, size_bytes, op)]);
+        let refused = RequestStream::new(&lines(mix, block, &file), GEOMETRY, 1, 0);
+        assert!(
+            matches!(refused, Err(StreamError::Replay { .. })),
+            "{mix} {op:?}"
+        );
+    }
+    let file = prepared("announced", 65536, &[(0, 0, 65536, Op::Write)]);
+    let job = lines("{ read = 50, write = 50 }", apart, &file);
+    assert!(RequestStream::new(&job, GEOMETRY, 1, 0).is_ok());
+}
+
+#[test]
+fn arrivals_of_a_trace_with_the_latest_times_there_are_never_run_backwards() {
+    let file = prepared("late", 4096, &[(u64::MAX - 10, 0, 4096, Op::Read)]);
+    let mut stream = RequestStream::new(&job(&file, "as-is", OPEN), GEOMETRY, 1, 0).unwrap();
+    let arrivals: Vec<_> = (0..4).map(|_| stream.next_arrival_ns()).collect();
+    assert!(arrivals.is_sorted(), "{arrivals:?}");
+}
+
+#[test]
 fn a_file_that_is_no_prepared_trace_is_refused() {
     let file = prepared("whole", 4096, &[(0, 0, 4096, Op::Read)]);
     let whole = std::fs::read(&file).unwrap();
