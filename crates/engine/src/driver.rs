@@ -29,6 +29,8 @@ use crate::{
 /// What one load thread is to do.
 pub(crate) struct ThreadSpec {
     pub(crate) job: Arc<Job>,
+    /// What all threads of the target do together: the job itself, or the one that has it as a stream.
+    pub(crate) whole: Arc<Job>,
     pub(crate) target: Arc<Target>,
     pub(crate) stream: RequestStream,
     /// Its number among the threads of the job.

@@ -107,10 +107,20 @@ pub(crate) fn is_sealed(sector: &[u8]) -> bool {
     word(sector, 0) == MAGIC && word(sector, CHECKSUM_AT) == xxh3_64(&sector[..CHECKSUM_AT])
 }
 
-/// `latest_only`: data of earlier generations are wrong.
-pub(crate) fn find(sector: &[u8], place: u64, expected: Verify, latest_only: bool) -> Finding {
+/// What is right besides the data of the latest pass.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Accepted {
+    /// Data of earlier passes.
+    pub(crate) earlier: bool,
+    /// Zeroes.
+    pub(crate) zeroes: bool,
+}
+
+/// Returns what a sector is that was read at a place.
+pub(crate) fn find(sector: &[u8], place: u64, expected: Verify, accepted: Accepted) -> Finding {
     if word(sector, 0) != MAGIC {
         return match sector.iter().all(|&byte| byte == 0) {
+            true if accepted.zeroes => Finding::Good,
             true => Finding::Unwritten,
             false => Finding::Foreign,
         };
@@ -123,7 +133,7 @@ pub(crate) fn find(sector: &[u8], place: u64, expected: Verify, latest_only: boo
         _ if word(sector, 16) != expected.seed => Finding::Foreign,
         other if other != place => Finding::Misdirected(other),
         _ if generation > expected.generation => Finding::Ahead(generation),
-        _ if generation < expected.generation && latest_only => Finding::Stale(generation),
+        _ if generation < expected.generation && !accepted.earlier => Finding::Stale(generation),
         _ => Finding::Good,
     }
 }
@@ -133,11 +143,11 @@ pub(crate) fn judge(
     data: &[u8],
     offset_bytes: u64,
     expected: Verify,
-    latest_only: bool,
+    accepted: Accepted,
 ) -> (Verdict, u64) {
     let places = (offset_bytes..).step_by(SECTOR_BYTES);
     let sectors = data.chunks_exact(SECTOR_BYTES).zip(places);
-    let found = |(sector, place)| (find(sector, place, expected, latest_only), place);
+    let found = |(sector, place)| (find(sector, place, expected, accepted), place);
     combine(sectors.map(found), offset_bytes)
 }
 

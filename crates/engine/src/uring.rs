@@ -354,7 +354,14 @@ fn checked<P: Protocol>(spec: &ThreadSpec, below: P) -> Result<Checked<P>, Engin
         }
         _ => None,
     };
-    Ok(Checked::new(below, job, thread, spec.clock, journal))
+    Ok(Checked::new(
+        below,
+        job,
+        &spec.whole,
+        thread,
+        spec.clock,
+        journal,
+    ))
 }
 
 /// Returns the rules of zones over `below`.

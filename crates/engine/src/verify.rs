@@ -12,7 +12,7 @@ use crate::{
     buffers::Buffers,
     clock::Clock,
     protocol::Protocol,
-    sector::{Finding, KINDS, Verdict, judge, seal},
+    sector::{Accepted, Finding, KINDS, Verdict, judge, seal},
     write_journal::{Record, WriteJournal},
 };
 
@@ -37,7 +37,7 @@ pub(crate) struct Checked<P> {
     below: P,
     thread: usize,
     expected: Verify,
-    latest_only: bool,
+    accepted: Accepted,
     flights: Box<[Flight]>,
     checked: u64,
     found: [u64; KINDS.len()],
@@ -47,11 +47,12 @@ pub(crate) struct Checked<P> {
 }
 
 impl<P> Checked<P> {
-    /// Over `below`, for a job that has `content.verify`. While a job writes, its reads may find what it has
-    /// not overwritten yet, so only jobs that write nothing report stale blocks.
+    /// Over `below`, for a job that has `content.verify` and is one stream of `whole`, or all of it. While that writes,
+    /// reads may find what is not overwritten yet, and where it has trimmed they find zeroes.
     pub(crate) fn new(
         below: P,
         job: &Job,
+        whole: &Job,
         thread: usize,
         clock: Clock,
         journal: Option<WriteJournal>,
@@ -70,7 +71,12 @@ impl<P> Checked<P> {
                 generation: 1,
                 seed: 0,
             }),
-            latest_only: !job.mix.ops.iter().any(|block| block.op.is_destructive()),
+            accepted: Accepted {
+                earlier: whole.is_destructive(),
+                zeroes: whole
+                    .ops()
+                    .any(|op| matches!(op, Op::Trim | Op::WriteZeroes)),
+            },
             flights: vec![idle; job.load.iodepth() as usize].into(),
             checked: 0,
             found: [0; KINDS.len()],
@@ -173,7 +179,7 @@ impl<P: Protocol> Protocol for Checked<P> {
         }
         self.checked += 1;
         let data = buffers.data_read(usize::from(slot), flight.size_bytes);
-        let (verdict, place) = judge(data, flight.offset_bytes, self.expected, self.latest_only);
+        let (verdict, place) = judge(data, flight.offset_bytes, self.expected, self.accepted);
         let Some(kind) = verdict.kind() else {
             return true;
         };

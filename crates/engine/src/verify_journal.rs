@@ -28,7 +28,7 @@ use self::{
 };
 use crate::{
     EngineError,
-    sector::{Finding, KINDS, SECTOR_BYTES, combine, find, signature},
+    sector::{Accepted, Finding, KINDS, SECTOR_BYTES, combine, find, signature},
     write_journal::{Kind, Record},
 };
 
@@ -192,7 +192,7 @@ impl Check<'_> {
             .map(|place| {
                 Ok(match self.pages.sector(place)? {
                     None => Finding::Unreadable,
-                    Some(sector) => match find(sector, place, expected, true) {
+                    Some(sector) => match find(sector, place, expected, Accepted::default()) {
                         Finding::Good if !own(signature(sector)) => {
                             Finding::Stale(expected.generation)
                         }

@@ -39,6 +39,7 @@ impl Starter<'_> {
             let reap_min = self.options.reap_min.max(part.job.pace.reap);
             let spec = ThreadSpec {
                 job: part.job,
+                whole: Arc::clone(&self.jobs[index]),
                 target: Arc::clone(target),
                 stream: part.requests,
                 number: part.number,

@@ -3,7 +3,7 @@
 use std::{fs::OpenOptions, os::unix::fs::FileExt};
 
 use engine::Options;
-use workload::{Content, Job, Load, Op, Pattern, Until, Verify};
+use workload::{Content, Errors, Job, Load, Op, Pattern, Stream, Until, Verify};
 
 use crate::support::*;
 
@@ -138,6 +138,44 @@ fn a_job_that_also_writes_accepts_what_it_has_not_overwritten_yet() {
     assert_eq!(recording.ops[&Op::Read].errors, 0);
     let (errors, notes) = verified(&file, 2, 7);
     assert!(errors > 0 && errors < SIZE / BLOCK, "{notes:?}");
+}
+
+#[test]
+fn a_stream_that_reads_accepts_what_another_has_not_overwritten_yet() {
+    let file = written(1);
+    let stream = |name: &str, op| Stream {
+        name: name.into(),
+        job: pass(op, 2, 7),
+        targets: Vec::new(),
+        flow: None,
+        exitall: false,
+    };
+    let together = |ops: &[Op]| {
+        let streams = ops.iter().map(|op| stream(op.name(), *op)).collect();
+        let job = Job::of_streams(streams, false, Errors::default(), forever());
+        let recording = run(&job, &file.spec(SIZE), &Options::default());
+        (recording.ops[&Op::Read].errors, recording.notes)
+    };
+    let (errors, notes) = together(&[Op::Read]);
+    assert_eq!(errors, SIZE / BLOCK, "{notes:?}");
+    let (errors, notes) = together(&[Op::Read, Op::Write]);
+    assert_eq!(errors, 0, "{notes:?}");
+}
+
+#[test]
+fn a_job_that_also_trims_or_zeroes_finds_zeroes_there_and_nothing_else_that_is_wrong() {
+    for op in [Op::Trim, Op::WriteZeroes] {
+        let file = written(2);
+        let mut mixed = pass(Op::Read, 2, 7);
+        mixed.mix.ops.push(block(op, 4096, 1.0));
+        mixed.pattern = Pattern::Uniform;
+        let recording = run(&mixed, &file.spec(SIZE), &Options::default());
+        let (reads, notes) = (&recording.ops[&Op::Read], &recording.notes);
+        assert_eq!(reads.errors, 0, "{op:?}: {notes:?}");
+        overwrite(&file, 0, &vec![1; SIZE as usize]);
+        let recording = run(&mixed, &file.spec(SIZE), &Options::default());
+        assert!(recording.ops[&Op::Read].errors > 0, "{op:?}");
+    }
 }
 
 #[test]
