@@ -3,17 +3,21 @@
 //! is the same as io_uring's; the cost per I/O is not, and the setup says so.
 
 use std::{
+    collections::BTreeSet,
     io, iter,
     os::fd::RawFd,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
     time::Duration,
 };
 
 use workload::{Job, Limits, Load, Op, Pattern, Request, RequestStream, Waiting, name_ops};
 
 use crate::{
-    TargetKind, TargetSetup, affinity::pinned, buffers::Buffers, clock::Clock, gate::TICK_NS,
-    message::ThreadContext, meter::Meter, offered::Offered, target::Target,
+    Options, TargetKind, TargetSetup, affinity::pinned, buffers::Buffers, clock::Clock,
+    gate::TICK_NS, message::ThreadContext, meter::Meter, offered::Offered, target::Target,
 };
 
 /// `BLKDISCARD` and `BLKZEROOUT` of `linux/fs.h`.
@@ -29,8 +33,10 @@ pub(crate) struct Worker {
     pub(crate) target: Arc<Target>,
     /// Shared by the `iodepth` threads of a load thread.
     pub(crate) source: Arc<Source>,
-    /// One of them reports arrivals and backlog for all.
-    pub(crate) reports_offered: bool,
+    /// Its number among those.
+    pub(crate) place: u32,
+    /// What of the job is not done.
+    pub(crate) notes: Vec<String>,
     pub(crate) clock: Clock,
     pub(crate) end_ns: u64,
     pub(crate) cpu: Option<usize>,
@@ -41,7 +47,11 @@ pub(crate) struct Worker {
 
 /// Requests of one load thread.
 #[derive(Debug)]
-pub(crate) struct Source(Mutex<SourceState>);
+pub(crate) struct Source {
+    state: Mutex<SourceState>,
+    /// Requests that threads have drawn and not counted yet.
+    out: AtomicU32,
+}
 
 #[derive(Debug)]
 struct SourceState {
@@ -49,6 +59,8 @@ struct SourceState {
     offered: Offered,
     left: Limits,
     issued: u64,
+    /// Threads that have not found everything drawn. The first of them reports arrivals and backlog for all.
+    drawing: BTreeSet<u32>,
     /// A trace whose I/Os wait for others, in place of the stream.
     waiting: Option<Waiting>,
 }
@@ -64,29 +76,41 @@ enum Drawn {
 }
 
 impl Source {
-    pub(crate) fn new(stream: RequestStream, limits: Limits) -> Self {
-        Self(Mutex::new(SourceState {
-            offered: Offered::new(&stream, limits.count),
-            waiting: stream.waiting(),
-            stream,
-            left: limits,
-            issued: 0,
-        }))
+    /// Returns the source of as many threads as `iodepth`.
+    pub(crate) fn new(stream: RequestStream, limits: Limits, iodepth: u32) -> Self {
+        Self {
+            state: Mutex::new(SourceState {
+                offered: Offered::new(&stream, limits.count),
+                waiting: stream.waiting(),
+                stream,
+                left: limits,
+                issued: 0,
+                drawing: (0..iodepth).collect(),
+            }),
+            out: AtomicU32::new(0),
+        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, SourceState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the next request.
     fn next(&self, now_ns: u64) -> Drawn {
-        let mut drawn = self.lock();
+        let mut state = self.lock();
+        let drawn = Self::draw(&mut state, now_ns);
+        let is_one = matches!(drawn, Drawn::Request(..));
+        self.out.fetch_add(u32::from(is_one), Ordering::Relaxed);
+        drawn
+    }
+
+    fn draw(state: &mut SourceState, now_ns: u64) -> Drawn {
         let SourceState {
             stream,
             left,
             waiting,
             ..
-        } = &mut *drawn;
+        } = state;
         let Some(trace) = waiting else {
             if left.is_spent() {
                 stream.leave();
@@ -128,20 +152,73 @@ impl Source {
         self.lock().issued += 1;
     }
 
-    fn report(&self, at_ns: u64) -> (u64, u64) {
-        let mut drawn = self.lock();
-        let issued = drawn.issued;
-        drawn.offered.report(at_ns, issued)
+    /// Notes that a request has been counted.
+    fn counted_one(&self) {
+        self.out.fetch_sub(1, Ordering::Release);
     }
 
-    fn uncounted_ns(&self) -> u64 {
-        self.lock().offered.uncounted_ns()
+    /// Returns whether the whole volume has been counted.
+    fn is_done(&self) -> bool {
+        self.lock().left.is_spent() && self.out.load(Ordering::Acquire) == 0
+    }
+
+    /// Returns arrivals and backlog at a time: to one thread those of all, nothing to the others.
+    fn report(&self, place: u32, at_ns: u64) -> (u64, u64) {
+        let mut state = self.lock();
+        let issued = state.issued;
+        match state.drawing.first() == Some(&place) {
+            true => state.offered.report(at_ns, issued),
+            false => (0, 0),
+        }
+    }
+
+    /// Takes in that a thread has ended, `over` where it found everything drawn. Others may wait for arrivals yet; one of
+    /// them reports from then on. Returns the time whose arrivals nobody will count.
+    fn leave(&self, place: u32, over: bool) -> u64 {
+        let mut state = self.lock();
+        let reports = state.drawing.first() == Some(&place);
+        let goes_on = over && state.drawing.remove(&place) && !state.drawing.is_empty();
+        match reports && !goes_on {
+            true => state.offered.uncounted_ns(),
+            false => 0,
+        }
     }
 }
 
+/// Returns what a job asks for that is not done without a ring, in words. `job` is one stream of `whole`, or all of it.
+pub(crate) fn not_done(job: &Job, whole: &Job, target: &Target, options: &Options) -> Vec<String> {
+    let placed = !job.placement.is_empty();
+    let placement = target.placement_note(job).or_else(|| {
+        placed.then(|| "placement handles are not sent: that needs io_uring".to_owned())
+    });
+    let sqpoll = options.sqpoll || whole.sqpoll;
+    let huge_pages = options.huge_pages || whole.huge_pages;
+    let reap = options.reap_min.max(job.pace.reap) > 1;
+    let others = [
+        (
+            sqpoll,
+            "SQPOLL was asked for and has no effect without io_uring",
+        ),
+        (huge_pages, "huge pages are not used without io_uring"),
+        (
+            reap,
+            "reap has no effect without io_uring: each I/O is waited for by itself",
+        ),
+        (
+            whole.gpu,
+            "reads end in host memory, not in a GPU's as the job asks: that needs io_uring",
+        ),
+    ];
+    let others = others.into_iter().filter(|(asked, _)| *asked);
+    placement
+        .into_iter()
+        .chain(others.map(|(_, note)| note.to_owned()))
+        .collect()
+}
+
 /// The body of an I/O thread.
-pub(crate) fn run(worker: Worker) {
-    let mut notes = Vec::new();
+pub(crate) fn run(mut worker: Worker) {
+    let mut notes = std::mem::take(&mut worker.notes);
     let cpus = pinned(worker.cpu, &mut notes);
     let slots = u32::from(worker.target.fd().is_some());
     let buffers = match Buffers::new(&worker.job, slots, worker.seed, false) {
@@ -149,14 +226,6 @@ pub(crate) fn run(worker: Worker) {
         Err(error) => return worker.context.ready(Err(error)),
     };
     notes.extend(worker.target.cached_note.clone());
-    if worker.job.huge_pages {
-        notes.push("huge pages are not used without io_uring".into());
-    }
-    if worker.job.gpu {
-        notes.push(
-            "reads end in host memory, not in a GPU's as the job asks: that needs io_uring".into(),
-        );
-    }
     worker.context.ready(Ok(TargetSetup {
         backend: "threads".into(),
         fallback: worker.fallback.clone(),
@@ -175,6 +244,7 @@ pub(crate) fn run(worker: Worker) {
         buffers,
         clock,
         meter,
+        over: false,
     };
     thread.run();
     thread.meter.finish();
@@ -185,6 +255,8 @@ struct Thread<'w> {
     buffers: Buffers,
     clock: Clock,
     meter: Meter,
+    /// Nothing is left to draw.
+    over: bool,
 }
 
 impl Thread<'_> {
@@ -225,19 +297,19 @@ impl Thread<'_> {
                 }
                 Ok(()) => self.meter.recorder.record(request.op, service_ns, bytes),
             }
+            self.worker.source.counted_one();
             if think_ns > 0 && !self.sleep_until(now_ns + think_ns) {
                 break;
             }
         }
         let now_ns = self.clock.now_ns();
-        if self.worker.source.lock().left.is_spent() {
+        let source = &self.worker.source;
+        if source.is_done() {
             self.meter.end_others();
         }
         let offered = offered(self.worker);
         self.meter.cut_last(now_ns, |_| 0, offered);
-        if self.worker.reports_offered {
-            self.meter.summary.uncounted_ns = self.worker.source.uncounted_ns();
-        }
+        self.meter.summary.uncounted_ns = source.leave(self.worker.place, self.over);
     }
 
     /// Returns the next request, its arrival and its number; waits for one that waits for others.
@@ -248,7 +320,11 @@ impl Thread<'_> {
                     return Some((request, arrival_ns, row));
                 }
                 Drawn::Wait(until_ns) if self.sleep_until(until_ns) => {}
-                Drawn::Wait(_) | Drawn::Over => return None,
+                Drawn::Wait(_) => return None,
+                Drawn::Over => {
+                    self.over = true;
+                    return None;
+                }
             }
         }
     }
@@ -278,13 +354,11 @@ impl Thread<'_> {
     }
 }
 
-/// Arrivals and backlog at a time: from one thread for all that share a source, nothing from the
-/// others.
+/// Arrivals and backlog of an open load at a time, as far as the thread reports them.
 fn offered(worker: &Worker) -> impl FnMut(u64) -> Option<(u64, u64)> {
     move |at_ns| match worker.job.load {
         Load::Closed { .. } => None,
-        Load::Open { .. } if worker.reports_offered => Some(worker.source.report(at_ns)),
-        Load::Open { .. } => Some((0, 0)),
+        Load::Open { .. } => Some(worker.source.report(worker.place, at_ns)),
     }
 }
 

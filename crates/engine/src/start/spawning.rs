@@ -78,13 +78,16 @@ impl Starter<'_> {
         for part in self.parts(index, target)? {
             let cpu = self.cpus.next();
             let limits = part.limits;
-            let source = Arc::new(Source::new(part.requests, limits));
-            for (slot, member) in (0..part.job.load.iodepth()).zip(members.by_ref()) {
+            let iodepth = part.job.load.iodepth();
+            let source = Arc::new(Source::new(part.requests, limits, iodepth));
+            let notes = threads::not_done(&part.job, &self.jobs[index], target, self.options);
+            for (place, member) in (0..iodepth).zip(members.by_ref()) {
                 let worker = Worker {
                     job: Arc::clone(&part.job),
                     target: Arc::clone(target),
                     source: Arc::clone(&source),
-                    reports_offered: slot == 0,
+                    place,
+                    notes: notes.clone(),
                     clock: self.clock,
                     end_ns: limits.time_ns,
                     cpu,

@@ -5,6 +5,7 @@
 
 mod calls;
 mod content;
+mod fallback;
 mod faults;
 mod faulty;
 mod journal;

@@ -1,0 +1,56 @@
+//! A thread per I/O where io_uring is not to be had: the same I/O, ends and counts as with a ring.
+
+use workload::{Arrival, Job, Load, Op};
+
+use crate::support::*;
+
+#[test]
+fn a_thread_that_ends_all_has_done_its_whole_part_before_the_others_stop() {
+    let file = Scratch::filled(MIB, 1);
+    let job = Job {
+        exitall: true,
+        until: count(203),
+        ..job(Op::Read)
+    };
+    for _ in 0..20 {
+        let recording = run(&job, &file.spec(MIB), &threads());
+        assert_eq!(recording.completed(), 203);
+    }
+}
+
+#[test]
+fn every_arrival_is_counted_though_the_first_worker_has_nothing_left_to_do() {
+    let file = Scratch::filled(MIB, 1);
+    let job = Job {
+        load: open(50.0, Arrival::Deterministic, 8),
+        until: count(20),
+        ..job(Op::Read)
+    };
+    let recording = run(&job, &file.spec(MIB), &threads());
+    assert_eq!(
+        (recording.completed(), recording.offered),
+        (20, Some(20)),
+        "{recording:?}"
+    );
+}
+
+#[test]
+fn what_a_job_asks_of_a_ring_and_does_not_get_is_admitted() {
+    let file = Scratch::filled(MIB, 1);
+    let mut job = Job {
+        placement: vec![1],
+        sqpoll: true,
+        load: Load::Closed {
+            threads: 1,
+            iodepth: 4,
+        },
+        until: count(8),
+        ..job(Op::Write)
+    };
+    job.pace.reap = 4;
+    let notes = run(&job, &file.spec(MIB), &threads()).notes;
+    for word in ["placement handles are not sent", "SQPOLL", "reap"] {
+        let told = notes.iter().filter(|note| note.contains(word)).count();
+        assert_eq!(told, 1, "{word}: {notes:?}");
+    }
+}
