@@ -4,7 +4,13 @@
 //! Before the start the thread makes the state that its job begins with. After the end it makes all files again, so that
 //! every step finds the whole set.
 
-use std::{collections::BTreeMap, collections::VecDeque, io, os::fd::OwnedFd, sync::Arc};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    io,
+    os::fd::OwnedFd,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use rustix::fs::{
     AtFlags, FallocateFlags, Mode, OFlags, RenameFlags, fallocate, ftruncate, mkdirat, openat,
@@ -19,11 +25,14 @@ use crate::{
     clock::Clock,
     driver::{self, ThreadSpec},
     file_set::{Directory, Starts, raise_open_files},
+    message::ThreadContext,
     queue_pair::{QueuePair, wait_until},
 };
 
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 const DIRECTORY_MODE: Mode = Mode::RWXU;
+/// How often a thread that makes files says so: one that says nothing for long is taken to be stuck in an I/O.
+const WORD_EVERY: Duration = Duration::from_millis(100);
 
 /// The body of a load thread: makes the first state, waits for the start, runs, makes the last state, reports.
 pub(crate) fn run(spec: ThreadSpec) {
@@ -44,7 +53,7 @@ pub(crate) fn run(spec: ThreadSpec) {
         return;
     };
     let (mut meter, calls) = driver::drive(&spec, Calls::new(names, clock), clock);
-    if let Err(error) = calls.names.make_whole() {
+    if let Err(error) = calls.names.make_whole(&spec.context) {
         meter.give_up(format!("the files could not be made again: {error}"));
     }
     meter.finish();
@@ -88,7 +97,7 @@ impl Names {
         };
         // What may only be read is whole already.
         if made.makes_names() {
-            made.make_first()?;
+            made.make_first(&spec.context)?;
         }
         Ok(made)
     }
@@ -116,25 +125,35 @@ impl Names {
     }
 
     /// Makes what the job begins with: its share of files, under their first names, and of directories.
-    fn make_first(&self) -> io::Result<()> {
+    fn make_first(&self, context: &ThreadContext) -> io::Result<()> {
         let (set, job, count) = (&self.set, &*self.job, self.count());
         self.make(
             set.files_present(job, count),
             set.directories_present(job, count),
+            context,
         )
     }
 
     /// Makes all files again, under their first names, and leaves no directory.
-    fn make_whole(&self) -> io::Result<()> {
+    fn make_whole(&self, context: &ThreadContext) -> io::Result<()> {
         match self.makes_names() {
-            true => self.make(self.count(), 0),
+            true => self.make(self.count(), 0, context),
             false => Ok(()),
         }
     }
 
-    /// Makes the first `files` of the thread's files, and the first `directories` of its directories, and no others.
-    fn make(&self, files: u32, directories: u32) -> io::Result<()> {
+    /// Makes the first `files` of the thread's files, and the first `directories` of its directories, and no others. Says
+    /// meanwhile that it is at work.
+    fn make(&self, files: u32, directories: u32, context: &ThreadContext) -> io::Result<()> {
+        let mut said = Instant::now();
         for file in 0..self.count() {
+            if said.elapsed() > WORD_EVERY {
+                if context.shared.is_abandoned() {
+                    return Err(io::Error::other("the run was abandoned"));
+                }
+                context.at_work();
+                said = Instant::now();
+            }
             let (leaf, number) = (self.leaf(file)?, self.first + file);
             gone(unlinkat(
                 leaf,

@@ -21,6 +21,8 @@ pub(crate) enum Message {
         target: usize,
         setup: Result<TargetSetup, EngineError>,
     },
+    /// A thread is done with its I/O and at work on something else, which takes long.
+    AtWork { target: usize, member: usize },
     /// A second of one thread.
     Interval {
         target: usize,
@@ -117,6 +119,13 @@ impl ThreadContext {
         self.send(Message::Ready {
             target: self.target,
             setup,
+        });
+    }
+
+    pub(crate) fn at_work(&self) {
+        self.send(Message::AtWork {
+            target: self.target,
+            member: self.member,
         });
     }
 

@@ -191,6 +191,7 @@ impl Run {
         self.last_news = Instant::now();
         match message {
             Message::Ready { .. } => {}
+            Message::AtWork { target, member } => self.hear(target, member),
             Message::Interval { target, member, .. } | Message::Finished { target, member, .. }
                 if self.aggregators[target].has_finished(member) => {}
             Message::Interval {
@@ -198,10 +199,7 @@ impl Run {
                 member,
                 interval,
             } => {
-                let of = |m: &&mut LoadThread| (m.target, m.member) == (target, member);
-                if let Some(sender) = self.threads.iter_mut().find(of) {
-                    sender.heard = Instant::now();
-                }
+                self.hear(target, member);
                 self.aggregators[target].add(member, *interval);
             }
             Message::Finished {
@@ -211,6 +209,14 @@ impl Run {
             } => {
                 self.finish(target, member, summary);
             }
+        }
+    }
+
+    /// Notes that a thread has said something.
+    fn hear(&mut self, target: usize, member: usize) {
+        let of = |m: &&mut LoadThread| (m.target, m.member) == (target, member);
+        if let Some(sender) = self.threads.iter_mut().find(of) {
+            sender.heard = Instant::now();
         }
     }
 
@@ -324,8 +330,8 @@ mod tests {
     use super::*;
     use crate::{TargetKind, TargetSetup, TargetSpec};
 
-    #[test]
-    fn a_thread_that_speaks_after_it_was_given_up_is_not_heard() {
+    /// A run of one thread that has said nothing for longer than any may, and what keeps the thread there.
+    fn silent() -> (Run, mpsc::Sender<Message>, mpsc::Sender<()>) {
         let spec = TargetSpec {
             path: PathBuf::from("null:"),
             kind: TargetKind::Null,
@@ -342,11 +348,11 @@ mod tests {
             stream: None,
             issuing: Arc::default(),
             handle: thread::spawn(move || stuck.recv().unwrap_or_default()),
-            heard: Instant::now(),
+            heard: Instant::now() - 2 * GRACE,
         };
         let timeouts = Timeouts {
             drain: Duration::ZERO,
-            stuck: Duration::MAX,
+            stuck: Duration::ZERO,
         };
         let setup = SetupReport::default();
         let mut run = Run::new(
@@ -361,9 +367,15 @@ mod tests {
                 end: None,
             },
         );
+        run.last_news -= 2 * GRACE;
+        (run, sender, wake)
+    }
+
+    #[test]
+    fn a_thread_that_speaks_after_it_was_given_up_is_not_heard() {
+        let (mut run, sender, wake) = silent();
         run.stop();
         thread::sleep(2 * ABANDONED_GRACE);
-        run.last_news -= 2 * GRACE;
         assert!(run.poll().is_empty() && run.is_done());
         let (target, member) = (0, 0);
         let interval = Box::new(Interval {
@@ -386,6 +398,21 @@ mod tests {
         late.into_iter()
             .for_each(|message| sender.send(message).unwrap());
         assert!(run.poll().is_empty() && run.is_done());
+        drop(wake);
+    }
+
+    #[test]
+    fn a_thread_that_says_it_is_at_work_is_waited_for_before_the_end_and_after_it() {
+        let (target, member) = (0, 0);
+        let (mut run, sender, wake) = silent();
+        sender.send(Message::AtWork { target, member }).unwrap();
+        assert!(run.poll().is_empty());
+        assert!(!run.shared.stopped() && run.aggregators[0].failure().is_none());
+        run.stop();
+        thread::sleep(2 * ABANDONED_GRACE);
+        run.last_news -= 2 * GRACE;
+        sender.send(Message::AtWork { target, member }).unwrap();
+        assert!(run.poll().is_empty() && !run.is_done());
         drop(wake);
     }
 }
