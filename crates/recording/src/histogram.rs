@@ -1,9 +1,8 @@
 //! The log-linear latency histogram.
 //!
 //! Values are nanoseconds. Below 256 ns a bin is 1 ns wide; above, every power of two is split in 128 bins. So a bin is
-//! at most 1/128 of its lower edge (0.78 %) wide. Its middle is at most 0.4 % from any value in it.
-//! 0.4 % from any value in it. The last bin counts everything from 2^47 ns (39 h) up: an overloaded
-//! open load's responses are as late as the run is long.
+//! at most 1/128 of its lower edge (0.78 %) wide. Its middle is at most 0.4 % from any value in it. The last bin counts
+//! everything from 2^47 ns (39 h) up: an overloaded open load's responses are as late as the run is long.
 
 use serde::{Deserialize, Serialize};
 
@@ -267,7 +266,8 @@ impl SparseHistogram {
 
     /// Returns the quantile `parts / 100_000`, us; `None` where fewer than [`SAMPLES_ABOVE`] values lie above it.
     pub fn percentile_us(&self, parts: u64) -> Option<f64> {
-        let enough = self.count * (100_000 - parts) >= SAMPLES_ABOVE * 100_000;
+        let above = u128::from(self.count) * u128::from(100_000 - parts);
+        let enough = above >= u128::from(SAMPLES_ABOVE) * 100_000;
         let quantile_ns = self.quantile_ns(parts as f64 / 100_000.0);
         quantile_ns.filter(|_| enough).map(|ns| ns / 1e3)
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use workload::Op;
 
 use crate::{
-    Batch, CensoredOps, Counters, HalfWidths, Interval, OpStats, Recording, Residence, Share,
-    Streams, Utilisation,
+    Batch, CensoredOps, Counters, Fault, HalfWidths, Interval, OpStats, Recording, Remark,
+    Residence, Share, Streams, Utilisation,
 };
 
 /// Most of anything in one interval: no machine moves that many bytes, or waits that many ns, in a second or a minute.
@@ -58,7 +58,39 @@ impl Recording {
                 .half_widths
                 .iter()
                 .all(|known| half_widths_are_sound(known, most))
-            && counts_are_sound(self.faults.iter().map(|fault| Some(fault.n)), most)
+            && self.faults.iter().all(|fault| fault_is_sound(fault, most))
+            && self
+                .remarks
+                .iter()
+                .all(|remark| remark_is_sound(remark, most))
+    }
+}
+
+fn fault_is_sound(fault: &Fault, most: u64) -> bool {
+    fault.start_bytes <= fault.end_bytes && fault.n <= most
+}
+
+/// Judges the numbers that are added up over hosts.
+fn remark_is_sound(remark: &Remark, most: u64) -> bool {
+    match remark {
+        Remark::FailedIo {
+            n,
+            ranges,
+            more_ranges,
+            ..
+        } => {
+            counts_are_sound([Some(*n), Some(*more_ranges)], most)
+                && ranges.iter().all(|fault| fault_is_sound(fault, most))
+        }
+        Remark::LostIo {
+            n,
+            waited_ns,
+            age_ns,
+        } => counts_are_sound([n, waited_ns, age_ns].map(|one| Some(*one)), most),
+        Remark::UncountedArrivals { thread_ns } => *thread_ns <= most,
+        Remark::LateArrivals { mean_ns } => gauges_are_sound([Some(*mean_ns)], most),
+        Remark::CpuWait { share } => gauges_are_sound([Some(*share)], most),
+        Remark::Refused { .. } | Remark::Fallback { .. } => true,
     }
 }
 
@@ -155,7 +187,10 @@ fn share_is_sound(member: &Share, most: u64) -> bool {
 mod tests {
     use workload::Op;
 
-    use crate::{Counters, Interval, Recorder, Recording, Residence, Share, Utilisation};
+    use super::MOST_OF_STEP;
+    use crate::{
+        Counters, Fault, Interval, Recorder, Recording, Remark, Residence, Share, Utilisation,
+    };
 
     fn interval() -> Interval {
         let mut recorder = Recorder::new(0);
@@ -192,9 +227,13 @@ mod tests {
         }
     }
 
+    fn text() -> String {
+        serde_json::to_string(&interval()).unwrap()
+    }
+
     /// The interval with one part of its JSON replaced.
     fn altered(part: &str, by: &str) -> Interval {
-        let text = serde_json::to_string(&interval()).unwrap();
+        let text = text();
         assert!(text.contains(part), "{part} is not in {text}");
         serde_json::from_str(&text.replace(part, by)).unwrap()
     }
@@ -230,5 +269,74 @@ mod tests {
         ] {
             assert!(!altered(part, by).is_sound(), "{part} -> {by}");
         }
+    }
+
+    #[test]
+    fn remarks_and_failed_ranges_whose_sums_would_not_hold_are_not_sound() {
+        let beyond = u64::MAX;
+        let fault = |start_bytes, end_bytes, n| Fault {
+            op: Op::Read,
+            errno: 5,
+            start_bytes,
+            end_bytes,
+            n,
+        };
+        let failed = |n, fault: Fault, more_ranges| Remark::FailedIo {
+            errno: 5,
+            n,
+            ranges: vec![fault],
+            more_ranges,
+        };
+        let lost = |n, waited_ns, age_ns| Remark::LostIo {
+            n,
+            waited_ns,
+            age_ns,
+        };
+        let is_sound = |remark| {
+            let remarks = vec![remark];
+            let recording = Recording {
+                remarks,
+                ..Recording::default()
+            };
+            recording.is_sound()
+        };
+        assert!(is_sound(failed(2, fault(0, 8, 2), 1)) && is_sound(lost(1, 2, 3)));
+        for remark in [
+            failed(beyond, fault(0, 8, 2), 1),
+            failed(2, fault(0, 8, beyond), 1),
+            failed(2, fault(8, 0, 2), 1),
+            failed(2, fault(0, 8, 2), beyond),
+            lost(beyond, 2, 3),
+            lost(1, beyond, 3),
+            lost(1, 2, beyond),
+            Remark::UncountedArrivals { thread_ns: beyond },
+            Remark::LateArrivals { mean_ns: 1e300 },
+            Remark::CpuWait { share: -1e300 },
+        ] {
+            assert!(!is_sound(remark.clone()), "{remark:?}");
+        }
+        let recording = Recording {
+            faults: vec![fault(8, 0, 1)],
+            ..Recording::default()
+        };
+        assert!(!recording.is_sound());
+    }
+
+    #[test]
+    fn the_percentiles_of_the_largest_sound_count_are_those_of_its_bins() {
+        let most = MOST_OF_STEP;
+        let text = serde_json::to_string(&Recording::from_intervals(&[interval()])).unwrap();
+        let sum_ns = 2000 * u128::from(most);
+        let text = text
+            .replace("\"count\":2", &format!("\"count\":{most}"))
+            .replace(",1],[", &format!(",{}],[", most - 1))
+            .replace("\"sum_ns\":91000", &format!("\"sum_ns\":{sum_ns}"));
+        let recording: Recording = serde_json::from_str(&text).unwrap();
+        assert!(recording.is_sound(), "{text}");
+        let median_us = recording.ops[&Op::Read].service.percentile_us(50_000);
+        assert!(
+            median_us.is_some_and(|us| (us - 1.0).abs() < 0.01),
+            "{median_us:?}"
+        );
     }
 }
