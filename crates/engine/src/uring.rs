@@ -180,12 +180,7 @@ fn set_up<P: Protocol>(
     let (job, target) = (&*spec.job, &*spec.target);
     let mut notes = Vec::new();
     let cpus = pinned(spec.cpu, &mut notes);
-    let only_moves_data = job
-        .mix
-        .ops
-        .iter()
-        .all(|b| matches!(b.op, Op::Read | Op::Write));
-    let poll = spec.poll && target.pollable && only_moves_data;
+    let poll = spec.poll && target.pollable && only_moves_data(job);
     let iodepth = job.load.iodepth();
     let options = RingOptions {
         poll,
@@ -231,6 +226,11 @@ fn set_up<P: Protocol>(
         encoder,
     };
     Ok((prepared, setup))
+}
+
+/// Returns whether a polled ring takes all that a job issues: only reads and writes are polled for.
+fn only_moves_data(job: &Job) -> bool {
+    job.flush_every == 0 && job.ops().all(|op| matches!(op, Op::Read | Op::Write))
 }
 
 /// Whether the thread may have to act before a completion comes. An arrival, the end of a pause, another thread's I/O
@@ -401,4 +401,42 @@ fn knows_discard<P: Protocol<Entry = squeue::Entry, Completion = cqueue::Entry>>
         .next()
         .map(|completion| completion.result());
     Ok(result == Some(-libc::EINVAL))
+}
+
+#[cfg(test)]
+mod tests {
+    use io_uring::{opcode, types::Fd};
+
+    use super::*;
+
+    #[test]
+    fn a_job_that_flushes_is_not_polled_because_a_polled_ring_refuses_flushes() {
+        let job = |more: &str| {
+            let text = format!(
+                "mix = \"write\"\nblock = \"4KiB\"\npattern = \"uniform\"\nload = {{}}\nuntil = {{ count = 1 }}\n{more}"
+            );
+            Job::from_toml(&text, "job.toml").unwrap()
+        };
+        assert!(only_moves_data(&job("")));
+        assert!(!only_moves_data(&job("flush_every = 8")));
+        let options = RingOptions {
+            poll: true,
+            spin: false,
+            sqpoll: false,
+        };
+        let Ok(mut ring) = Ring::<Encoder>::new(4, options) else {
+            eprintln!("skipped: no polled ring");
+            return;
+        };
+        // SAFETY: the entry refers to no memory.
+        unsafe {
+            ring.io
+                .submission()
+                .push(&opcode::Fsync::new(Fd(0)).build())
+        }
+        .unwrap();
+        ring.io.submit_and_wait(1).unwrap();
+        let result = ring.io.completion().next().map(|one| one.result());
+        assert_eq!(result, Some(-libc::EINVAL));
+    }
 }

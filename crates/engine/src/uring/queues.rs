@@ -199,6 +199,11 @@ impl<P: Protocol> QueuePair for Queues<'_, P> {
             self.enter(Submitter::submit)?;
         }
         let begin_ns = self.clock.now_ns();
+        // Nothing else ends the wait of a thread that polls: its ring takes no tick.
+        let until_ns = match self.polls {
+            true => until_ns.min(begin_ns + TICK_NS),
+            false => until_ns,
+        };
         let mut now_ns = begin_ns;
         while self.completions.is_empty() && now_ns < until_ns {
             self.submissions.sync();
@@ -244,5 +249,39 @@ impl<P: Protocol> QueuePair for Queues<'_, P> {
 
     fn notes(&mut self) -> Vec<String> {
         self.encoder.notes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use workload::Job;
+
+    use super::*;
+    use crate::{ring::RingOptions, submission::Nops};
+
+    const JOB: &str = r#"{"mix": "read", "block": "4KiB", "pattern": "uniform", "load": {}, "until": {"count": 1}}"#;
+
+    #[test]
+    fn a_wait_for_a_far_moment_ends_after_about_a_tick_where_completions_are_polled_too() {
+        let job = Job::from_json(JOB, "job.json").unwrap();
+        for poll in [false, true] {
+            let options = RingOptions {
+                poll,
+                spin: true,
+                sqpoll: false,
+            };
+            let Ok(mut ring) = Ring::new(4, options) else {
+                eprintln!("skipped: no ring with poll: {poll}");
+                continue;
+            };
+            let (buffers, clock) = (Buffers::new(&job, 0, 1, false).unwrap(), Clock::new());
+            let mut queues = Queues::new(&mut ring, Nops, buffers, clock);
+            let begin = Instant::now();
+            queues.submit_until(clock.now_ns() + 3_000_000_000).unwrap();
+            let waited = begin.elapsed();
+            assert!(waited < Duration::from_secs(1), "poll: {poll}: {waited:?}");
+        }
     }
 }
