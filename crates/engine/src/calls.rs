@@ -6,8 +6,8 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    io,
-    os::fd::OwnedFd,
+    io, mem,
+    os::fd::{IntoRawFd, OwnedFd},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -231,7 +231,8 @@ struct Calls {
     names: Names,
     queued: VecDeque<Call>,
     done: VecDeque<(u16, i32)>,
-    open: Option<OwnedFd>,
+    /// What the next close is of, or the errno with which it was not opened.
+    open: Result<OwnedFd, i32>,
     clock: Clock,
     idle_ns: u64,
 }
@@ -242,7 +243,7 @@ impl Calls {
             names,
             queued: VecDeque::new(),
             done: VecDeque::new(),
-            open: None,
+            open: Err(libc::EBADF),
             clock,
             idle_ns: 0,
         }
@@ -266,11 +267,17 @@ impl Calls {
             Op::Create => {
                 let made = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR;
                 let made = made | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                self.open = Some(openat(leaf, name, made, FILE_MODE)?);
+                let opened = openat(leaf, name, made, FILE_MODE);
+                self.open = opened.map_err(rustix::io::Errno::raw_os_error);
+                as_opened(&self.open)?;
                 self.names.renamed[call.file as usize] = false;
             }
-            Op::Open => self.open = Some(openat(leaf, name, flags, Mode::empty())?),
-            Op::Close => drop(self.open.take()),
+            Op::Open => {
+                let opened = openat(leaf, name, flags, Mode::empty());
+                self.open = opened.map_err(rustix::io::Errno::raw_os_error);
+                as_opened(&self.open)?;
+            }
+            Op::Close => close(mem::replace(&mut self.open, Err(libc::EBADF)))?,
             Op::Stat | Op::StatDirectory => drop(statat(leaf, name, AtFlags::SYMLINK_NOFOLLOW)?),
             Op::Rename => {
                 renameat_with(
@@ -288,6 +295,23 @@ impl Calls {
             _ => return Err(io::Error::from_raw_os_error(libc::EINVAL)),
         }
         Ok(())
+    }
+}
+
+fn as_opened(opened: &Result<OwnedFd, i32>) -> io::Result<()> {
+    match opened {
+        Ok(_) => Ok(()),
+        Err(errno) => Err(io::Error::from_raw_os_error(*errno)),
+    }
+}
+
+/// Closes what was opened. What was not cannot be closed, and fails as the opening did.
+fn close(opened: Result<OwnedFd, i32>) -> io::Result<()> {
+    let file = opened.map_err(io::Error::from_raw_os_error)?;
+    // SAFETY: the descriptor is this call's alone, and is gone whatever the result.
+    match unsafe { libc::close(file.into_raw_fd()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

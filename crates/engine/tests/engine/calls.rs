@@ -122,6 +122,27 @@ fn a_mix_of_all_operations_fails_in_none() {
 }
 
 #[test]
+fn a_close_of_what_could_not_be_opened_fails_as_the_open_did() {
+    let set = FileSet {
+        select: Select::Roundrobin,
+        ..set(40)
+    };
+    let laid = Laid::out(&set);
+    fs::remove_file(laid.0.join(set.path(7))).unwrap();
+    let opened = run(
+        &names(&[Op::Open], &set, 80),
+        &laid.spec(&set),
+        &Options::default(),
+    );
+    assert_eq!(
+        counts(&opened),
+        [(Op::Open, 39, 1), (Op::Close, 39, 1)],
+        "{opened:?}"
+    );
+    assert_eq!(opened.errno, [(libc::ENOENT, 2)].into());
+}
+
+#[test]
 fn a_rate_of_operations_is_kept() {
     let set = set(20);
     let laid = Laid::out(&set);
