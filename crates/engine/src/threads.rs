@@ -23,6 +23,7 @@ use crate::{
 /// `BLKDISCARD` and `BLKZEROOUT` of `linux/fs.h`.
 const BLKDISCARD: libc::c_ulong = 0x1277;
 const BLKZEROOUT: libc::c_ulong = 0x127f;
+const KEEP_SIZE: libc::c_int = libc::FALLOC_FL_KEEP_SIZE;
 
 /// How soon a thread looks again for I/Os that wait for others: one of another thread may return.
 const LOOK_NS: u64 = 50_000;
@@ -401,14 +402,14 @@ fn perform(target: &Target, request: &Request, buffers: &mut Buffers) -> Result<
 fn deallocate(target: &Target, fd: RawFd, request: &Request) -> isize {
     match target.spec.kind {
         TargetKind::BlockDevice => device_range(fd, BLKDISCARD, request),
-        _ => fallocate(fd, libc::FALLOC_FL_PUNCH_HOLE, request),
+        _ => fallocate(fd, libc::FALLOC_FL_PUNCH_HOLE | KEEP_SIZE, request),
     }
 }
 
 fn write_zeroes(target: &Target, fd: RawFd, request: &Request) -> isize {
     match target.spec.kind {
         TargetKind::BlockDevice => device_range(fd, BLKZEROOUT, request),
-        _ => fallocate(fd, libc::FALLOC_FL_ZERO_RANGE, request),
+        _ => fallocate(fd, libc::FALLOC_FL_ZERO_RANGE | KEEP_SIZE, request),
     }
 }
 
@@ -424,5 +425,5 @@ fn fallocate(fd: RawFd, mode: libc::c_int, request: &Request) -> isize {
         request.size_bytes as libc::off_t,
     );
     // SAFETY: a system call on an open descriptor, no memory involved.
-    (unsafe { libc::fallocate(fd, mode | libc::FALLOC_FL_KEEP_SIZE, at, bytes) }) as isize
+    (unsafe { libc::fallocate(fd, mode, at, bytes) }) as isize
 }

@@ -1,6 +1,7 @@
 //! A thread per I/O where io_uring is not to be had: the same I/O, ends and counts as with a ring.
 
-use workload::{Arrival, Job, Load, Op};
+use engine::Options;
+use workload::{Arrival, Job, Load, Op, Pattern};
 
 use crate::support::*;
 
@@ -52,5 +53,20 @@ fn what_a_job_asks_of_a_ring_and_does_not_get_is_admitted() {
     for word in ["placement handles are not sent", "SQPOLL", "reap"] {
         let told = notes.iter().filter(|note| note.contains(word)).count();
         assert_eq!(told, 1, "{word}: {notes:?}");
+    }
+}
+
+#[test]
+fn room_is_reserved_behind_the_end_of_a_file_as_through_a_ring() {
+    for options in [Options::default(), threads()] {
+        let file = Scratch::filled(0, 0);
+        let job = Job {
+            pattern: Pattern::Sequential,
+            until: count(MIB / 4096),
+            ..job(Op::Allocate)
+        };
+        let recording = run(&job, &file.spec(MIB), &options);
+        assert_eq!(recording.completed(), MIB / 4096, "{recording:?}");
+        assert_eq!(file.read().len() as u64, MIB, "{options:?}");
     }
 }
