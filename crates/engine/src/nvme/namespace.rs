@@ -63,9 +63,10 @@ impl Limits {
     fn new(block_bytes: u32, controller: &[u8], command_set: &[u8]) -> Self {
         let pages = |power: u8| match power {
             0 => u64::MAX,
-            power => LEAST_PAGE_BYTES
-                .checked_shl(power.into())
-                .unwrap_or(u64::MAX),
+            power => {
+                let pages = 1u64.checked_shl(power.into());
+                pages.map_or(u64::MAX, |pages| LEAST_PAGE_BYTES.saturating_mul(pages))
+            }
         };
         let blocks = |count: u64| match count {
             0 => u64::MAX,
@@ -241,6 +242,16 @@ mod tests {
         assert_eq!(limited.transfer_bytes, 128 * KIB);
         assert_eq!(limited.zeroes_bytes, 512 * KIB);
         assert_eq!(limited.trim_bytes, 400 * KIB);
+    }
+
+    #[test]
+    fn a_limit_beyond_64_bits_is_none() {
+        let mut controller = EMPTY.0;
+        for power in [51, 52, 63, 64, 255] {
+            controller[77] = power;
+            let limits = Limits::new(512, &controller, &EMPTY.0);
+            assert_eq!(limits.transfer_bytes, 65_536 * 512, "2^{power} pages");
+        }
     }
 
     /// Lists the handles of a device that has `count`, of identifiers 7, 8, 9...
