@@ -118,7 +118,7 @@ impl Source {
                 return Drawn::Over;
             }
             if stream.is_held() {
-                return Drawn::Wait(now_ns + stream.pause_ns().max(LOOK_NS));
+                return Drawn::Wait(now_ns.saturating_add(stream.pause_ns().max(LOOK_NS)));
             }
             let mark = stream.next_mark();
             let request = stream.next_request();
@@ -299,7 +299,7 @@ impl Thread<'_> {
                 Ok(()) => self.meter.recorder.record(request.op, service_ns, bytes),
             }
             self.worker.source.counted_one();
-            if think_ns > 0 && !self.sleep_until(now_ns + think_ns) {
+            if think_ns > 0 && !self.sleep_until(now_ns.saturating_add(think_ns)) {
                 break;
             }
         }

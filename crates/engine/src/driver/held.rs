@@ -63,7 +63,7 @@ impl<Q: QueuePair> Driver<Q> {
             }
             self.reap::<false>(self.clock.now_ns());
         }
-        let until_ns = self.clock.now_ns() + self.stream.pause_ns();
+        let until_ns = self.clock.now_ns().saturating_add(self.stream.pause_ns());
         while self.clock.now_ns() < until_ns {
             self.queues.submit_until(until_ns)?;
             if self.looks_over() {

@@ -71,7 +71,7 @@ impl<Q: QueuePair> Driver<Q> {
             let free_before = self.slots.free();
             self.reap::<false>(now_ns);
             let returned = self.slots.free() - free_before;
-            ready_ns.extend(iter::repeat_n(now_ns + think_ns, returned));
+            ready_ns.extend(iter::repeat_n(now_ns.saturating_add(think_ns), returned));
         }
     }
 

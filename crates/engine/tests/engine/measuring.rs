@@ -474,6 +474,17 @@ fn a_run_that_nobody_follows_any_more_ends_by_itself() {
 }
 
 #[test]
+fn a_thought_of_centuries_is_not_over_at_once() {
+    for (spec, options) in empty_specs() {
+        let mut job = job(Op::Read);
+        job.pace.think_ns = u64::MAX - 1;
+        job.until = time(Duration::from_millis(50));
+        let recording = run(&job, &spec, &options);
+        assert_eq!(recording.completed(), 8, "{spec:?} {options:?}");
+    }
+}
+
+#[test]
 fn think_time_follows_the_interactive_response_time_law() {
     for (spec, options) in empty_specs() {
         let mut job = job(Op::Read);

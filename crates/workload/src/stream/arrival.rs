@@ -39,7 +39,11 @@ impl Arrivals {
                 arrival,
                 threads,
                 ..
-            } => (Some(arrival), f64::from(threads) / rate_iops * 1e9),
+            } => {
+                let gap_ns = f64::from(threads) / rate_iops * 1e9;
+                // No gap times an infinite one would be no number.
+                (Some(arrival), gap_ns.min(f64::MAX))
+            }
         };
         let mut arrivals = Self {
             random: Random::new(seed, thread, Purpose::Arrivals),
@@ -188,7 +192,9 @@ impl Schedule {
                 if gaps > 0.0 {
                     self.into_phase_ns += (2.0 * gaps / (rate + root)).min(left_ns);
                 }
-                return self.phase_start_ns + self.into_phase_ns as u64;
+                return self
+                    .phase_start_ns
+                    .saturating_add(self.into_phase_ns as u64);
             }
             gaps -= expected;
             self.phase_start_ns = self.phase_start_ns.saturating_add(phase.time_ns);

@@ -193,6 +193,27 @@ fn a_ramp_from_a_rate_of_zero_brings_its_arrivals_from_the_first_second_on() {
 }
 
 #[test]
+fn arrivals_beyond_centuries_never_come_and_none_comes_instead() {
+    const CENTURY_NS: u64 = 3_155_760_000_000_000_000;
+    for arrival in [
+        Arrival::Deterministic,
+        Arrival::Uniform,
+        Arrival::Exponential,
+    ] {
+        let late = arrivals(&open(1e-300, arrival, 2), 0, 4);
+        assert!(late[1] > CENTURY_NS && late.is_sorted(), "{late:?}");
+        let mut job = open(1.0, arrival, 1);
+        let pause = RatePhase {
+            time_ns: u64::MAX - 1_000_000_000,
+            ..phase(0, 0.0, 0.0)
+        };
+        job.pace.rates = vec![pause, phase(10, 1.0, 1.0)];
+        let late = arrivals(&job, 0, 40);
+        assert!(late.is_sorted(), "{late:?}");
+    }
+}
+
+#[test]
 fn closed_load_arrives_at_once() {
     assert_eq!(arrivals(&read_4k(Pattern::Uniform), 0, 3), [0, 0, 0]);
 }
