@@ -129,7 +129,7 @@ impl Meter {
             .context
             .errors
             .most
-            .is_some_and(|most| failed == most + 1)
+            .is_some_and(|most| failed - 1 == most)
         {
             // Only the thread whose I/O went over the limit speaks: others may fail before they see the stop.
             self.give_up(format!(

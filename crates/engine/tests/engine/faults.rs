@@ -156,6 +156,7 @@ fn errors_are_counted_by_errno_and_the_run_goes_on() {
         let memory = Sealable::new(MIB);
         memory.seal(libc::F_SEAL_GROW);
         let mut job = job(Op::Write);
+        job.errors.most = Some(u64::MAX);
         job.until = count(2_000);
         // Writes behind the sealed end fail with EPERM, the others succeed.
         let recording = run(&job, &memory.spec(2 * MIB), &options);
