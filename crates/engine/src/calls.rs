@@ -50,6 +50,8 @@ pub(crate) fn run(spec: ThreadSpec) {
         ..TargetSetup::default()
     }));
     let Some(clock) = spec.context.shared.wait_for_start(spec.clock) else {
+        // Whoever gave the start up reports why; the next step finds the set as this one did.
+        let _ = names.make_whole(&spec.context);
         return;
     };
     let (mut meter, calls) = driver::drive(&spec, Calls::new(names, clock), clock);

@@ -122,6 +122,21 @@ fn a_mix_of_all_operations_fails_in_none() {
 }
 
 #[test]
+fn a_start_that_fails_on_one_target_leaves_the_set_of_another_whole() {
+    let set = set(40);
+    let [whole, broken] = [Laid::out(&set), Laid::out(&set)];
+    let before = listing(&whole);
+    fs::remove_dir_all(broken.0.join("d0002/d0002")).unwrap();
+    let started = engine::start(
+        &names(&[Op::Create], &set, 10),
+        &[whole.spec(&set), broken.spec(&set)],
+        &Options::default(),
+    );
+    assert!(matches!(started, Err(EngineError::Files { .. })));
+    assert_eq!(listing(&whole), before);
+}
+
+#[test]
 fn a_close_of_what_could_not_be_opened_fails_as_the_open_did() {
     let set = FileSet {
         select: Select::Roundrobin,
