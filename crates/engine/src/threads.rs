@@ -266,10 +266,15 @@ impl Thread<'_> {
         let think_ns = self.worker.job.pace.think_ns;
         let replays = matches!(self.worker.job.pattern, Pattern::Replay { .. });
         while let Some((request, arrival_ns, row)) = self.next() {
+            let waits = is_open && self.clock.now_ns() < arrival_ns;
             if is_open && !self.sleep_until(arrival_ns) {
                 break;
             }
             let issued_ns = self.clock.now_ns();
+            if waits {
+                self.meter.summary.lateness.0 += 1;
+                self.meter.summary.lateness.1 += issued_ns.saturating_sub(arrival_ns);
+            }
             self.worker.source.issued_one();
             self.meter.issuing(request.op, issued_ns);
             let result = perform(&self.worker.target, &request, &mut self.buffers);

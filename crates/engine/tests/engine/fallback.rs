@@ -1,6 +1,7 @@
 //! A thread per I/O where io_uring is not to be had: the same I/O, ends and counts as with a ring.
 
 use engine::Options;
+use recording::Remark;
 use workload::{Arrival, Job, Load, Op, Pattern};
 
 use crate::support::*;
@@ -33,6 +34,24 @@ fn every_arrival_is_counted_though_the_first_worker_has_nothing_left_to_do() {
         (20, Some(20)),
         "{recording:?}"
     );
+}
+
+#[test]
+fn arrivals_that_are_issued_late_are_admitted() {
+    let file = Scratch::filled(MIB, 1);
+    let job = Job {
+        load: open(200.0, Arrival::Deterministic, 4),
+        until: count(100),
+        ..job(Op::Read)
+    };
+    let recording = run(&job, &file.spec(MIB), &threads());
+    let reads = &recording.ops[&Op::Read];
+    let response_ns = reads.response.as_ref().unwrap().mean_ns().unwrap();
+    let late_ns = response_ns - reads.service.mean_ns().unwrap();
+    let is_late = |remark: &Remark| matches!(remark, Remark::LateArrivals { .. });
+    let told = recording.remarks.iter().any(is_late);
+    // A sleep ends tens of microseconds late, unless the system has another timer slack.
+    assert!(told || late_ns < 21_000.0, "{late_ns}");
 }
 
 #[test]
