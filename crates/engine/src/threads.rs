@@ -270,12 +270,13 @@ impl Thread<'_> {
             if is_open && !self.sleep_until(arrival_ns) {
                 break;
             }
+            // Before the clock is read: waiting for the other threads' lock is no part of an I/O.
+            self.worker.source.issued_one();
             let issued_ns = self.clock.now_ns();
             if waits {
                 self.meter.summary.lateness.0 += 1;
                 self.meter.summary.lateness.1 += issued_ns.saturating_sub(arrival_ns);
             }
-            self.worker.source.issued_one();
             self.meter.issuing(request.op, issued_ns);
             let result = perform(&self.worker.target, &request, &mut self.buffers);
             let now_ns = self.clock.now_ns();
