@@ -8,6 +8,7 @@ from vm_guest import GIB, counts, run, sh
 from fathom import _core
 from fathom.runs.remarks import Refused, facts_of
 from fathom.targets.media_logs import open_reader
+from fathom.targets.parse import parse_target
 
 SMR = GIB // 2
 
@@ -176,6 +177,11 @@ def test_each_stream_writes_to_its_own_reclaim_unit_and_the_drives_log_counts_it
         # The last write may come back when the time is up.
         assert 50 * (64 << 10) < op.bytes <= used[handle] <= op.bytes + (64 << 10)
     assert [number for number in range(8) if used[number]] == [1, 6]
+
+
+def test_the_capacity_of_zones_is_known_before_a_run() -> None:
+    target = parse_target("/dev/nvme1n1")
+    assert (target.identity.zone_bytes, target.identity.zone_capacity_bytes) == (64 << 20, 48 << 20)
 
 
 def test_the_pointers_of_the_zones_tell_what_was_appended() -> None:

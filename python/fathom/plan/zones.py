@@ -5,11 +5,12 @@ import json
 from fathom import _core
 from fathom._core import Job
 from fathom.errors import UsageError
+from fathom.output.text import size
 from fathom.targets.target import Target
+from fathom.targets.zones import HOST_MANAGED, ZoneSizes
 
 _END_BYTES = 1 << 20
 """Requests leave at most that much at the end of a device."""
-HOST_MANAGED = "host-managed"
 OTHER_DRIVE = "take a drive without such zones, unless the program can write zones in order"
 
 
@@ -27,14 +28,17 @@ def check_order(parameters_json: str, *, writes: bool, name: str = "", hint: str
 
 
 def check_write_pointers(step: str, job: Job, target: Target) -> None:
-    """Raises UsageError for writes that a real host-managed device must refuse: at random, in several passes, or
-    several at once. The kernel may pass on two writes in flight in either order.
+    """Raises UsageError for writes that a host-managed device must refuse: at random, in several passes, several
+    at once, or where a zone has a gap. The kernel may pass on two writes in flight in either order.
     """
-    raw = target.kind == "device" and target.makes is None
-    if raw and target.identity.zoned == HOST_MANAGED:
-        in_flight = job.threads * job.iodepth
-        at_once = f"keeps {in_flight} writes in flight" if in_flight > 1 else ""
-        _check_pass(step, job, target, f"{target.path}/btrfs", at_once)
+    identity = target.identity
+    if target.kind != "device" or target.makes is not None or identity.zoned != HOST_MANAGED:
+        return
+    in_flight = job.threads * job.iodepth
+    at_once = f"keeps {in_flight} writes in flight" if in_flight > 1 else ""
+    _check_pass(step, job, target, f"{target.path}/btrfs", at_once)
+    if identity.zone_bytes and identity.zone_capacity_bytes:
+        _check_gaps(step, job, target, ZoneSizes(identity.zone_bytes, identity.zone_capacity_bytes))
 
 
 def check_zones_of_twin(step: str, job: Job, target: Target, parameters_json: str) -> None:
@@ -49,12 +53,29 @@ def check_zones_of_twin(step: str, job: Job, target: Target, parameters_json: st
     except _core.BackendError as error:
         raise UsageError(f"{target.name}: step {step}: {error}") from error
     _check_pass(step, job, target, f"{target.name}/btrfs")
+    values = json.loads(parameters_json)
+    zone_bytes = int(values["zone_bytes"])
+    _check_gaps(step, job, target, ZoneSizes(zone_bytes, int(values.get("zone_capacity_bytes", zone_bytes))))
 
 
 def _takes_order_only(parameters_json: str) -> bool:
     """Returns whether a twin's zones take writes in order only. Those of a drive-managed disk take any write."""
     values = json.loads(parameters_json)
     return bool(values.get("zone_bytes")) and values.get("tracks", HOST_MANAGED) == HOST_MANAGED
+
+
+def _check_gaps(step: str, job: Job, target: Target, zones: ZoneSizes) -> None:
+    """Raises UsageError for writes in order that reach blocks behind the capacity of a zone, which none may write."""
+    if "write" not in job.weights or job.pattern.kind == "zones":
+        return
+    start, length = job.region_on(target.capacity_bytes, target.logical_block_bytes)
+    gap = start // zones.zone_bytes * zones.zone_bytes + zones.capacity_bytes
+    if zones.capacity_bytes < zones.zone_bytes and start + length > gap:
+        raise UsageError(
+            f"{target.name}: step {step} writes through a region that ends at {size(start + length)}, and only "
+            f"{size(zones.capacity_bytes)} of each zone of {size(zones.zone_bytes)} can be written",
+            'take pattern = { zones = { open = "in-order", ends = true } }: one pass that leaves such blocks out',
+        )
 
 
 def _check_pass(step: str, job: Job, target: Target, file_system: str, at_once: str = "") -> None:

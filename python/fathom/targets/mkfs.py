@@ -24,6 +24,7 @@ from fathom.targets.files import dir_target
 from fathom.targets.mounts import dev_text, mount_of, read_usage
 from fathom.targets.safety import ExclusiveHold, Refusal, recheck_identity
 from fathom.targets.target import Target
+from fathom.targets.zones import HOST_MANAGED
 
 LABEL = "fathom"
 """Label of a file system that a run left; XFS takes 12 letters at most."""
@@ -69,7 +70,7 @@ def check_maker(target: Target) -> None:
         raise UsageError(
             f"{target.name}: making and mounting a file system needs root", "run as root, or use dir:PATH"
         )
-    if target.identity.zoned == "host-managed" and maker.mounts_as != "btrfs":
+    if target.identity.zoned == HOST_MANAGED and maker.mounts_as != "btrfs":
         raise UsageError(
             f"{target.name}: {maker.mounts_as} writes in place, which a host-managed zoned device refuses",
             f"use {target.path}/btrfs",
@@ -115,7 +116,7 @@ def made_file_system(target: Target, *, unknown_data: bool = False) -> Iterator[
 
 def _make(target: Target) -> None:
     maker = _maker(target)
-    zoned = _ON_ZONES if target.identity.zoned == "host-managed" else ()
+    zoned = _ON_ZONES if target.identity.zoned == HOST_MANAGED else ()
     uuid = [word.format(uuid=target.identity.file_system_uuid) for word in maker.uuid_option]
     _run(target, maker.program, *maker.options, *zoned, *uuid, "-L", LABEL, str(target.path))
 

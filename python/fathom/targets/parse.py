@@ -21,6 +21,7 @@ from fathom.targets.safety import block_device
 from fathom.targets.sysfs import BlockDevice
 from fathom.targets.target import Identity, Target
 from fathom.targets.twin_names import TWIN
+from fathom.targets.zones import with_zones
 from fathom.text_file import expanded_path
 
 EMPTY_CAPACITY_BYTES = 1 << 40
@@ -123,7 +124,7 @@ def device_target(path: Path) -> Target:
     """Describes a block device under its kernel name, whatever link it was reached by."""
     device = block_device(path)
     node = device.node if device.node.exists() else path
-    identity = with_io_limits(device.identity(), [device])
+    identity = with_zones(with_io_limits(device.identity(), [device]), node)
     block_bytes = identity.logical_block_bytes or 512
     return Target(
         name=str(node),

@@ -69,7 +69,8 @@ class Identity:
     `command_bytes_max` is the device's own limit. The other four `..._max` are what the control group of this process
     may do in a second. By passthrough, which goes around the block layer, only `command_bytes_max` is known.
 
-    `block_metadata_bytes` is what an NVMe drive stores beside each block.
+    `block_metadata_bytes` is what an NVMe drive stores beside each block. `zone_bytes` lies between the starts of two
+    zones, and `zone_capacity_bytes` of them can be written.
 
     `dev` is `major:minor`. `diskseq` is a number the kernel never gives twice between two boots, so another device that
     took the name is recognised. `link_max_*` is what the device can do, `link_*` what it negotiated. `drive_managed` is
@@ -98,6 +99,8 @@ class Identity:
     scheduler: str | None = None
     rotational: bool | None = None
     zoned: str | None = None
+    zone_bytes: int | None = None
+    zone_capacity_bytes: int | None = None
     drive_managed: bool | None = None
     numa_node: int | None = None
     write_cache: str | None = None

@@ -1,0 +1,67 @@
+"""Zones of a block device, as the kernel reports them (linux/blkzoned.h)."""
+
+import struct
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from fathom.targets.syscalls import device_ioctl
+from fathom.targets.target import Identity
+
+HOST_MANAGED = "host-managed"
+"""What `queue/zoned` says of a device whose zones take writes at their write pointers only."""
+
+_BLKREPORTZONE = 0xC0101282
+"""`_IOWR(0x12, 130, 16 bytes)`."""
+_HEADER = struct.Struct("<QII")
+"""struct blk_zone_report: first sector, number of zones, flags."""
+_ZONE = struct.Struct("<QQQBB6xQ24x")
+"""struct blk_zone: start, length, write pointer, type, condition, capacity; in sectors."""
+_AT_ONCE = 1024
+_HAS_CAPACITY = 1
+"""The report fills in each zone's capacity (Linux 5.9)."""
+_SEQUENTIAL_REQUIRED = 2
+_SECTOR_BYTES = 512
+
+
+class ZoneSizes(NamedTuple):
+    """From the start of one zone to that of the next, and how much from its start can be written."""
+
+    zone_bytes: int
+    capacity_bytes: int
+
+
+def with_zones(identity: Identity, node: Path) -> Identity:
+    """Returns the identity of a device with the sizes of its zones, where it is one that must be written in order."""
+    sizes = zone_sizes(node) if identity.zoned == HOST_MANAGED else None
+    if sizes is None:
+        return identity
+    return replace(identity, zone_bytes=sizes.zone_bytes, zone_capacity_bytes=sizes.capacity_bytes)
+
+
+def zone_sizes(node: Path) -> ZoneSizes | None:
+    """Returns the sizes of the first zone that is written in order, or None where nobody can know them."""
+    sector = 0
+    try:
+        while zones := _zones_from(node, sector):
+            for _, length, capacity, kind in zones:
+                if kind == _SEQUENTIAL_REQUIRED:
+                    return ZoneSizes(length * _SECTOR_BYTES, capacity * _SECTOR_BYTES)
+            start, length, _, _ = zones[-1]
+            sector = start + length
+    except OSError:
+        return None
+    return None
+
+
+def _zones_from(node: Path, sector: int) -> list[tuple[int, int, int, int]]:
+    """Returns start, length, capacity and type of some zones from a sector on. Raises OSError as ioctl(2) does."""
+    report = bytearray(_HEADER.size + _AT_ONCE * _ZONE.size)
+    _HEADER.pack_into(report, 0, sector, _AT_ONCE, 0)
+    device_ioctl(node, _BLKREPORTZONE, report)
+    _, count, flags = _HEADER.unpack_from(report)
+    zones: list[tuple[int, int, int, int]] = []
+    for i in range(count):
+        start, length, _, kind, _, capacity = _ZONE.unpack_from(report, _HEADER.size + i * _ZONE.size)
+        zones.append((start, length, capacity if flags & _HAS_CAPACITY else length, kind))
+    return zones
