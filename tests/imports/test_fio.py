@@ -1,5 +1,6 @@
 """Methods from fio's jobs: the same I/O where there is a counterpart, a line where there is none."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -141,9 +142,29 @@ def test_a_map_in_smaller_blocks_than_those_written_is_noted_and_visits_none_exa
     lines = "[x]\nfilename=/dev/sdz\nioengine=libaio\ndirect=1\nsize=4m\n"
     [step], notes = imported(tmp_path, lines + "rw=randwrite\nbs=4k,64k\n")
     assert (step["job"]["block"], step["job"]["pattern"]) == ("64KiB", "uniform")
-    assert any("fio ends with its map" in note for note in notes)
+    assert any("leaves out a block that overlaps a used place" in note for note in notes)
     steps, _ = imported(tmp_path, lines + "rw=randread\nbs=4k,64k\n")
     assert steps[-1]["job"]["pattern"] == "random-once"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("bssplit=4k/50:16k/50", "bssplit .* cuts a block short where the next place is used"),
+        ("bsrange=4k-16k", "bsrange .* cuts a block short where the next place is used"),
+        ("percentage_random=50\nbs=4k", "percentage_random .* draws no place twice in a pass"),
+        ("percentage_random=50\nbssplit=4k/50:16k/50", "percentage_random .* cuts a block short"),
+    ],
+)
+def test_what_the_map_of_fio_does_is_noted_unless_it_keeps_none(
+    tmp_path: Path, options: str, said: str
+) -> None:
+    lines = f"[x]\nfilename=/dev/sdz\nioengine=libaio\ndirect=1\nrw=randread\n{options}\n"
+    key, _, text = said.partition(" ")
+    _, notes = imported(tmp_path, lines)
+    assert any(re.search(f"{key}: {text}", note) for note in notes), notes
+    _, notes = imported(tmp_path, f"{lines}norandommap\n")
+    assert not any("keeps a map" in note for note in notes)
 
 
 def test_a_rate_of_ios_counts_in_the_smallest_of_several_block_sizes(tmp_path: Path) -> None:

@@ -262,18 +262,14 @@ class Place:
                 return "sequential"
             if set(shares.values()) != {100.0}:
                 if not given.flag("norandommap"):
-                    given.note(
-                        "percentage_random", "the random ones are drawn anew each time, as with norandommap"
-                    )
+                    self._note_map("percentage_random", "the random ones are")
                 texts = {op: f"{share:g}%" for op, share in shares.items()}
                 return {"random": texts if len(set(texts.values())) > 1 else next(iter(texts.values()))}
         if given.flag("norandommap"):
             return "uniform"
         if not self._blocks.is_mapped_whole:
-            given.note(
-                next((key for key in ("bssplit", "bsrange") if given.has(key)), "bs"),
-                "several block sizes: blocks are drawn anew each time, as with norandommap; fio ends with its map",
-            )
+            key = next((key for key in ("bssplit", "bsrange") if given.has(key)), "bs")
+            self._note_map(key, "several block sizes: places are")
             return "uniform"
         if self._jobs > 1 and not self._own_files and files_each(given) == 1:
             given.note(
@@ -281,6 +277,22 @@ class Place:
                 "the threads together visit each block as often as fio's jobs do, though each of those has a map",
             )
         return "random-once"
+
+    def _note_map(self, key: str, what: str) -> None:
+        """Notes what the map of blocks does in fio, which only its `norandommap` has in common with the method."""
+        if any(len(sizes) > 1 for sizes in self._blocks.sizes.values()):
+            by_map = (
+                "cuts a block short where the next place is used, so it issues more small ones than asked for"
+            )
+        elif not self._blocks.is_mapped_whole:
+            by_map = "leaves out a block that overlaps a used place, so it may end before `size`"
+        else:
+            by_map = "draws no place twice in a pass"
+        self._given.note(
+            key,
+            f"{what} drawn anew each time, as with norandommap; without it fio keeps a map, and {by_map}: add it where "
+            "the two are compared",
+        )
 
     def _align_random(self) -> None:
         """fio aligns random offsets to the smallest block of the operation, or to `ba`."""
