@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 import fathom
 from fathom.cli import app
 from fathom.errors import FathomError, RefusedError, UsageError
+from fathom.load.initiator import ThisMachine
 from fathom.load.resolve import resolve_targets, targets_of_run
 from fathom.method.method import parse_method
 from fathom.plan.files import with_files
@@ -154,7 +155,7 @@ def test_a_resumed_run_goes_on_with_its_set_and_no_other(tmp_path: Path, method:
     assert done.exit_code == 0, done.output
     document = fathom.Run(next((tmp_path / "runs").glob("*many-files*"))).document
     parsed = parse_method(document.method.text, "many-files.toml")
-    [target] = with_files(parsed, targets_of_run(document))
+    [target] = with_files(parsed, targets_of_run(document, ThisMachine().resolve))
     assert (target.kind, target.made) == ("files", True)
     check_target(target, writes=True)
     remove_set(tmp_path / DIRECTORY_NAME)

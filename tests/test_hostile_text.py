@@ -188,7 +188,7 @@ def test_a_hostile_journal_is_reported_without_steering() -> None:
     report = JournalReport(
         schema="fathom-verify/1",
         target=HOSTILE, journals=1, writes=1, torn_bytes=0, last_acked_ns=1, behind_ns=0, blocks=1,
-        wrong={}, wrong_though_flushed=0, reported=[HOSTILE],
+        wrong={}, wrong_though_flushed=0, reported=[HOSTILE], beyond_bytes=0,
     )  # fmt: skip
     text = drawn(lambda console: print_report(console, report))
     assert text.strip()

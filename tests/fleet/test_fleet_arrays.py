@@ -17,6 +17,7 @@ from fathom.plan.prepare import prepare
 from fathom.report.page import write_html
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run, start_run
+from fathom.targets.own_file import file_bytes
 from fathom.targets.target import Identity, Target
 from old_runs import changed
 
@@ -99,6 +100,34 @@ def test_a_run_on_an_array_resumes_with_the_same_files_and_no_others(
     (drives[1] / "fathom-h2" / "fathom-scratch.bin").unlink()
     with pytest.raises(FathomError, match=r"host h2: .*the file that this run began with is gone"):
         resume_run(run.path, Options(initiator=fleet_of(hosts(pool, 2))))
+
+
+def test_each_file_of_each_host_keeps_its_size_when_a_run_goes_on(
+    pool: ThreadPoolExecutor, tmp_path: Path, drives: list[Path]
+) -> None:
+    """Files of one command line are unlike where a disk has less room, or where they are there already."""
+    text = named(drives[:2])
+    sizes = {"h1": (SIZE, 2 * SIZE), "h2": (3 * SIZE, SIZE)}
+    remotes = hosts(pool, 2)
+    for remote in remotes:
+        agent, own = remote.agent, sizes[remote.agent.name]
+
+        def unlike(whole: str, size: object, agent: HostAgent = agent, own: tuple[int, int] = own) -> Target:
+            assert (whole, size) == (text, None)
+            return agent.resolve(whole, own)
+
+        remote.answers[HostAgent.resolve] = unlike
+    fleet = fleet_of(remotes)
+    run = start_run(
+        parse_method(METHOD, "shared.toml"),
+        fleet.resolve([text]),
+        Options(out=tmp_path / "runs", initiator=fleet),
+    )
+    changed(run.path, status="interrupted")
+    resume_run(run.path, Options(initiator=fleet_of(hosts(pool, 2))))
+    for host, own in sizes.items():
+        made = [folder / f"fathom-{host}" / "fathom-scratch.bin" for folder in drives[:2]]
+        assert [path.stat().st_size for path in made] == [file_bytes(size) for size in own]
 
 
 def test_a_load_for_the_drives_of_a_host_is_whole_on_each_host(

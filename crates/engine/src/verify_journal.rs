@@ -14,8 +14,11 @@ mod reading;
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     fs::File,
-    io,
-    os::{fd::AsRawFd, unix::fs::FileExt},
+    io::{self, Seek, SeekFrom},
+    os::{
+        fd::AsRawFd,
+        unix::fs::{FileExt, FileTypeExt},
+    },
     path::{Path, PathBuf},
 };
 
@@ -62,13 +65,15 @@ pub struct JournalReport {
     pub wrong_though_flushed: u64,
     /// The first of them by place, one line each.
     pub reported: Vec<String>,
+    /// Bytes that the target lacks up to the end of the last write: no drive loses those.
+    pub beyond_bytes: u64,
 }
 
 /// Looks for every write that the journals of a directory say was acknowledged, on `target` or, without one, on
 /// the target that they name. Where they name several, `target` is one of them.
 ///
 /// # Errors
-/// No journal, journals that do not belong together, or a target that cannot be read.
+/// No journal, journals that do not belong together, or a target that cannot be read, or is another than theirs.
 pub fn verify_journal(
     directory: &Path,
     target: Option<&Path>,
@@ -85,6 +90,15 @@ pub fn verify_journal(
     // SAFETY: a system call on an open descriptor. Only advice: a cached page may hide what the device lost.
     unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
     let (latest, flushed_ns) = take_in(&journals, &mut report)?;
+    report.beyond_bytes = beyond(&file, &latest).map_err(unread)?;
+    if report.beyond_bytes > 0 && !is_same_path(&target, &journals.header.target) {
+        let reason = format!(
+            "it is of {}, and this target ends {} bytes before its last write: name that target",
+            journals.header.target.display(),
+            report.beyond_bytes,
+        );
+        return Err(unread(io::Error::other(reason)));
+    }
     let check = Check {
         pages: Pages::new(file),
         expected: Verify {
@@ -97,6 +111,22 @@ pub fn verify_journal(
         report,
     };
     check.all(&latest, &journals, unread)
+}
+
+/// Returns how many bytes a file or block device lacks up to the end of the last write.
+fn beyond(file: &File, latest: &Latest) -> io::Result<u64> {
+    let kind = file.metadata()?.file_type();
+    if !kind.is_file() && !kind.is_block_device() {
+        return Ok(0);
+    }
+    let size_bytes = (&mut &*file).seek(SeekFrom::End(0))?;
+    let reach_bytes = latest.extents().map(|(_, extent)| extent.end_bytes).max();
+    Ok(reach_bytes.unwrap_or(0).saturating_sub(size_bytes))
+}
+
+fn is_same_path(one: &Path, other: &Path) -> bool {
+    one == other
+        || matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
 /// Counts what the journals hold; the latest writes, and when the last acknowledged flush was issued, over all threads.

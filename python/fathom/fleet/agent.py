@@ -25,7 +25,7 @@ from fathom.method.job import SentJob
 from fathom.targets.array import PREFIX, array_text, member_texts
 from fathom.targets.claim import Claimed, check_target, claim, recheck
 from fathom.targets.not_measured import NotMeasured
-from fathom.targets.parse import parse_targets
+from fathom.targets.parse import FileSizes, parse_targets
 from fathom.targets.target import Target
 from fathom.targets.telemetry import Telemetry
 
@@ -134,7 +134,7 @@ class HostAgent:
         """Returns this host's time, ns since 1970."""
         return time.time_ns()
 
-    def resolve(self, text: str, size_bytes: int | None) -> Target:
+    def resolve(self, text: str, size_bytes: FileSizes) -> Target:
         """Returns the target as this host sees it. A directory is shared, so that each host makes a folder of its own
         there.
         """

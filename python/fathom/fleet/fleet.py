@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 from fathom.errors import FathomError, RefusedError, UsageError
@@ -22,7 +23,7 @@ from fathom.fleet.host_targets import as_began, as_held, least, require_plausibl
 from fathom.fleet.load import POLL_S, Host, Remote
 from fathom.runs.document import LOST_HOST, NoteRecord
 from fathom.targets.not_measured import NotMeasured
-from fathom.targets.parse import is_file_set
+from fathom.targets.parse import FileSizes, is_file_set
 from fathom.targets.target import Identity, Target
 
 if TYPE_CHECKING:
@@ -54,9 +55,14 @@ class Fleet:
         for name, facts in self.facts.items():
             facts.require_same_fathom(name)
 
-    def resolve(self, texts: Sequence[str], size_bytes: int | None = None) -> list[Target]:
+    def resolve(
+        self,
+        texts: Sequence[str],
+        size_bytes: int | None = None,
+        on_hosts: Mapping[str, FileSizes] = MappingProxyType({}),
+    ) -> list[Target]:
         """Returns the targets as the hosts see them, each host with a file of its own in a shared directory."""
-        return [self._resolve(text, size_bytes) for text in texts]
+        return [self._resolve(text, size_bytes, on_hosts) for text in texts]
 
     def check(
         self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = (), unknown_data: bool = False
@@ -302,7 +308,7 @@ class Fleet:
         uses = Counter(facts.machine for facts in self.facts.values())
         return [name for name, facts in self.facts.items() if uses[facts.machine] > 1]
 
-    def _resolve(self, text: str, size_bytes: int | None) -> Target:
+    def _resolve(self, text: str, size_bytes: int | None, on_hosts: Mapping[str, FileSizes]) -> Target:
         if text.startswith("twin:"):
             raise UsageError(
                 f"{text}: hosts load only real targets", "run twins without --hosts, --ray or --local-hosts"
@@ -311,7 +317,10 @@ class Fleet:
             raise UsageError(
                 f"{text}: hosts hold no numbers of files", "name directories: array:dir:PATH,dir:PATH"
             )
-        answers = [(host, host.remote.submit(HostAgent.resolve, text, size_bytes)) for host in self.hosts]
+        answers = [
+            (host, host.remote.submit(HostAgent.resolve, text, on_hosts.get(host.name, size_bytes)))
+            for host in self.hosts
+        ]
         seen = {host.name: wait_for(host, answer) for host, answer in answers}
         for host, own in seen.items():
             require_plausible(host, text, own)

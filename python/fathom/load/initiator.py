@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from fathom.columns.schema import Reading
@@ -11,6 +12,7 @@ from fathom.load.backend import Backend, EngineBackend
 from fathom.load.resolve import resolve_targets
 from fathom.targets.claim import Claimed, check_target, claim, claimed, recheck
 from fathom.targets.not_measured import NotMeasured
+from fathom.targets.parse import FileSizes
 from fathom.targets.target import Identity, Target
 from fathom.targets.telemetry import Telemetry
 
@@ -44,8 +46,16 @@ class Sampler(Protocol):
 class Initiator(Protocol):
     """What finds, checks and holds real targets and loads them."""
 
-    def resolve(self, texts: Sequence[str], size_bytes: int | None = None) -> list[Target]:
-        """Returns the targets of a command line; `size_bytes` is the size of files that Fathom makes."""
+    def resolve(
+        self,
+        texts: Sequence[str],
+        size_bytes: int | None = None,
+        on_hosts: Mapping[str, FileSizes] = MappingProxyType({}),
+    ) -> list[Target]:
+        """Returns the targets of a command line; `size_bytes` is the size of files that Fathom makes.
+
+        `on_hosts` has the sizes of hosts whose files have been made with others.
+        """
         ...
 
     def check(
@@ -96,8 +106,13 @@ class Initiator(Protocol):
 class ThisMachine:
     """Loads targets from here."""
 
-    def resolve(self, texts: Sequence[str], size_bytes: int | None = None) -> list[Target]:
-        """Returns what `fathom.load.resolve.resolve_targets` does."""
+    def resolve(
+        self,
+        texts: Sequence[str],
+        size_bytes: int | None = None,
+        on_hosts: Mapping[str, FileSizes] = MappingProxyType({}),
+    ) -> list[Target]:
+        """Returns what `fathom.load.resolve.resolve_targets` does; there are no other hosts."""
         return resolve_targets(texts, size_bytes)
 
     def check(

@@ -4,7 +4,7 @@ with.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 
@@ -16,7 +16,7 @@ from fathom.load.backend import make_twin
 from fathom.load.binding import without_name
 from fathom.runs.document import RunDocument, TargetRecord
 from fathom.targets.array import PREFIX, array_of, array_text, member_texts
-from fathom.targets.parse import TwinFacts, parse_targets
+from fathom.targets.parse import FileSizes, TwinFacts, parse_targets
 from fathom.targets.safety import ensure_same
 from fathom.targets.target import FILE_KINDS, Identity, Target
 from fathom.targets.twin_names import TWIN
@@ -34,9 +34,11 @@ def resolve_targets(texts: Sequence[str], size_bytes: int | None = None) -> list
     return parse_targets(texts, size_bytes=size_bytes, twins=_twin_facts)
 
 
-def targets_of_run(
-    document: RunDocument, resolve: Callable[[Sequence[str], int | None], list[Target]] = resolve_targets
-) -> list[Target]:
+Finder = Callable[[Sequence[str], int | None, Mapping[str, FileSizes]], list[Target]]
+"""`Initiator.resolve`."""
+
+
+def targets_of_run(document: RunDocument, resolve: Finder) -> list[Target]:
     """Returns the targets that a run began with, found again by `resolve`.
 
     Raises RefusedError when a device is no longer the one that the run began with. Raises UsageError for an imported
@@ -54,9 +56,10 @@ def targets_of_run(
         sizes = [_size_of(one) for one in files]
         if len(set(sizes)) > 1 and members:
             # A command line has one size for all; here each file keeps its own.
-            target = array_of([resolve([one.name], _size_of(one))[0] for one in members])
+            target = array_of([resolve([one.name], _size_of(one), {})[0] for one in members])
         else:
-            [target] = resolve([record.name], next(filter(None, sizes), None))
+            size_bytes = next(filter(None, sizes), None)
+            [target] = resolve([record.name], size_bytes, _sizes_on_hosts(document, record))
         if parts and not members:
             # Hosts load this array. `Initiator.go_on` compares what each of them holds.
             found.append(replace(target, bound=record.bound))
@@ -69,6 +72,16 @@ def targets_of_run(
                 _ensure_same_parameters(one.name, then, now.identity)
         found.append(replace(_made(target, began), bound=record.bound))
     return found
+
+
+def _sizes_on_hosts(document: RunDocument, record: TargetRecord) -> dict[str, FileSizes]:
+    """Returns the sizes of the files of each host that loads a target."""
+    return {
+        host.name.removesuffix(f":{record.name}"): tuple(
+            _size_of(one) for one in document.parts_of(host) or [host]
+        )
+        for host in document.hosts_of(record)
+    }
 
 
 def _size_of(record: TargetRecord) -> int | None:

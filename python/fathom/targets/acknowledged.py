@@ -24,6 +24,7 @@ class JournalReport(BaseModel):
     wrong: dict[str, int]
     wrong_though_flushed: int
     reported: list[str]
+    beyond_bytes: int
 
 
 def verify_journal(directory: Path, target: Path | None = None) -> JournalReport:
@@ -69,10 +70,16 @@ def print_report(console: Console, report: JournalReport) -> None:
         console.print("all of them are on the target", highlight=False)
         return
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in report.wrong.items())
-    flushed = report.wrong_though_flushed
-    raise FathomError(
-        f"{report.target}: acknowledged writes are missing: {kinds}",
-        f"{flushed:,} of them were flushed, which no volatile write cache excuses"
-        if flushed
-        else "none was flushed: a volatile write cache without power loss protection may lose them",
-    )
+    raise FathomError(f"{report.target}: acknowledged writes are missing: {kinds}", _cause(report))
+
+
+def _cause(report: JournalReport) -> str:
+    """Returns what may have lost the writes, or what cannot."""
+    if report.beyond_bytes:
+        return (
+            f"it ends {report.beyond_bytes:,} bytes before the last write: the file was cut or made anew, or is not "
+            "the one that the journal is of"
+        )
+    if report.wrong_though_flushed:
+        return f"{report.wrong_though_flushed:,} of them were flushed, which no volatile write cache excuses"
+    return "none was flushed: a volatile write cache without power loss protection may lose them"

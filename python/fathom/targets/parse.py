@@ -61,8 +61,12 @@ TwinLookup = Callable[[str], TwinFacts]
 _LONGEST_SHOWN = 80
 
 
+FileSizes = int | tuple[int | None, ...] | None
+"""The size that files shall have, or that of each member of an array in its order. None: the one that it has."""
+
+
 def parse_targets(
-    texts: Sequence[str], *, size_bytes: int | None = None, twins: TwinLookup | None = None
+    texts: Sequence[str], *, size_bytes: FileSizes = None, twins: TwinLookup | None = None
 ) -> list[Target]:
     """Parses all targets of a run, in order; `size_bytes` is the size that file targets shall have.
 
@@ -78,7 +82,7 @@ def parse_targets(
     return targets
 
 
-def parse_target(text: str, *, size_bytes: int | None = None, twins: TwinLookup | None = None) -> Target:
+def parse_target(text: str, *, size_bytes: FileSizes = None, twins: TwinLookup | None = None) -> Target:
     """Parses one text.
 
     `twin:NAME*8` is eight equal twins as one target, with the parts `twin:NAME*8#1` to `#8`. `twin:NAME#3` is one twin,
@@ -93,11 +97,20 @@ def parse_target(text: str, *, size_bytes: int | None = None, twins: TwinLookup 
         raise UsageError(f"{shown!r}: {error.strerror or error}", "give a path that can be opened") from error
 
 
-def _parsed(text: str, size_bytes: int | None, twins: TwinLookup | None) -> Target:
+def _parsed(text: str, size_bytes: FileSizes, twins: TwinLookup | None) -> Target:
     """As `parse_target`, but raises OSError for a path that the system cannot look up."""
     if text.startswith(PREFIX):
         members = member_texts(text)
-        return array_of([parse_target(one, size_bytes=size_bytes, twins=twins) for one in members])
+        sizes = size_bytes if isinstance(size_bytes, tuple) else (size_bytes,) * len(members)
+        if len(sizes) != len(members):
+            raise UsageError(
+                f"{text}: {len(sizes)} sizes for {len(members)} targets", "give one size, or one each"
+            )
+        return array_of(
+            [parse_target(one, size_bytes=own, twins=twins) for one, own in zip(members, sizes, strict=True)]
+        )
+    if isinstance(size_bytes, tuple):
+        [size_bytes] = size_bytes
     if is_file_set(text):
         return _file_set(text, size_bytes)
     _no_array_of_real_targets(text)

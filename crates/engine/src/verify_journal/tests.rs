@@ -226,3 +226,39 @@ fn one_write_alone_is_safe_within_milliseconds_and_the_next_tells_after_how_many
     assert_eq!(wrong(&report), []);
     assert!(report.behind_ns >= 5_000_000, "{report:?}");
 }
+
+#[test]
+fn another_file_that_ends_before_the_last_write_is_refused_with_the_journals_target() {
+    let mut crash = Crash::new("other-file");
+    let signature = crash.issue();
+    crash.acknowledge(9, signature, (1, 2));
+    crash.file();
+    let other = crash.directory.join("other");
+    std::fs::write(&other, [0; BLOCK as usize]).expect("written");
+    let refused = verify_journal(&crash.directory, Some(&other)).expect_err("another file");
+    let message = refused.to_string();
+    assert!(
+        message.contains("/target, and this target ends 36864 bytes before its last write"),
+        "{message}"
+    );
+    std::fs::write(&other, [0; 10 * BLOCK as usize]).expect("written");
+    let report = verify_journal(&crash.directory, Some(&other)).expect("large enough");
+    assert_eq!(
+        (wrong(&report), report.beyond_bytes),
+        (vec![("unwritten", 1)], 0)
+    );
+    std::fs::remove_dir_all(&crash.directory).expect("removed");
+}
+
+#[test]
+fn a_target_that_was_cut_lacks_what_lies_behind_its_end() {
+    let mut crash = Crash::new("cut");
+    let signature = crash.issue();
+    crash.acknowledge(3, signature, (1, 2));
+    crash.data.truncate(BLOCK as usize);
+    let report = crash.verified();
+    assert_eq!(
+        (wrong(&report), report.beyond_bytes),
+        (vec![("unwritten", 1)], 3 * BLOCK)
+    );
+}
