@@ -1,5 +1,6 @@
 """A plan says what a run writes, wears and takes, from data sheets alone."""
 
+import os
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -11,11 +12,13 @@ from fathom.errors import UsageError
 from fathom.load.resolve import resolve_targets
 from fathom.method.method import Method, Step, load_method, parse_method
 from fathom.plan.expect import expect
+from fathom.plan.files import with_files
 from fathom.plan.fit import check_fits, check_split
 from fathom.plan.plan import plan_of
 from fathom.plan.replay import Replay, Timing, replay_method
 from fathom.plan.terminal import print_plan
 from fathom.sizing.drive import Drive, Figure, rated_drive
+from fathom.targets.parse import parse_targets
 from fathom.targets.target import Target
 
 PLACING = "wd-ultrastar-dc-sn861-e1s-7.68tb"
@@ -165,6 +168,48 @@ def test_a_plan_says_why_its_volume_is_a_bound() -> None:
     said = planned("snia-latency", twin())
     assert any("at most" in line and "fewer than 32 in flight write less" in line for line in said)
     assert any(line.startswith("wear at most") for line in said)
+
+
+def test_a_load_with_think_time_is_planned_at_the_most_that_its_pauses_leave() -> None:
+    load = 'threads = 4, iodepth = 64, think = "100ms"'
+    step = parse_method(OPEN.replace("LOAD", load).replace("UNTIL", 'time = "10s"'), "open.toml").steps[0]
+    found = expect(step, twin(), DRIVE)
+    assert (found.written_bytes, found.bound) == (2560 * 10 * 4096 // 2, "most")
+    said = planned_of(parse_method(OPEN.replace("LOAD", load).replace("UNTIL", 'time = "10s"'), "open.toml"))
+    assert any(line.endswith("(loads that pause between I/Os write less)") for line in said)
+
+
+def test_a_plan_says_where_files_have_no_room_alone_or_together(tmp_path: Path) -> None:
+    free = os.statvfs(tmp_path).f_bavail * os.statvfs(tmp_path).f_frsize
+    method = parse_method(OPEN.replace("LOAD", "iodepth = 1").replace("UNTIL", 'time = "1s"'), "open.toml")
+    for size_bytes, said in ((2 * free, "needs "), (free * 2 // 3, "2 files need "), (1 << 20, "")):
+        targets = parse_targets([f"file:{tmp_path}/a", f"file:{tmp_path}/b"], size_bytes=size_bytes)
+        console = Console(width=200, file=StringIO())
+        print_plan(console, method, targets)
+        assert isinstance(console.file, StringIO)
+        refusals = [line for line in console.file.getvalue().splitlines() if "would not run" in line]
+        assert all(f"not enough space: {said}" in line for line in refusals)
+        assert len(refusals) == (0 if not said else 2 if said == "needs " else 1)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_plan_says_where_a_set_of_files_has_no_room(tmp_path: Path) -> None:
+    files = 'files = { count = 1000, size = "1TiB" }'
+    text = (
+        OPEN.replace("LOAD", "iodepth = 1")
+        .replace("UNTIL", 'time = "1s"')
+        .replace("pattern =", f"{files}, pattern =")
+    )
+    method = parse_method(text, "set.toml")
+    said = planned_of(method, with_files(method, parse_targets([f"dir:{tmp_path}"]))[0])
+    assert any("not enough space: 1,000 files need 1,000 TiB" in line for line in said)
+
+
+def planned_of(method: Method, target: Target | None = None) -> list[str]:
+    console = Console(width=200, file=StringIO())
+    print_plan(console, method, [target or twin()])
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue().splitlines()
 
 
 def planned(method: str, target: Target, repeats: int = 1) -> list[str]:

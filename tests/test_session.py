@@ -12,7 +12,7 @@ from threading import Event
 import pytest
 
 import fathom
-from fathom.errors import FathomError, InterruptedRunError, UsageError
+from fathom.errors import FathomError, InterruptedRunError, RefusedError, UsageError
 from fathom.load.backend import EngineBackend
 from fathom.load.initiator import ThisMachine
 from fathom.method.compose import compose
@@ -250,6 +250,35 @@ def test_an_interrupt_of_repeats_names_those_that_did_not_begin(
     with pytest.raises(InterruptedRunError, match="continue with `fathom resume") as stopped:
         repeat_run(parse_method(TWICE, "twice.toml"), targets, options, times)
     assert (rest in str(stopped.value)) if rest else ("--repeats" not in str(stopped.value))
+
+
+def test_a_repeat_that_fails_names_those_that_did_not_begin(tmp_path: Path) -> None:
+    class Failing(SilentObserver):
+        def step_ended(self, target: Target, step: Step, outcome: StepOutcome) -> None:
+            raise OSError(5, "Input/output error", "/data")
+
+    method = parse_method(TWICE, "twice.toml")
+    targets = parse_targets([f"file:{tmp_path / 'data'}"], size_bytes=1 << 20)
+    with pytest.raises(
+        FathomError, match=r"fathom resume .* for the 2 repeats behind it .*--repeats 2 --seed 6`"
+    ):
+        repeat_run(method, targets, Options(out=tmp_path, observer=Failing(), seed=5), 3)
+
+    def gone(number: int) -> None:
+        if number == 2:
+            (tmp_path / "data").write_bytes(b"another's")
+
+    with pytest.raises(RefusedError, match=r"for the 2 repeats that did not begin .*--repeats 2 --seed 6`"):
+        repeat_run(method, targets, Options(out=tmp_path, seed=5), 3, begin=gone)
+
+
+def test_repeats_that_are_refused_at_once_have_no_advice_on_the_rest(tmp_path: Path) -> None:
+    (tmp_path / "data").write_bytes(b"another's" * 512)
+    method = parse_method(TWICE, "twice.toml")
+    targets = parse_targets([f"file:{tmp_path / 'data'}"])
+    with pytest.raises(RefusedError) as refused:
+        repeat_run(method, targets, Options(out=tmp_path), 3)
+    assert "--repeats" not in str(refused.value)
 
 
 def test_how_a_real_load_was_made_is_kept_once_for_steps_that_are_alike(tmp_path: Path) -> None:

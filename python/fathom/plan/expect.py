@@ -24,6 +24,7 @@ WHOLE = 0.95
 class Expected:
     """One step on one target. `None`: it depends on an unknown speed. `bound`: the volume is only an upper or lower
     limit. Upper: fewer I/Os are in flight than the rating needs, or a target of unknown speed may be too slow for it.
+    Upper too: the load pauses between its I/Os.
     Lower: random writes go to a part of the drive, and the rating is for the whole.
     """
 
@@ -83,6 +84,11 @@ def _expect_of_unit(step: Step, target: Target, drive: Drive | None) -> Expected
     if moved_bps and moved_most and job.rate_iops:
         # Open load, as of a replay at recorded times, is as fast as it is offered, unless the drive is slower.
         moved_bps = min(moved_bps, job.rate_iops / sharing * _mean_moved(job))
+    if moved_bps and job.think_ns:
+        # The interactive response time law, for a target that takes no time.
+        moved_bps = min(
+            moved_bps, job.threads * job.iodepth * 1e9 / job.think_ns / sharing * _mean_moved(job)
+        )
     time_s, moved_bytes = job.time_s, moved_most
     if moved_bps:
         if moved_most is not None:
@@ -162,12 +168,19 @@ def _mean_size(sizes: Sequence[tuple[int, float]]) -> float:
 
 
 def _bound(job: Job, capacity_bytes: int) -> Literal["most", "least"] | None:
-    """Returns whether the volume of a random load is an upper or a lower limit; None where it is neither."""
+    """Returns whether the volume of a load is an upper or a lower limit; None where it is neither."""
+    if thinks(job):
+        return "most"
     if job.pattern.kind == "sequential":
         return None
     if job.threads * job.iodepth < RATED_DEPTH:
         return "most"
     return "least" if job.region_on(capacity_bytes)[1] < WHOLE * capacity_bytes else None
+
+
+def thinks(job: Job) -> bool:
+    """Returns whether a closed load, or a stream of it, pauses between its I/Os."""
+    return any(own.thinks for own in job.streams.values() or (job,))
 
 
 def _least(known: float | None, other: float) -> float:

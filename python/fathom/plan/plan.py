@@ -6,7 +6,7 @@ from typing import Literal
 
 from fathom.method.method import Method, Step
 from fathom.method.rounds import Round
-from fathom.plan.expect import Endurance, endurance_of, expect, rating_of
+from fathom.plan.expect import Endurance, endurance_of, expect, rating_of, thinks
 from fathom.plan.fit import inapplicable
 from fathom.targets.target import Target
 
@@ -22,6 +22,7 @@ class PlannedStep:
     time_s: float | None
     written_bytes: int | None
     bound: Literal["most", "least"] | None = None
+    thinks: bool = False
     round: Round | None = None
     left_out: str | None = None
     """Why a run leaves the step out; it then takes no time and writes nothing."""
@@ -79,7 +80,9 @@ def plan_of(method: Method, target: Target) -> Plan:
         if reason := _left_out(step, target, left_out):
             left_out[step.name] = reason
             steps.append(
-                PlannedStep(number, step.name, step.kind, step.label, 0.0, 0, None, step.round, reason)
+                PlannedStep(
+                    number, step.name, step.kind, step.label, 0.0, 0, round=step.round, left_out=reason
+                )
             )
             continue
         expected = expect(step, target, drive)
@@ -92,6 +95,7 @@ def plan_of(method: Method, target: Target) -> Plan:
                 expected.time_s,
                 expected.written_bytes,
                 expected.bound,
+                thinks(step.job),
                 step.round,
             )
         )

@@ -25,6 +25,7 @@ from fathom.plan.fit import check_fits, check_measures
 from fathom.plan.plan import Plan, PlannedStep, plan_of
 from fathom.plan.power_states import states_of
 from fathom.targets.claim import check_target
+from fathom.targets.file_room import check_room
 from fathom.targets.purge import Purge, check_purge
 from fathom.targets.target import Target
 
@@ -50,9 +51,27 @@ def print_plan(
         for line in _beneath(plan, method, repeats, purge, power_state):
             console.print(line, style="dim", highlight=False, soft_wrap=True, markup=False)
         if refusal := _refusal(target, targets, method, purge, power_state):
-            console.print(
-                f"would not run: {refusal}", style="yellow", highlight=False, soft_wrap=True, markup=False
-            )
+            _print_refusal(console, refusal)
+    if len(targets) > 1 and (refusal := _no_room(targets)):
+        _print_refusal(console, refusal)
+
+
+def _print_refusal(console: Console, refusal: FathomError) -> None:
+    console.print(f"would not run: {refusal}", style="yellow", highlight=False, soft_wrap=True, markup=False)
+
+
+def _no_room(targets: Sequence[Target]) -> FathomError | None:
+    """Returns why targets that fit each by itself do not together; None where they do, or one does not."""
+    try:
+        for target in targets:
+            check_room([target])
+    except FathomError:
+        return None
+    try:
+        check_room(targets)
+    except FathomError as error:
+        return error
+    return None
 
 
 def _shortened(method: Method) -> str:
@@ -102,16 +121,17 @@ def _refusal(
 ) -> FathomError | None:
     """Returns why a run on `targets` would be refused now because of one of them; None where it would begin.
 
-    Reasons are a region that does not fit, nothing to measure on any target, or a device without its token.
+    Reasons are a region that does not fit, nothing to measure on any target, a device without its token, or no room.
     """
     try:
         check_measures(method, targets)
         check_fits(method, target)
         check_target(target, writes=method.writes_to(target))
+        check_room([target])
         check_purge(target, purge)
         if power_state is not None:
             states_of(power_state, [target])
-    except (UsageError, RefusedError) as error:
+    except FathomError as error:
         return error
     return None
 
@@ -174,15 +194,17 @@ def _totals(plan: Plan) -> list[str]:
     rated = f"{life.written_bytes / 1e12:,.0f} TB ({life.basis}; {without_document(life.source)})"
     wear = percent_digits(plan.wear_pct / 100, 2)
     # `< 0.0001 %` is a bound already.
-    about = bound or ("about " if plan.wear_pct >= LEAST_SHOWN else "")
+    about = (bound or "about ") if plan.wear_pct >= LEAST_SHOWN else ""
     return [*lines, f"wear {about}{wear} of the rated life of {rated}"]
 
 
 def _why(plan: Plan) -> str:
     """Returns why some steps write less or more than at the rated speed."""
     bounds = {step.bound for step in plan.steps}
+    most = {step.thinks for step in plan.steps if step.bound == "most"}
     reasons = [
-        *([f"fewer than {RATED_DEPTH} in flight write less"] if "most" in bounds else ()),
+        *([f"fewer than {RATED_DEPTH} in flight write less"] if False in most else ()),
+        *(["loads that pause between I/Os write less"] if True in most else ()),
         *(["random writes to a part of it may be faster"] if "least" in bounds else ()),
     ]
     return f" ({', '.join(reasons)})" if reasons else ""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from fathom.errors import FathomError, InterruptedRunError, UsageError
+from fathom.errors import FathomError, UsageError
 from fathom.load.binding import check_bound
 from fathom.load.initiator import ThisMachine
 from fathom.load.resolve import ensure_simulable, targets_of_run
@@ -64,35 +64,39 @@ def repeat_run(
 ) -> list[Run]:
     """Runs the method `times` times, each with another seed, and returns the runs, which reports pool.
 
-    `begin` is called with the number of each repeat, from 1; each runs inside `watched`. Raises as `start_run`; an
-    interrupt's error names the repeats that did not begin.
+    `begin` is called with the number of each repeat, from 1; each runs inside `watched`. Raises as `start_run`; the
+    error names the repeats that did not begin.
     """
     finished: list[Run] = []
     for number in range(times):
         begin(number + 1)
         first = finished[0].id if finished else options.repeat_of
         own = replace(options, seed=(options.seed + number) % 2**64, repeat_of=first)
-        with watched(own), _naming_rest(times - number - 1, own.seed + 1):
+        with watched(own), _naming_rest(number, times - number - 1, own.seed):
             finished.append(start_run(method, targets, own))
     return finished
 
 
 @contextmanager
-def _naming_rest(left: int, next_seed: int) -> Iterator[None]:
-    """Adds to an interrupt's hint how to make the repeats that are left."""
+def _naming_rest(number: int, left: int, seed: int) -> Iterator[None]:
+    """Adds to the hint of an error in repeat `number`, from 0, how to make the repeats that did not begin.
+
+    Nothing is added where none has begun: the command itself is then what to run again.
+    """
     try:
         yield
-    except InterruptedRunError as error:
-        if not left:
-            raise
-        many = "s" if left > 1 else ""
-        of_rest = InterruptedRunError(
-            error.message,
-            f"{error.hint}; for the {left} repeat{many} behind it run again with "
-            f"`--repeats {left} --seed {next_seed}`, then `fathom report --pool` with all of them",
-        )
-        of_rest.run = error.run
-        raise of_rest from error
+    except FathomError as error:
+        began = error.run is not None
+        rest, next_seed = (left, seed + 1) if began else (left + 1, seed)
+        if rest and (began or number):
+            many = "s" if rest > 1 else ""
+            which = "behind it" if began else "that did not begin"
+            words = (
+                f"for the {rest} repeat{many} {which} run again with `--repeats {rest} --seed {next_seed % 2**64}`, "
+                "then `fathom report --pool` with all of them"
+            )
+            error.hint = f"{error.hint}; {words}" if error.hint else words
+        raise
 
 
 def resume_run(path: Path, options: Options) -> Run:

@@ -57,7 +57,7 @@ def _reserve(target: Target, path: Path, status: os.stat_result | None, found: O
     held = allocated_bytes(status) if status else 0
     free = free_bytes(path.parent)
     if size_bytes - held > free:
-        raise _no_room(path, size_bytes - held, free)
+        raise no_room(path, size_bytes - held, free)
     nameless = False
     try:
         if status is None:
@@ -80,7 +80,7 @@ def _reserve(target: Target, path: Path, status: os.stat_result | None, found: O
         if not nameless:
             _undo(path, fd, found)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise _no_room(path, size_bytes - held, free) from error
+            raise no_room(path, size_bytes - held, free) from error
         raise _not_made(target, path, error) from error
     finally:
         os.close(fd)
@@ -147,8 +147,20 @@ def remove_file(target: Target) -> None:
         unmark(path)
 
 
-def _no_room(path: Path, need_bytes: int, free_bytes: int) -> FathomError:
+def lacking_bytes(target: Target) -> int:
+    """Returns the room that making the file, or giving it its size, takes of its file system."""
+    path = target_path(target)
+    status = status_of(path)
+    found = own(path) if status else None
+    if status is not None and not (found and found.capacity_bytes != target.capacity_bytes):
+        return 0
+    return max(0, file_bytes(target.capacity_bytes) - (allocated_bytes(status) if status else 0))
+
+
+def no_room(path: Path, need_bytes: int, free_bytes: int, files: int = 1) -> FathomError:
+    """Returns the error of a file, the largest of several on its file system, that has no room for them."""
+    needs = f"needs {size(need_bytes)}" if files == 1 else f"{files} files need {size(need_bytes)} together"
     return FathomError(
-        f"{path}: not enough space: needs {size(need_bytes)}, {path.parent} has {size(free_bytes)} free",
+        f"{path}: not enough space: {needs}, {path.parent} has {size(free_bytes)} free",
         "give a smaller --size or another place",
     )

@@ -197,9 +197,9 @@ def _prepared(fd: int, target: Target, *, made: bool) -> tuple[Target, OwnSet]:
     found = examine_set(path)
     if isinstance(found, Foreign):
         raise _replaced(path)
-    other = not found.files.has_layout_of(files)
-    if not other and found.listing is not None:
+    if _is_laid_out(found, files):
         return _aligned(target, path, files), found
+    other = not found.files.has_layout_of(files)
     # Readers hold it shared, beside others.
     lock(fd, target, exclusive=True)
     try:
@@ -235,6 +235,18 @@ def _undo(path: Path) -> None:
     """Removes a directory that was just made, and what was laid out in it."""
     with suppress(OSError, RefusedError):
         remove_set(path)
+
+
+def check_room_of_set(target: Target) -> None:
+    """Raises FathomError where the file system has no room for the files that are not there yet."""
+    path, files = target_path(target), _files(target)
+    found = known_set(path) if os.path.lexists(path) else None
+    if found is None or (isinstance(found, OwnSet) and not _is_laid_out(found, files)):
+        _check_room(path, files, found)
+
+
+def _is_laid_out(found: OwnSet, files: FileSet) -> bool:
+    return found.files.has_layout_of(files) and found.listing is not None
 
 
 def _check_room(path: Path, files: FileSet, found: OwnSet | None) -> None:
