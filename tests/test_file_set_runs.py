@@ -167,3 +167,22 @@ def test_a_resumed_run_goes_on_with_its_set_and_no_other(tmp_path: Path, method:
         RefusedError, match=r"not the set of files that this run began with.*; start a new run$"
     ):
         check_target(target, writes=True)
+
+
+@pytest.mark.parametrize("command", ["run", "plan"])
+@pytest.mark.parametrize(
+    ("target", "advice"),
+    [
+        ("file:PLACE/new", "name the directory: dir:PLACE"),
+        ("file:PLACE", "name the directory: dir:PLACE"),
+        ("array:file:PLACE/a,file:PLACE/b", "name the directory: dir:PLACE"),
+        ("array:file:PLACE/a,dir:/tmp", "name directories: array:dir:PLACE,dir:/tmp"),
+    ],
+)
+def test_a_file_in_the_place_of_a_directory_is_said_at_once(
+    tmp_path: Path, method: Path, command: str, target: str, advice: str
+) -> None:
+    done = CliRunner().invoke(app, [command, str(method), target.replace("PLACE", str(tmp_path))])
+    assert isinstance(done.exception, UsageError)
+    assert "many-files works on a set of files" in done.exception.message
+    assert done.exception.hint == advice.replace("PLACE", str(tmp_path))

@@ -1,15 +1,18 @@
 """Sets of files in a method: which target holds which, so that all steps on it work on the same files."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from fathom._core import FileSet
 from fathom.errors import UsageError
+from fathom.load.binding import split_name
 from fathom.method.method import Method
-from fathom.targets.array import array_of
+from fathom.targets.array import PREFIX, array_of, array_text, member_texts
 from fathom.targets.file_sets import set_target
 from fathom.targets.target import Target
 
 _EMPTY = ("null", "nop")
+_FILE = "file:"
 _WITHOUT_IO = ("purge", "idle")
 
 
@@ -21,6 +24,38 @@ def with_files(method: Method, targets: Sequence[Target], size_bytes: int | None
     return [_with_files(method, target, size_bytes) for target in targets]
 
 
+def check_no_single_file(method: Method, texts: Sequence[str]) -> None:
+    """Raises UsageError for `file:PATH` where the steps have `files`, before anything asks for the size of that file.
+
+    `texts` are the targets as a user writes them.
+    """
+    for name, text in map(split_name, texts):
+        steps = [step for step in method.steps if not step.targets or name in step.targets]
+        if not any(step.job.files for step in steps if step.kind not in _WITHOUT_IO):
+            continue
+        members = member_texts(text) if text.startswith(PREFIX) else [text]
+        if any(one.startswith(_FILE) for one in members):
+            raise _needs_set(text, method, _directories([_directory(one) for one in members]))
+
+
+def _directory(text: str) -> str:
+    """Returns the directory beside or of a target that is a file."""
+    if not text.startswith(_FILE):
+        return text
+    path = Path(text.removeprefix(_FILE)).absolute()
+    return f"dir:{path if path.is_dir() else path.parent}"
+
+
+def _directories(texts: Sequence[str]) -> str:
+    if len(set(texts)) < 2:
+        return f"name the directory: {texts[0]}"
+    return f"name directories: {array_text(texts)}"
+
+
+def _needs_set(name: str, method: Method, advice: str) -> UsageError:
+    return UsageError(f"{name}: {method.name} works on a set of files", advice)
+
+
 def _with_files(method: Method, target: Target, size_bytes: int | None) -> Target:
     files = _files_on(method, target)
     if files is None or target.kind in _EMPTY:
@@ -30,7 +65,7 @@ def _with_files(method: Method, target: Target, size_bytes: int | None) -> Targe
             raise _sized()
         return array_of([set_target(one, files) for one in target.members])
     if target.kind != "dir":
-        raise UsageError(f"{target.name}: {method.name} works on a set of files", _advice(target))
+        raise _needs_set(target.name, method, _advice(target))
     if size_bytes is not None:
         raise _sized()
     return set_target(target, files)
@@ -64,7 +99,7 @@ def _advice(target: Target) -> str:
         case "twin":
             return "twins hold none: name a directory, dir:PATH"
         case "file":
-            return f"name the directory: dir:{target.path.parent if target.path else 'PATH'}"
+            return _directories([_directory(target.name)])
         case "array":
             return "name directories: array:dir:PATH,dir:PATH"
         case _:

@@ -11,7 +11,7 @@ from fathom.plan.baseline import with_baselines
 from fathom.plan.devices import placed
 from fathom.plan.file_size import size_of_new_files
 from fathom.plan.file_system import is_bare, with_file_system
-from fathom.plan.files import with_files
+from fathom.plan.files import check_no_single_file, with_files
 from fathom.plan.power_states import named_in_state
 from fathom.plan.replay import NAME as REPLAY
 from fathom.targets.target import Target
@@ -49,6 +49,7 @@ def prepare(
         texts = as_array(texts)
     elif method.name == REPLAY:
         texts = placed(method, texts)
+    check_no_single_file(method, texts)
     by_hosts = not isinstance(initiator, ThisMachine)
     file_bytes = size_bytes if size_bytes is not None or by_hosts else size_of_new_files(method, texts)
     found = bound_targets(method, texts, initiator.resolve, file_bytes)
