@@ -256,3 +256,36 @@ def test_eighty_columns_divide_no_word_of_a_systems_name(tmp_path: Path) -> None
     for name in LABELS.values():
         for part in name.split():
             assert part in words, part
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", 'it has no schema, and "fathom-prices/1" is expected'),
+        ('schema = "fathom-needs/1"\nneeds = ["1 TB"]', "its schema is 'fathom-needs/1', and"),
+        ("a,b,c", ":1: not TOML: Expected '='"),
+        (f"a = {'[' * 100_000}", "is nested too deeply"),
+    ],
+)
+def test_what_is_no_price_list_is_one_line_with_where_to_get_one(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    path = tmp_path / "prices.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=re.escape(said)) as refused:
+        read_prices(path)
+    assert str(path) in refused.value.message
+    assert refused.value.hint == "`fathom choose --show-prices` prints a price list to edit"
+    with pytest.raises(UsageError, match="Is a directory"):
+        read_prices(tmp_path)
+    if "needs" not in text:
+        with pytest.raises(UsageError, match='give one such as schema = "fathom-needs/1"'):
+            read_needs(path)
+
+
+def test_a_price_beyond_all_sums_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "prices.toml"
+    item = f'[items."{CAPACITY}"]\nprice = 1e308\nsource = "a quote"\n'
+    path.write_text(f'schema = "fathom-prices/1"\ncurrency = "EUR"\n{item}')
+    with pytest.raises(UsageError, match=r"price: expected a number up to 1e\+12, found 1e\+308"):
+        read_prices(path)

@@ -166,3 +166,15 @@ def test_completion_finds_the_interface_before_its_first_use() -> None:
     code = "import fathom; print('run_sweep' in dir(fathom), 'TYPE_CHECKING' in dir(fathom))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "True False\n"
+
+
+def test_a_path_is_a_target_and_what_is_neither_text_nor_path_is_one_error(tmp_path: Path) -> None:
+    file = tmp_path / "data.bin"
+    with pytest.raises(UsageError, match=re.escape(f"is not a target; write file:{file}")):
+        fathom.plan_run(SHORT, targets=file)
+    assert fathom.plan_run(SHORT, targets=[Path(f"file:{file}")], size_bytes=1 << 20)
+    for wrong in (3, ["null:", None], {"a": 3}):
+        with pytest.raises(UsageError, match=r"targets: .* is no target; write a text"):
+            fathom.plan_run(SHORT, targets=wrong)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(UsageError, match="is no twin, and a sweep only simulates"):
+        fathom.run_sweep(SHORT, file, {"op": [0.07]}, out=tmp_path)

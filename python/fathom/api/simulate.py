@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from fathom.api.options import HostOptions, check_options, hosts_of, path_of, words_of
+from fathom.api.options import HostOptions, check_options, hosts_of, path_of
 from fathom.errors import UsageError
 from fathom.fleet.initiators import workers_of
+from fathom.plan.prepare import Word, texts_of
 from fathom.runs.reader import Run
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def run_sweep(
     method: str,
-    targets: str | Sequence[str],
+    targets: Word | Sequence[Word],
     settings: Mapping[str, object],
     *,
     quick: bool = False,
@@ -37,7 +38,7 @@ def run_sweep(
     if not settings:
         raise UsageError("a sweep without a key to vary", 'give one or more, such as {"op": [0.07, 0.28]}')
     axes = [f"{key}={','.join(_values(one))}" for key, one in settings.items()]
-    chosen = words_of(targets)
+    chosen = texts_of(targets)
     with workers_of(*hosts_of(options)) as workers:
         swept = of_settings(
             method, chosen, axes, workers, _unwatched, quick=quick, seed=seed, out=path_of(out)

@@ -1,6 +1,7 @@
 """From words to the targets of a run: one way for commands and Python, so that they cannot disagree."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from fathom.errors import UsageError
 from fathom.load.binding import bindings, bound_targets
@@ -16,7 +17,9 @@ from fathom.plan.power_states import named_in_state
 from fathom.plan.replay import NAME as REPLAY
 from fathom.targets.target import Target
 
-Words = str | Sequence[str] | Mapping[str, str]
+Word = str | Path
+"""A target as a user writes it. A path is that of a device: a file or directory is `file:PATH` or `dir:PATH`."""
+Words = Word | Sequence[Word] | Mapping[str, Word]
 """One target, several, or targets by the names that a method's steps give them."""
 
 
@@ -42,7 +45,7 @@ def prepare(
     Raises:
         UsageError: no target, a wrong name, or what is no target.
     """
-    texts = [named_in_state(text, power_state) for text in _texts(words)]
+    texts = [named_in_state(text, power_state) for text in texts_of(words)]
     if not texts:
         raise UsageError("no target to run on", "name one, such as twin:samsung-pm9a3-7.68tb")
     if together:
@@ -75,7 +78,19 @@ def completed(method: Method, targets: Sequence[Target], size_bytes: int | None 
     )
 
 
-def _texts(words: Words) -> Sequence[str]:
+def texts_of(words: Words) -> list[str]:
+    """Returns targets as texts, with the names that they are bound to. Raises UsageError for what is no target."""
     if isinstance(words, Mapping):
-        return bindings(words)
-    return [words] if isinstance(words, str) else words
+        return bindings({name: _text(word) for name, word in words.items()})
+    if isinstance(words, Iterable) and not isinstance(words, str):
+        return [_text(word) for word in words]
+    return [_text(words)]
+
+
+def _text(word: Word) -> str:
+    """Returns a target's text. Python users may pass anything: raises UsageError for what is neither text nor path."""
+    if not isinstance(word, str | Path):
+        raise UsageError(
+            f"targets: {word!r} is no target", 'write a text, such as "file:/mnt/data/scratch.bin"'
+        )
+    return str(word)

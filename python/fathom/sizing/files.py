@@ -3,6 +3,7 @@ and a note says so wherever they are used.
 """
 
 import re
+import tomllib
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -12,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator
 
 from fathom.catalog.check import parse_as
 from fathom.catalog.models import Name, Positive, Text
+from fathom.catalog.store import CatalogError
 from fathom.errors import UsageError
 from fathom.sizing.needs import OP, Kind, Need, Op, parse_need
 from fathom.text_file import read_text
@@ -77,11 +79,16 @@ class Needs(_File):
     """Write amplification of these writes over that of the drives' endurance rating."""
 
 
+_MOST = 1e12
+_Amount = Annotated[Positive, Field(le=_MOST)]
+"""Sums over the parts of any number of systems remain finite."""
+
+
 class Item(_File):
     """One part of a system."""
 
-    price: Positive
-    watts: Positive | None = None
+    price: _Amount
+    watts: _Amount | None = None
     """At full load."""
     source: Text
 
@@ -94,20 +101,23 @@ class Prices(_File):
     """`EUR`, `USD`, or `relative`."""
     note: Text | None = None
     """Printed with every comparison."""
-    energy_per_kwh: Positive | None = None
+    energy_per_kwh: _Amount | None = None
     """In the same currency; absent: energy is shown in kWh and not counted."""
     items: dict[Name, Item]
 
 
 def read_needs(path: Path) -> Needs:
     """Returns the needs in a file. Raises UsageError: not readable, or a line for each thing wrong with it."""
-    return _read(Needs, path)
+    return _read(
+        Needs, path, "fathom-needs/1", 'give one such as schema = "fathom-needs/1", needs = ["64 GB/s read"]'
+    )
 
 
 def read_prices(path: Path | None) -> Prices:
     """Returns the prices in a file; without one, those shipped. Raises as `read_needs`."""
     if path is not None:
-        return _read(Prices, path)
+        hint = "`fathom choose --show-prices` prints a price list to edit"
+        return _read(Prices, path, "fathom-prices/1", hint)
     return parse_as(Prices, shipped_prices(), "the prices shipped")
 
 
@@ -116,5 +126,18 @@ def shipped_prices() -> str:
     return files("fathom.sizing").joinpath("prices.toml").read_text(encoding="utf-8")
 
 
-def _read(model: type[_Model], path: Path) -> _Model:
-    return parse_as(model, read_text(path, f"give a {model.__name__.lower()} file"), str(path))
+def _read(model: type[_Model], path: Path, schema: str, hint: str) -> _Model:
+    text = read_text(path, hint)
+    try:
+        stated = tomllib.loads(text).get("schema")
+    except RecursionError as error:
+        raise UsageError(f"{path}: is nested too deeply", hint) from error
+    except tomllib.TOMLDecodeError:
+        try:
+            return parse_as(model, text, str(path))
+        except CatalogError as error:
+            raise UsageError(error.message, hint) from error
+    if stated != schema:
+        found = "it has no schema" if stated is None else f"its schema is {stated!r}"
+        raise UsageError(f'{path}: {found}, and "{schema}" is expected', hint)
+    return parse_as(model, text, str(path))
