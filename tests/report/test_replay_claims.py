@@ -112,7 +112,7 @@ def test_a_replay_at_times_of_a_coarse_clock_claims_no_latency(tmp_path: Path) -
     assert opening.sentence == (
         "No latency of the recorded load is known: the trace's clock is too coarse to show when its I/Os came."
     )
-    assert opening.reasons == ["Samsung PM9A3, settled_share 1 kept up with the recorded times."]
+    assert opening.reasons == ["Samsung PM9A3 (settled) kept up with the recorded times."]
     [note] = [note for note in run.document.notes if note.rule == "doubtful-times"]
     assert "its times are multiples of 1 s, with 100 I/Os at once on average" in note.text
     section = replayed.build(comparison)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import count
 
 from fathom.catalog import load_device
+from fathom.catalog.setting_words import labelled
 from fathom.catalog.settings import split
 from fathom.catalog.twin_params import parameters_sha256, twin_params_json
 from fathom.errors import NEW_RUN, FathomError, UsageError
@@ -170,10 +171,9 @@ def ensure_simulable(target: Target) -> None:
 
 def _twin_facts(name: str) -> TwinFacts:
     device = load_device(name)
-    settings = split(name)[1].replace(",", ", ").replace("=", " ")
     stated = device.twin.parameters.get("block_bytes") if device.twin else None
     return TwinFacts(
-        label=f"{device.identity.label}, {settings}" if settings else device.identity.label,
+        label=labelled(device.identity.label, name),
         capacity_bytes=device.addressed_bytes,
         logical_block_bytes=int(stated.value) if stated else TWIN_BLOCK_BYTES,
         placement_handles=device.placement_handles,

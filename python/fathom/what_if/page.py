@@ -13,7 +13,8 @@ from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
 from fathom.catalog import load_device
-from fathom.catalog.settings import MARK
+from fathom.catalog.setting_words import labelled
+from fathom.catalog.settings import split
 from fathom.output.output_file import check_output, write_output
 from fathom.report import style
 from fathom.report.html_page import asset, sha256, templates_of
@@ -83,9 +84,7 @@ def filled(target: str, echarts: str, packed: str, site: Sequence[tuple[str, str
 
 
 def _label(name: str) -> str:
-    plain, _, settings = name.partition(MARK)
-    label = load_device(plain).identity.label
-    return f"{label}, {settings.replace(',', ', ').replace('=', ' ')}" if settings else label
+    return labelled(load_device(split(name)[0]).identity.label, name)
 
 
 @cache
