@@ -39,7 +39,7 @@ def test_it_reaches_to_the_end_of_the_furthest_region(tmp_path: Path) -> None:
 
 def test_a_fio_job_is_run_on_a_file_of_its_size(tmp_path: Path) -> None:
     (tmp_path / "j.fio").write_text("[j]\nrw=randwrite\nbs=4k\nsize=48m\nruntime=1\ntime_based\n")
-    method, _ = method_named(str(tmp_path / "j.fio"), None)
+    method = method_named(str(tmp_path / "j.fio"), None).method
     [target] = prepare(method, f"file:{tmp_path}/new", ThisMachine())
     assert target.capacity_bytes == 48 << 20
 
@@ -47,7 +47,7 @@ def test_a_fio_job_is_run_on_a_file_of_its_size(tmp_path: Path) -> None:
 def test_a_trace_is_replayed_on_a_file_that_holds_all_it_reaches(tmp_path: Path) -> None:
     trace = tmp_path / "t.csv"
     trace.write_text("time_us,op,offset,size\n0,W,0,4096\n100,R,1048576,8192\n")
-    method, _ = method_named("replay", Replay(trace))
+    method = method_named("replay", Replay(trace)).method
     [target] = prepare(method, f"file:{tmp_path}/new", ThisMachine())
     assert target.capacity_bytes == 2 << 20
 

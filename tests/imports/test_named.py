@@ -40,7 +40,7 @@ def test_a_file_of_another_program_is_imported_where_a_method_is_expected(
     name: str, text: str, steps: list[str], tmp_path: Path
 ) -> None:
     (tmp_path / name).write_text(text)
-    method, _ = method_named(str(tmp_path / name), None)
+    method, _, _ = method_named(str(tmp_path / name), None)
     assert [step.name for step in method.steps if not step.only_files] == steps
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fathom.api.options import checked_size_bytes
-from fathom.fitting.of_trace import method_of
+from fathom.imports.named import method_named
 
 
 class Translated(NamedTuple):
@@ -40,5 +40,6 @@ def export_method(
     """
     from fathom import exports
 
-    parsed = method_of(method, None, quick=quick)[0]
-    return Translated(*exports.export_method(parsed, target, checked_size_bytes(size_bytes)))
+    found = method_named(method, None, quick=quick)
+    text, notes = exports.export_method(found.method, target, checked_size_bytes(size_bytes))
+    return Translated(text, [*found.notes, *notes])

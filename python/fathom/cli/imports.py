@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fathom.cli.options import MethodName, Quick, Size, size_bytes
+from fathom.cli.options import Quick, RunMethod, Size, size_bytes
 
 
 def import_file(
@@ -36,7 +36,7 @@ def import_file(
 
 
 def export_file(
-    method: MethodName,
+    method: RunMethod,
     target: Annotated[
         str | None,
         typer.Argument(
@@ -51,9 +51,15 @@ def export_file(
 ) -> None:
     """Turn a method into a fio job file. Touches no target."""
     from fathom.exports import export_method
-    from fathom.method.method import load_method
+    from fathom.imports.named import method_named, notes_on_targets
 
-    _give(out, lambda: export_method(load_method(method, quick=quick), target, size_bytes(size)))
+    def exported() -> tuple[str, list[str]]:
+        found = method_named(method, None, quick=quick)
+        text, notes = export_method(found.method, target, size_bytes(size))
+        others = notes_on_targets(method, found.targets, [target] if target else [])
+        return text, [*found.notes, *others, *notes]
+
+    _give(out, exported)
 
 
 def _give(out: Path | None, made: Callable[[], tuple[str, list[str]]]) -> None:

@@ -107,7 +107,7 @@ def run(
     from fathom.runs.home import find_run
     from fathom.sizing.files import read_prices
 
-    parsed = method_of(method, replay, quick=quick)
+    parsed = method_of(method, replay, targets, quick=quick)
     listed = read_prices(prices)
     beside = [find_run(baseline)] if baseline else []
     with initiator_of(*hosts) as initiator:
@@ -144,7 +144,7 @@ def plan(
     from fathom.plan.terminal import print_plan
     from fathom.targets.purge import purge_of
 
-    parsed = method_of(method, replay, quick=quick)
+    parsed = method_of(method, replay, targets, quick=quick)
     chosen = prepare(parsed, targets, ThisMachine(), size_bytes(size), together=together)
     print_plan(stdout(), parsed, chosen, repeats, purge_of(purge), power_state)
 

@@ -9,10 +9,10 @@ import typer
 from fathom.cli.option_groups import HostOptions
 from fathom.cli.options import (
     AsJson,
-    MethodName,
     Out,
     PriceList,
     Quick,
+    RunMethod,
     Seed,
 )
 from fathom.cli.output import one_form, print_json, stderr, stdout
@@ -215,7 +215,7 @@ def size(
 
 
 def sweep(
-    method: MethodName,
+    method: RunMethod,
     targets: Annotated[
         list[str],
         typer.Argument(help="twin:NAME, twin:NAME*8; other targets have no values to set", metavar="TWIN..."),
@@ -240,13 +240,15 @@ def sweep(
 
     The same command goes on where it ended.
     """
+    from fathom.cli.replay import method_of
     from fathom.sweep import table, terminal
     from fathom.sweep.sweep import run_sweep
     from fathom.validation.terminal import TrialProgress
 
     one_form(as_json, as_csv)
+    parsed = method_of(method, quick=quick)
     with workers_of(*hosts) as workers, TrialProgress(stderr()) as watch:
-        swept = run_sweep(method, targets, settings, workers, watch, quick=quick, seed=seed, out=out)
+        swept = run_sweep(parsed, targets, settings, workers, watch, quick=quick, seed=seed, out=out)
     csv = swept.folder / table.CSV
     if as_json:
         print_json(terminal.sweep_json(swept.folder, swept.points))

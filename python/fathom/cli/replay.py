@@ -15,17 +15,21 @@ if TYPE_CHECKING:
 Word = TypeVar("Word", bound=str)
 
 
-def method_of(name: str, options: ReplayOptions, *, quick: bool) -> "Method":
+def method_of(
+    name: str, options: ReplayOptions | None = None, targets: Sequence[str] = (), *, quick: bool
+) -> "Method":
     """Returns the method of that name, file or fio command, with what it takes from the trace. Raises UsageError.
 
-    Prints what is to be known of the trace, what differs from an imported file, and names of published results that
-    the catalogue lacks.
+    Prints what is to be known of the trace, or what differs from an imported file or command and that it names others
+    than `targets`. Prints names of published results that the catalogue lacks too.
     """
-    from fathom.imports.named import method_named
+    from fathom.imports.named import method_named, notes_on_targets
     from fathom.method.method import is_file
     from fathom.plan.published_names import unknown_published
 
-    method, notes = method_named(name, _replay(options), quick=quick)
+    replay = None if options is None else _replay(options)
+    method, notes, named = method_named(name, replay, quick=quick)
+    notes = [*notes, *notes_on_targets(name, named, targets)]
     if is_file(name):
         notes = [*notes, *unknown_published(method, name)]
     for note in notes:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from fathom.errors import UsageError
 from fathom.imports.draft import Draft, name_of
@@ -31,11 +32,20 @@ def import_method(
     UsageError where a line has no counterpart and the test would be another without it.
     """
     text = read_text(path, "give a job file of fio or a parameter file of Vdbench")
-    return import_text(text, str(path), name or path.stem, variables)
+    made = import_text(text, str(path), name or path.stem, variables)
+    return made.text, made.notes
 
 
-def import_text(text: str, file: str, name: str, variables: Variables | None = None) -> tuple[str, list[str]]:
-    """Returns what `import_method` does, for the text of a file. `file` is what messages call it."""
+class Imported(NamedTuple):
+    """A method file, what differs from the other tool's, and the targets that this one names, as `run` takes them."""
+
+    text: str
+    notes: list[str]
+    targets: list[str]
+
+
+def import_text(text: str, file: str, name: str, variables: Variables | None = None) -> Imported:
+    """Returns what is made of the text of a file, as `import_method` does. `file` is what messages call it."""
     variables = variables or Variables()
     draft = _draft(text, file, variables)
     variables.check_all_used(file)
@@ -45,7 +55,7 @@ def import_text(text: str, file: str, name: str, variables: Variables | None = N
         parse_method(method, _IMPORTED)
     except UsageError as error:
         raise _at_its_line(error, draft, called, file) from error
-    return method, draft.said()
+    return Imported(method, draft.said(), draft.targets)
 
 
 def _at_its_line(error: UsageError, draft: Draft, name: str, file: str) -> UsageError:

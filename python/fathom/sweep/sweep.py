@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from fathom.errors import FathomError
 from fathom.load.workers import Workers
-from fathom.method.method import load_method
+from fathom.method.method import Method
 from fathom.runs.home import runs_home
 from fathom.sweep import grid, study, table
 from fathom.sweep.page import write_page
@@ -35,7 +35,7 @@ class Swept:
 
 
 def run_sweep(
-    method: str,
+    method: Method,
     targets: Sequence[str],
     settings: Sequence[str],
     workers: Workers,
@@ -48,11 +48,11 @@ def run_sweep(
     """Simulates a method for every combination of values, `KEY=VALUE,...` for each key, and writes the sweep's folder.
 
     The folder lies in `out`, or in the home of all runs. Combinations that are there already are not simulated again.
+    `quick` is whether the method was shortened.
     Raises UsageError for a key or a value that is none.
     """
-    parsed = load_method(method, quick=quick)
     axes = [grid.parse_axis(text) for text in settings]
-    asked = study.Sweep(parsed, targets, axes, grid.combinations(axes, parsed, targets), seed, quick)
+    asked = study.Sweep(method, targets, axes, grid.combinations(axes, method, targets), seed, quick)
     study.check_values(asked, workers)
     folder = (out or runs_home()) / asked.name
     outcomes = study.simulate_all(asked, folder, workers, watch)
