@@ -219,7 +219,8 @@ class EngineBackend:
 class TwinBackend:
     """A virtual drive or system. Its state lasts from job to job for as long as the backend lives.
 
-    A system has its `hosts` built in: a job's threads are those of each, as in a fleet.
+    A system has its `hosts` built in: a job's threads are those of each, as in a fleet. `history` says what the twin is
+    made of. Who keeps twins for others of the same history adds the steps since.
     """
 
     real_time = False
@@ -236,6 +237,7 @@ class TwinBackend:
         settled: bool = False,
     ) -> None:
         self.device = make_twin(parameters_json, seed, file_system)
+        self.history = repr((parameters_json, seed, file_system, hosts, settled))
         self.settled = settled
         self._layered = file_system is not None
         self._hosts = hosts

@@ -10,6 +10,7 @@ from fathom.errors import UsageError
 from fathom.load.initiator import Initiator, ThisMachine
 from fathom.method.method import Step
 from fathom.runs.store import StepOutcome
+from fathom.session.prepared import PreparedTwins
 from fathom.session.stepper import Progress
 from fathom.targets.purge import Purge
 from fathom.targets.target import Target
@@ -69,6 +70,8 @@ class Options:
     """NVMe power state of all drives during the run; None leaves them as they are."""
     power_before: Mapping[str, int] = field(default_factory=dict)
     """What to put back after a run that goes on, by drive; else what the drives have at its start."""
+    prepared: PreparedTwins | None = None
+    """Where twins are kept and taken that other runs of this process prepare alike; None: each run prepares its own."""
     at_once: int | None = None
     """Simulations at once; None is as many as there are cores for this process. The figures are the same."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fathom import _core
 from fathom.analysis.disk_caches import cache_of
 from fathom.errors import FathomError, RefusedError, naming
-from fathom.load.backend import Backend
+from fathom.load.backend import Backend, TwinBackend
 from fathom.load.initiator import Sampler
 from fathom.load.seeds import step_seed
 from fathom.method.job import of_parts
@@ -23,6 +23,7 @@ from fathom.runs.rows import StepRows
 from fathom.runs.store import RunStore, StepKey, StepOutcome
 from fathom.session.failures import mostly_failed, not_returned, nothing_done, nothing_offered
 from fathom.session.options import Observer, Options
+from fathom.session.prepared import Loaded, Prepared, PreparedTwins, next_history
 from fathom.session.remark_log import RemarkLog
 from fathom.session.steady_rounds import SteadyRounds, Written
 from fathom.session.stepper import Attendance, Progress, run_step
@@ -63,13 +64,17 @@ class StepRun:
         self.store.log_event("step-start", key, kind=step.kind, destructive=step.job.destructive)
         if step.kind == "purge" and self.options.purge != "trim" and sampler is not None:
             outcome = self._purge(key, step, sampler)
+        elif self.options.prepared is not None and isinstance(backend, TwinBackend):
+            outcome = self._simulate(key, step, backend, self.options.prepared, written, steady)
         else:
-            outcome = self._load(key, step, backend, sampler, written, steady)
+            outcome = self._load(key, step, backend, sampler, written, steady).outcome
         self.options.observer.step_ended(self.target, step, outcome)
         return outcome
 
     def repeat(self, key: StepKey, step: Step, backend: Backend, written: Written) -> None:
         """Repeats a finished step on a twin, to bring it to the state after it."""
+        if isinstance(backend, TwinBackend):
+            backend.history = next_history(backend.history, self.options.seed, key, step, written)
         run_step(
             backend,
             step,
@@ -83,6 +88,35 @@ class StepRun:
         """Returns the step's region on every drive that its hosts write to."""
         return self._copies * step.job.region_on(self._capacity_bytes(backend))[1]
 
+    def _simulate(
+        self,
+        key: StepKey,
+        step: Step,
+        backend: TwinBackend,
+        twins: PreparedTwins,
+        written: Written,
+        steady: bool | None,
+    ) -> StepOutcome:
+        """Runs a step on a twin, or takes the twin that another run has prepared by the same steps."""
+        self._add_to_history(backend, key, step, written, steady)
+        if not step.prepares:
+            return self._load(key, step, backend, None, written, steady).outcome
+        found = twins.take(backend.history, backend)
+        if found is None:
+            loaded = self._load(key, step, backend, None, written, steady)
+            if loaded.outcome.status == "complete":
+                twins.keep(backend.history, Prepared(backend.device.copied(), loaded))
+            return loaded.outcome
+        self._remark(key, step, found.loaded.recording, found.loaded.outcome)
+        self.store.finish_step(key, found.loaded.tables, found.loaded.outcome)
+        return found.loaded.outcome
+
+    def _add_to_history(
+        self, backend: TwinBackend, key: StepKey, step: Step, written: Written, steady: bool | None
+    ) -> None:
+        run = (self.method.name, self.method.quick, self.target.name, self.options.seed)
+        backend.history = next_history(backend.history, *run, key, step, written, steady)
+
     def _load(
         self,
         key: StepKey,
@@ -91,7 +125,7 @@ class StepRun:
         sampler: Sampler | None,
         written: Written,
         steady: bool | None,
-    ) -> StepOutcome:
+    ) -> Loaded:
         rows = self._rows(step, backend)
         if sampler is not None:
             sampler.step(step.name)
@@ -106,10 +140,11 @@ class StepRun:
         failure = self._failure(step, recordings, backend.parts)
         if reason := failure or self.options.initiator.shortfall():
             outcome = replace(outcome, status="partial", reason=reason)
-        self.store.finish_step(key, rows.tables(), outcome)
+        tables = rows.tables()
+        self.store.finish_step(key, tables, outcome)
         if failure is not None:
             raise FathomError(failure)
-        return outcome
+        return Loaded(recordings[0], tables, outcome)
 
     def _remark(self, key: StepKey, step: Step, recording: _core.Recording, outcome: StepOutcome) -> None:
         """Logs what the figures must be read with."""

@@ -27,6 +27,7 @@ from fathom.runs.files import alone_in, sync_directory, write_json
 from fathom.runs.layout import SWEEP, SWEEP_SCHEMA
 from fathom.runs.manifest import leave_out_steps
 from fathom.session import Options, start_run
+from fathom.session.prepared import PreparedTwins
 from fathom.session.record import now
 from fathom.sweep.grid import Axis, Combination
 
@@ -124,11 +125,18 @@ def simulate(method_text: str, quick: bool, targets: Sequence[str], seed: int) -
     with tempfile.TemporaryDirectory(prefix="fathom-sweep-") as folder:
         chosen = prepare(method, targets, ThisMachine())
         try:
-            run = start_run(method, chosen, Options(seed=seed, out=Path(folder), at_once=1))
+            options = Options(seed=seed, out=Path(folder), at_once=1, prepared=_prepared_twins())
+            run = start_run(method, chosen, options)
         except FathomError as error:
             raise _without_run(error, Path(folder)) from error
         leave_out_steps(run.path, run.id)
         return {path.name: path.read_bytes() for path in run.path.iterdir() if path.is_file()}
+
+
+@cache
+def _prepared_twins() -> PreparedTwins:
+    """Returns the twins that the combinations of this worker share: those of one preparation come one after another."""
+    return PreparedTwins()
 
 
 def _without_run(error: FathomError, folder: Path) -> FathomError:
