@@ -8,7 +8,18 @@ import pytest
 
 from fathom import _core
 from fathom.columns.schema import POINTS
-from fathom.statistics.limits import Busy, Limit, LimitKind, limit_in, limit_of, with_client, with_think_time
+from fathom.method.method import load_method
+from fathom.runs.rows import StepRows
+from fathom.statistics.limits import (
+    Busy,
+    Limit,
+    LimitKind,
+    limit_in,
+    limit_of,
+    with_client,
+    with_io_limit,
+    with_think_time,
+)
 
 DIES = Busy("dies", 64, 0.96, 0.97)
 HOT = Busy("dies", 64, 0.30, 0.45)
@@ -29,6 +40,10 @@ WORDS = [
     (Limit(LimitKind.OUTSTANDING_IO, amount=0.998), "outstanding I/O (1)"),
     (Limit(LimitKind.OFFERED_RATE, amount=1005.0), "offered rate (1,005 IOPS)"),
     (UNKNOWN, "target or outstanding I/O (32), busiest load generator CPU 40 %"),
+    (
+        with_io_limit(UNKNOWN, reached=True),
+        "target or I/O limit of the control group, busiest load generator CPU 40 %",
+    ),
     (with_think_time(UNKNOWN), "target or think time, busiest load generator CPU 40 %"),
     (with_think_time(Limit(LimitKind.OUTSTANDING_IO, amount=2.0)), "think time"),
 ]  # fmt: skip
@@ -64,6 +79,34 @@ def test_a_run_that_has_only_words_keeps_them() -> None:
     assert limit is not None
     assert limit.words == limit.name == "flash dies 97 %, next controller 71 %"
     assert limit_in({"limited_by": None}) is None
+
+
+def points(rows: StepRows, iops: float) -> StepRows:
+    """Rows with a point of reads of 4 KiB, of which nobody knows what limits them."""
+    limit = {"limited_by": UNKNOWN.words, "limit": UNKNOWN.as_row()}
+    rows.points.append({"op": "read", "iops": iops, "mbps": iops * 4096 / 1e6} | limit)
+    return rows
+
+
+def test_a_rate_near_the_limit_of_a_control_group_is_not_put_down_to_the_load() -> None:
+    step = load_method("four-corners").steps[0]
+    limited = {"read_iops_max": 1000}
+    said = {True: "target or I/O limit of the control group", False: "target or outstanding I/O (32)"}
+    for iops, near in ((990.0, True), (500.0, False), (2000.0, False)):
+        rows = points(StepRows("/dev/sda", step), iops)
+        assert rows.take_io_limits({"/dev/sda": limited}) is near
+        assert str(rows.points[0]["limited_by"]).startswith(said[near])
+
+
+def test_a_total_is_limited_where_all_its_parts_are() -> None:
+    step = load_method("four-corners").steps[0]
+    for rates, near in (((990.0, 980.0), True), ((990.0, 100.0), False)):
+        parts = [points(StepRows(f"h{n}:/dev/sda", step), iops) for n, iops in enumerate(rates)]
+        total = points(StepRows("/dev/sda", step, parts), sum(rates))
+        limits = {one.target: {"read_iops_max": 1000} for one in (total, *parts)}
+        assert total.take_io_limits(limits) is near
+        assert ("control group" in str(total.points[0]["limited_by"])) is near
+        assert "control group" in str(parts[0].points[0]["limited_by"])
 
 
 def test_a_client_without_processor_time_left_is_the_limit_of_a_target_that_says_nothing() -> None:

@@ -20,7 +20,7 @@ from judged_runs import (
     whole_job,
 )
 
-from fathom.analysis.run_view import Remark, RunView, absent_hosts
+from fathom.analysis.run_view import IO_LIMIT, Remark, RunView, absent_hosts
 from fathom.analysis.validity import notes
 from fathom.runs.remarks import CpuWait
 
@@ -38,6 +38,13 @@ def fleet(rates: dict[str, float], telemetry: Sequence[Row] = (), **identity: ob
 
 def test_hosts_that_keep_up_are_not_stragglers() -> None:
     assert notes(fleet({"h1": 10_000.0, "h2": 9_000.0, "h3": 8_500.0})) == []
+
+
+def test_the_limit_of_a_control_group_is_judged_by_the_rate_of_each_host_and_not_of_all() -> None:
+    found = notes(fleet({"h1": 9_900.0, "h2": 9_100.0}, read_iops_max=10_000))
+    assert [note.target for note in found if note.rule == IO_LIMIT] == ["h1:dir:/s", "h2:dir:/s"]
+    found = notes(fleet({"h1": 5_000.0, "h2": 4_800.0}, read_iops_max=10_000))
+    assert IO_LIMIT not in {note.rule for note in found}
 
 
 def test_a_straggler_is_named_with_its_share_and_jains_index() -> None:

@@ -142,7 +142,7 @@ BACKLOG = Column(
 LIMITED_BY = Column(
     "",
     "what bound the rate: a saturated resource, what I/O waited for longest, or the load (outstanding I/O, offered "
-    "rate, think time). Real targets: `target or outstanding I/O`, or the client's CPU "
+    "rate, think time). Real targets: `target or outstanding I/O`, a limit of the control group, or the client's CPU "
     "([the rule](../explanation/ssd-twin.md#what-limits))",
     Rule.COMMONEST,
     SAME,

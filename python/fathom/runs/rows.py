@@ -17,7 +17,8 @@ from fathom.runs.spool import Row, Spool
 from fathom.runs.window import Window, around, waf_bounds
 from fathom.statistics.failed import failed_share, is_withheld
 from fathom.statistics.latency_columns import PREFIXES, QUANTILES
-from fathom.statistics.limits import Limit, limit_in, limit_of, with_client, with_think_time
+from fathom.statistics.limits import Limit, limit_in, limit_of, with_client, with_io_limit, with_think_time
+from fathom.targets.io_limits import limits_reached
 
 
 @dataclass
@@ -162,6 +163,19 @@ class StepRows:
     def _new_load(self) -> Window:
         return Window(self.target, each_second=self.each_second, scratch=self.scratch)
 
+    def take_io_limits(self, identities: Mapping[str, Mapping[str, object]]) -> bool:
+        """Adds to what limits the points that a control group may have. `identities` are of target and parts, by name.
+
+        Returns whether its limit was reached. That of a total is where those of all its parts are.
+        """
+        of_parts = [part.take_io_limits(identities) for part in self.parts]
+        moved = [(str(row["op"]), _number(row["iops"]), 1e6 * _number(row["mbps"])) for row in self.points]
+        own = bool(limits_reached(identities.get(self.target, {}), moved))
+        reached = all(of_parts) if of_parts else own
+        for point in self.points:
+            point |= _limit_columns(with_io_limit(limit_in(point), reached=reached))
+        return reached
+
     def take_telemetry(self, sampled: Sequence[Reading]) -> None:
         """Adds samples from outside the backend. A client without processor time left becomes the limit of its points.
         Points get a WAF where the drive counts its media writes, and joules where it has a power sensor. For several
@@ -280,6 +294,10 @@ def _measured(op: OpResult, window_s: float) -> Row:
 def _latencies(op: OpResult, prefix: str) -> Row:
     """Returns the mean and percentiles of one latency, us."""
     return {name: getattr(op, name) for name in (f"{prefix}mean_us", *(prefix + one for one in QUANTILES))}
+
+
+def _number(value: object) -> float:
+    return value if isinstance(value, float | int) else 0.0
 
 
 def _limit_columns(limit: Limit | None) -> Row:

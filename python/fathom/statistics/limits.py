@@ -1,6 +1,7 @@
 """What limits a step as values, and its words, which are made here alone.
 
-The crate `recording` decides what limits. It knows neither think time nor the client's processors: both are added here.
+The crate `recording` decides what limits. It knows no think time, no limit of a control group and none of the client's
+processors: these are added here.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,6 +31,8 @@ class LimitKind(StrEnum):
     """A real target does not say how busy it is."""
     THINK_TIME = "think-time"
     TARGET_OR_THINK_TIME = "target-or-think-time"
+    TARGET_OR_IO_LIMIT = "target-or-io-limit"
+    """The rate came near what a control group may do, which a real target may be able to do too."""
     STATED = "stated"
     """Words of a run directory that has no more."""
 
@@ -40,6 +43,7 @@ NAMES_OF_LOADS = {
     LimitKind.TARGET_OR_OUTSTANDING_IO: "target or outstanding I/O",
     LimitKind.THINK_TIME: "think time",
     LimitKind.TARGET_OR_THINK_TIME: "target or think time",
+    LimitKind.TARGET_OR_IO_LIMIT: "target or I/O limit of the control group",
 }
 """The name of each limit that is the load's own; that of a resource is the resource's."""
 _MEANINGS = {
@@ -218,6 +222,13 @@ def with_think_time(limit: Limit | None) -> Limit | None:
     """Returns the limit of a load that pauses for longer than its I/O takes: the pauses, not what is in flight."""
     paused = _PAUSED.get(limit.kind) if limit else None
     return replace(limit, kind=paused, amount=None) if limit and paused else limit
+
+
+def with_io_limit(limit: Limit | None, *, reached: bool) -> Limit | None:
+    """Returns the limit of a real target, whose rate came near what a control group may do where that is `reached`."""
+    if limit is None or limit.kind not in _UNKNOWN or not reached:
+        return limit
+    return replace(limit, kind=LimitKind.TARGET_OR_IO_LIMIT, amount=None)
 
 
 def with_client(limit: Limit | None, busy_pct: float) -> Limit | None:

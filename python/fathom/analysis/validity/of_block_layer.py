@@ -2,54 +2,37 @@
 
 from collections.abc import Iterable
 
-from fathom._core import MOVES_DATA, WRITES
+from fathom._core import MOVES_DATA
 from fathom.analysis.run_view import IO_LIMIT, RunView
 from fathom.analysis.validity.note import Note
-from fathom.columns.schema import Point
 from fathom.output.text import in_others, size
-from fathom.runs.document import TargetRecord
-from fathom.targets.io_limits import recorded_limits
+from fathom.targets.io_limits import limits_reached
+from fathom.targets.target import REAL_KINDS
 
-LIMIT_REACHED, LIMIT_PASSED = 0.85, 1.25
-"""Shares of a limit between which it may set the rate. Reads of 8 MiB reached 90 % of 21 MB/s in a window of 4 s, which
-holds nine of them. What passes a limit by more came from memory.
-"""
 _ORDERS_MUCH = "bfq"
 
 
 def io_limit(view: RunView) -> Iterable[Note]:
-    """Yields a note on each step whose rate came near what the control group of this process may do."""
-    real = {target.name: target for target in view.real_targets}
+    """Yields a note on each step whose rate came near what the control group of this process, or of a host's, may do.
+
+    A total has the identity of one of its parts, and is not judged.
+    """
+    totals = set(view.totals.values())
+    real = {
+        one.name: one for one in view.document.targets if one.kind in REAL_KINDS and one.name not in totals
+    }
     for (name, step), figures in (view.steps | view.part_steps).items():
-        if name in real and (reached := _limits_reached(real[name], figures.rows)):
+        moved = ((row.op, row.iops or 0.0, 1e6 * (row.mbps or 0.0)) for row in figures.rows)
+        if name in real and (reached := limits_reached(real[name].identity, moved)):
+            said = " and ".join(f"{limit.amount} of {limit.direction}s" for limit in reached)
             yield Note(
                 IO_LIMIT,
                 "warning",
                 name,
                 step,
-                f"the control group of this process allows {' and '.join(reached)}: that may set the rate, and not "
-                "the target",
+                f"the control group of this process allows {said}: that may set the rate, and not the target",
                 "raise the limit (io.max of cgroup v2, blkio.throttle of v1), or run outside of the group",
             )
-
-
-def _limits_reached(target: TargetRecord, rows: Iterable[Point]) -> list[str]:
-    """Returns in words the limits that the rows of one step come near."""
-    iops, mbps = dict.fromkeys(("read", "write"), 0.0), dict.fromkeys(("read", "write"), 0.0)
-    for row in rows:
-        if row.op in MOVES_DATA:
-            direction = "write" if row.op in WRITES else "read"
-            iops[direction] += row.iops or 0.0
-            mbps[direction] += row.mbps or 0.0
-    return [
-        f"{limit.amount} of {limit.direction}s"
-        for limit in recorded_limits(target.identity)
-        if _is_near(iops[limit.direction] if limit.of_ios else 1e6 * mbps[limit.direction], limit.most)
-    ]
-
-
-def _is_near(rate: float, limit: float) -> bool:
-    return LIMIT_REACHED * limit <= rate <= LIMIT_PASSED * limit
 
 
 def split_io(view: RunView) -> Iterable[Note]:
