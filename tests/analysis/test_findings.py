@@ -85,6 +85,8 @@ def test_what_is_clearly_behind_the_first_does_not_follow_a_slower_one_that_scat
         "No winner in 4k rand read: Drive A and Drive C did 100,000 and 86,920 IOPS; the 95 %"
     )
     assert level.text.endswith(" Drive B is behind Drive A with 90,000.")
+    assert level.interval is not None
+    assert level.interval[0] < 1 < level.interval[1]
 
 
 def test_three_seconds_declare_no_winner():

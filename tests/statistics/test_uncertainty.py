@@ -8,7 +8,6 @@ from scipy import signal, stats
 from fathom.statistics import uncertainty
 from fathom.statistics.percentiles import Histogram, repeats_interval_us
 from fathom.statistics.uncertainty import (
-    _student,
     block_length,
     compare,
     compare_intervals,
@@ -162,14 +161,6 @@ def test_blocks_are_long_for_slow_series_and_short_for_noise():
     # Closed form for AR(1): b = (2 G^2 / D)^(1/3) n^(1/3) with G / g = 2 phi / (1 - phi^2), D = 4/3 g^2.
     theory = (1.5 * (2 * 0.8 / (1 - 0.8**2)) ** 2 * 500) ** (1 / 3)
     assert np.median(slow) == pytest.approx(theory, rel=0.4)
-
-
-@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 7.5, 30, 1000])
-@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99])
-def test_students_quantile_agrees_with_scipy(freedom: float, confidence: float):
-    assert _student(confidence, freedom) == pytest.approx(
-        stats.t.ppf((1 + confidence) / 2, freedom), rel=0.01
-    )
 
 
 @pytest.mark.parametrize(

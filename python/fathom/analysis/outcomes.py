@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import isfinite
+from math import inf, isfinite
 
 from fathom._core import Job
 from fathom.analysis.finding import Finding, Kind, joined, number, rate_text
@@ -58,7 +58,7 @@ def _outcome(view: RunView, ranked: Sequence[StepFigures]) -> Finding:
             f"{view.label(second.target)} ({_bounds(ratio)}){_by(best)}."
         )
         return Finding("leader", text, (best.target,), best.step, figures, bounds)
-    return _no_winner(view, ranked, unbeaten, contest, figures, bounds)
+    return _no_winner(view, ranked, unbeaten, contest, figures)
 
 
 def _no_winner(
@@ -67,7 +67,6 @@ def _no_winner(
     unbeaten: Sequence[StepFigures],
     contest: Sequence[tuple[StepFigures, Comparison | None]],
     figures: Mapping[str, float],
-    bounds: tuple[float, float] | None,
 ) -> Finding:
     best = ranked[0]
     together = [best, *unbeaten]
@@ -75,6 +74,9 @@ def _no_winner(
     rates = joined([f"{number(one.headline)}" for one in together])
     ratios = [verdict for other, verdict in contest if other in unbeaten and verdict]
     are_known = len(ratios) == len(unbeaten)
+    # The bounds hold for every one of them.
+    low, high = min((one.low for one in ratios), default=0.0), max((one.high for one in ratios), default=inf)
+    bounds = (low, high) if are_known and isfinite(high) else None
     kind: Kind = "level" if are_known and all(one.shows_level for one in ratios) else "no-winner"
     if kind == "level":
         text = f"{names} are level in {best.label}: {rates} {best.unit}; {_includes_one(ratios)}."

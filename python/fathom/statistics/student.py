@@ -1,5 +1,6 @@
 """Student's t distribution for any number of degrees of freedom, infinite ones included."""
 
+from functools import lru_cache
 from math import exp, inf, lgamma, log, log1p, sqrt
 from statistics import NormalDist
 
@@ -19,6 +20,7 @@ def two_sided_p(t: float, freedom: float) -> float:
     return _incomplete_beta(freedom / 2, 0.5, x)
 
 
+@lru_cache(maxsize=4096)
 def critical(confidence: float, freedom: float) -> float:
     """Returns the t within which `confidence` (0..1) of the distribution lies, both sides together."""
     if freedom == inf:

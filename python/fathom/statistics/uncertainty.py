@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fathom.statistics.series import Floats, as_series
+from fathom.statistics.student import critical
 
 LEAST_SAMPLES = 5
 """Fewest samples from which an interval of a mean is given."""
@@ -152,7 +153,7 @@ def means_interval(
     within = hypot(*known) / count if len(known) == count else 0.0
     if len(known) == count and len({*zip(y.tolist(), known, strict=True)}) == 1:
         within = known[0]
-    half = max(_student(confidence, count - 1) * float(y.std(ddof=1)) / sqrt(count), within)
+    half = max(critical(confidence, count - 1) * float(y.std(ddof=1)) / sqrt(count), within)
     mean = float(y.mean())
     return Interval(mean, mean - half, mean + half, float(count), confidence)
 
@@ -408,7 +409,7 @@ def _deviations(y: Floats, confidence: float, rng: np.random.Generator) -> _Boot
     independent = float(np.var(y, ddof=1)) / run.variance * n
     # What is left to estimate the spread from: blocks, fewer where neighbours resemble each other.
     freedom = max(min(n / run.block, uncorrelated) - 1, 3.0)
-    widen = _student(confidence, freedom) / _NORMAL.inv_cdf((1 + confidence) / 2)
+    widen = critical(confidence, freedom) / _NORMAL.inv_cdf((1 + confidence) / 2)
     scale = sqrt(run.variance / n) / spread if spread > 0 else 0.0
     return _BootstrapMeans(means * scale * widen, min(independent * samples / n, float(samples)))
 
@@ -423,34 +424,11 @@ def _repeat_deviations(
         return None
     within = np.mean([rng.permutation(drawn.means) for drawn in inside], axis=0)
     chosen = means[rng.integers(0, count, size=(RESAMPLES, count))].mean(axis=1) - means.mean()
-    widen = _student(confidence, count - 1) / _NORMAL.inv_cdf((1 + confidence) / 2)
+    widen = critical(confidence, count - 1) / _NORMAL.inv_cdf((1 + confidence) / 2)
     between = chosen * sqrt(count / (count - 1)) * widen
     # The spread between repeats already holds that inside them; the latter is the least there can be.
     wider = between if between.std() >= within.std() else within
     return _BootstrapMeans(wider, float(sum(drawn.n_effective for drawn in inside)))
-
-
-def _student(confidence: float, freedom: float) -> float:
-    """Returns the two-sided Student quantile, exact for 1 and 2 degrees of freedom. From 3 on it is a Cornish-Fisher
-    expansion (Abramowitz & Stegun 26.7.5), in between it is interpolated in 1 / freedom.
-    """
-    p = (1 + confidence) / 2
-    if freedom <= 1:
-        return float(np.tan(np.pi * (p - 0.5)))
-    two = (2 * p - 1) * sqrt(2 / (4 * p * (1 - p)))
-    if freedom < 3:
-        ends = (_student(confidence, 1), two) if freedom < 2 else (two, _student(confidence, 3))
-        left = 1.0 if freedom < 2 else 2.0
-        share = (1 / left - 1 / freedom) / (1 / left - 1 / (left + 1))
-        return ends[0] + share * (ends[1] - ends[0])
-    z = _NORMAL.inv_cdf(p)
-    terms = (
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
-    )
-    return z + sum(term / freedom ** (power + 1) for power, term in enumerate(terms))
 
 
 def _autocovariance(y: Floats) -> Floats:
