@@ -175,6 +175,16 @@ def test_a_step_that_ends_when_it_holds_still_is_fio_s_steadystate(tmp_path: Pat
     assert any(note.startswith("y: left out: an early end by latency") for note in notes)
 
 
+@pytest.mark.parametrize("name", ["application-mixes", "four-corners", "depth-scaling"])
+def test_what_is_exported_of_a_method_is_imported_again(name: str, tmp_path: Path) -> None:
+    text, _ = export_method(load_method(name), None, None)
+    (tmp_path / "x.fio").write_text(text.replace("${TARGET}", "/dev/sdz"))
+    again, _ = import_method(tmp_path / "x.fio")
+    sections = [line.strip("[]") for line in text.splitlines() if re.fullmatch(r"\[.+\]", line)]
+    names = [one.name for one in parse_method(again, "again.toml").steps]
+    assert set(sections) - {"global"} <= {*names, *(name.removeprefix("lay-out-") for name in names)}
+
+
 def test_threads_that_start_at_equal_distances_are_jobs_with_a_part_each() -> None:
     made = {
         "pattern": '"sequential"',

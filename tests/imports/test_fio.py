@@ -167,6 +167,20 @@ def test_what_the_map_of_fio_does_is_noted_unless_it_keeps_none(
     assert not any("keeps a map" in note for note in notes)
 
 
+def test_smallest_blocks_that_differ_by_operation_are_noted_where_no_counterpart_aligns_to_them(
+    tmp_path: Path,
+) -> None:
+    lines = (
+        "[x]\nfilename=/dev/sdz\nioengine=libaio\ndirect=1\nrw=randrw\nruntime=9\ntime_based\nnorandommap\n"
+    )
+    lines += "percentage_random=80,20\nbssplit=8k/90:32k/10,32k/100\n"
+    steps, notes = imported(tmp_path, lines)
+    assert "align" not in steps[-1]["job"]
+    assert any("blocks begin at multiples of their own size" in note for note in notes)
+    with pytest.raises(UsageError, match="alignments that differ by operation"):
+        imported(tmp_path, f"{lines}ba=8k,32k\n")
+
+
 def test_a_rate_of_ios_counts_in_the_smallest_of_several_block_sizes(tmp_path: Path) -> None:
     lines = "[x]\nfilename=/dev/sdz\nioengine=libaio\ndirect=1\nruntime=9\ntime_based\nrw=randread\n"
     steps, notes = imported(tmp_path, lines + "bssplit=8k/50:32k/50\nrate_iops=500\n")

@@ -47,6 +47,22 @@ def test_the_figures_are_those_that_fio_states(fio: FioFiles):
     assert rows(run, "randread", "read")["p99_us"] is not None
 
 
+@pytest.mark.parametrize(
+    ("engine", "depth"),
+    [("psync", 1), ("pvsync2", 1), (None, 1), ("libaio", 32), ("an-engine-of-their-own", 32)],
+)
+def test_an_engine_that_waits_for_each_io_keeps_one_in_flight(
+    fio: FioFiles, tmp_path: Path, engine: str | None, depth: int
+) -> None:
+    document = json.loads(fio.json_plus.read_text())
+    [job] = [job for job in document["jobs"] if job["jobname"] == "randread"]
+    own = {"rw": "randread", "iodepth": "32"} | ({"ioengine": engine} if engine else {})
+    document |= {"global options": {}, "jobs": [job | {"job options": own}]}
+    path = tmp_path / "own.json"
+    path.write_text(json.dumps(document))
+    assert set(imported(path).points["iodepth"].to_pylist()) == {depth}
+
+
 def test_the_bins_are_those_of_fio_and_hold_all_its_ios(fio: FioFiles):
     run = imported(fio.json_plus)
     theirs = stated(fio.json_plus, "randread")["read"]["clat_ns"]["bins"]

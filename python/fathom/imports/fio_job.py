@@ -7,6 +7,7 @@ from fathom.imports.draft import Draft
 from fathom.imports.fio_blocks import Blocks
 from fathom.imports.fio_content import content_of, is_verified
 from fathom.imports.fio_end import End
+from fathom.imports.fio_engines import ASYNCHRONOUS, SYNCHRONOUS, USUAL
 from fathom.imports.fio_file import FioJob
 from fathom.imports.fio_files import DO_NOTHING, NO_DISKS
 from fathom.imports.fio_given import GivenOptions
@@ -18,13 +19,6 @@ from fathom.imports.fio_steady import until_steady
 from fathom.imports.fio_together import exit_what
 from fathom.method.toml_text import Value, duration_text, rate_text
 
-#: Engines that keep `iodepth` I/Os in flight; the others wait for each.
-_ASYNCHRONOUS = frozenset(
-    ("libaio", "io_uring", "io_uring_cmd", "posixaio", "windowsaio", "solarisaio", "libblkio", *DO_NOTHING)
-)
-_SYNCHRONOUS = frozenset(
-    ("psync", "sync", "vsync", "pvsync", "pvsync2", "libcufile", "mmap", "libpmem", "libzbc", "sg", "falloc")
-)
 #: What differs where an engine does not read and write by the kernel's calls for files.
 _DIFFERS = {
     "io_uring_cmd": "passthrough is what /dev/ngXnY as a target gives",
@@ -213,8 +207,8 @@ class Conversion:
     # What is issued
 
     def _engine_of(self) -> str:
-        engine = self._given.text("ioengine", "psync")
-        if engine not in _ASYNCHRONOUS | _SYNCHRONOUS:
+        engine = self._given.text("ioengine", USUAL)
+        if engine not in ASYNCHRONOUS | SYNCHRONOUS:
             raise self._given.error(
                 "ioengine", f"{engine} has no counterpart", "Fathom submits reads and writes by io_uring"
             )
@@ -259,7 +253,7 @@ class Conversion:
                 "flushes beside reads or trims, at a rate, or of both kinds have no counterpart",
                 "a job that only writes has",
             )
-        if self._engine != "io_uring" and self._engine in _ASYNCHRONOUS and given.whole("iodepth", 1) > 1:
+        if self._engine != "io_uring" and self._engine in ASYNCHRONOUS and given.whole("iodepth", 1) > 1:
             raise given.error(
                 asked[0],
                 f"{self._engine} submits nothing during a flush; here writes continue",
@@ -437,7 +431,7 @@ class Conversion:
         given = self._given
         threads = 1 if self._place.parts == "apart" else self._threads
         depth = given.whole("iodepth", 1, 1)
-        waits = self._engine in _SYNCHRONOUS
+        waits = self._engine in SYNCHRONOUS
         if waits and depth > 1:
             given.note("iodepth", f"{self._engine} waits for each I/O: the depth is 1, whatever iodepth says")
         elif depth > 1 and self._place.pattern == {"zones": "in-order"} and self.writes:

@@ -112,12 +112,22 @@ class Place:
         self._align_random()
         pattern = self._drawn()
         if self._aligns and pattern != "uniform":
+            self._leave_out_aligns()
+        return pattern
+
+    def _leave_out_aligns(self) -> None:
+        """Lets blocks begin at multiples of their own size. Raises UsageError where alignments were asked for."""
+        if self._given.has("ba"):
             raise self._given.error(
                 "ba",
                 "alignments that differ by operation have a counterpart for blocks that are drawn independently",
                 "give one for all, or norandommap",
             )
-        return pattern
+        self._given.note(
+            next((key for key in ("bssplit", "bsrange") if self._given.has(key)), "bs"),
+            "blocks begin at multiples of their own size; fio's begin at those of the operation's smallest block",
+        )
+        self._aligns = {}
 
     def _drawn(self) -> Value:
         """Returns the pattern of random I/O."""

@@ -14,6 +14,7 @@ from typing import TypeVar, cast
 from pydantic import JsonValue
 
 from fathom.errors import UsageError
+from fathom.imports.fio_engines import SYNCHRONOUS, USUAL
 from fathom.results.fio_bins import edges_of
 from fathom.results.marks import KEY, Marks
 from fathom.results.reading import Names, number, scaled, size_bytes, time_of, whole
@@ -141,7 +142,7 @@ def _load(
         target=target,
         read_pct=_read_pct(options),
         threads=threads if known or len(jobs) > 1 else None,
-        iodepth=_count(options, "iodepth") if known else None,
+        iodepth=_depth(options, is_own=marks is not None) if known else None,
         readings=_readings(jobs),
         kind=marks.targets.get(target) if marks and target else None,
         workload=marks.workloads.get(title) if marks else None,
@@ -361,6 +362,12 @@ def _count(options: Object, name: str) -> int | None:
     """Returns a count that fio takes for 1 where it is not given; None for a value beyond a 32-bit number."""
     found = whole(options.get(name, 1))
     return found if found is not None and found < 1 << 31 else None
+
+
+def _depth(options: Object, *, is_own: bool) -> int | None:
+    """Returns the I/Os that a thread keeps in flight; one by an engine that waits for each. Fathom's has no such."""
+    waits = not is_own and options.get("ioengine", USUAL) in SYNCHRONOUS
+    return 1 if waits else _count(options, "iodepth")
 
 
 def _options(shared: Object, jobs: Sequence[Object]) -> dict[str, JsonValue]:
