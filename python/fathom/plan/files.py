@@ -24,25 +24,25 @@ def with_files(method: Method, targets: Sequence[Target], size_bytes: int | None
     return [_with_files(method, target, size_bytes) for target in targets]
 
 
-def check_no_single_file(method: Method, texts: Sequence[str]) -> None:
+def check_no_single_file(method: Method, words: Sequence[str]) -> None:
     """Raises UsageError for `file:PATH` where the steps have `files`, before anything asks for the size of that file.
 
-    `texts` are the targets as a user writes them.
+    `words` are the targets as a user writes them.
     """
-    for name, text in map(split_name, texts):
+    for name, word in map(split_name, words):
         steps = [step for step in method.steps if not step.targets or name in step.targets]
         if not any(step.job.files for step in steps if step.kind not in _WITHOUT_IO):
             continue
-        members = member_texts(text) if text.startswith(PREFIX) else [text]
+        members = member_texts(word) if word.startswith(PREFIX) else [word]
         if any(one.startswith(_FILE) for one in members):
-            raise _needs_set(text, method, _directories([_directory(one) for one in members]))
+            raise _needs_set(word, method, _directories([_directory(one) for one in members]))
 
 
-def _directory(text: str) -> str:
+def _directory(word: str) -> str:
     """Returns the directory beside or of a target that is a file."""
-    if not text.startswith(_FILE):
-        return text
-    path = Path(text.removeprefix(_FILE)).absolute()
+    if not word.startswith(_FILE):
+        return word
+    path = Path(word.removeprefix(_FILE)).absolute()
     return f"dir:{path if path.is_dir() else path.parent}"
 
 
