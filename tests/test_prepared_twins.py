@@ -130,3 +130,10 @@ def test_twins_used_longest_ago_make_room_for_others(tmp_path: Path, simulated: 
     assert simulated == ["w"]
     measured(tmp_path, 8, twins)
     assert simulated == ["w", "fill", "settle", "w"]
+
+
+def test_a_twin_that_is_too_large_to_keep_is_prepared_each_time(tmp_path: Path, simulated: list[str]) -> None:
+    twins = PreparedTwins(most_bytes=1 << 20)
+    for iodepth in (4, 8):
+        measured(tmp_path, iodepth, twins)
+    assert simulated == ["fill", "settle", "w"] * 2

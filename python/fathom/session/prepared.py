@@ -66,13 +66,18 @@ class PreparedTwins:
             backend.device = found.device.copied()
         return found
 
-    def keep(self, history: str, prepared: Prepared) -> None:
-        """Keeps a twin behind a step, which nobody else may use, and drops those that were used longest ago."""
+    def keep(self, history: str, backend: TwinBackend, loaded: Loaded) -> None:
+        """Keeps a copy of the backend's twin behind a step, and drops those that were used longest ago. A twin that is
+        too large is not copied.
+        """
+        if _size_bytes(backend.device) > self._most_bytes:
+            return
+        prepared = Prepared(backend.device.copied(), loaded)
         with self._lock:
             self._kept[history] = prepared
-            while sum(map(_size_bytes, self._kept.values())) > self._most_bytes:
+            while sum(_size_bytes(one.device) for one in self._kept.values()) > self._most_bytes:
                 self._kept.popitem(last=False)
 
 
-def _size_bytes(prepared: Prepared) -> float:
-    return STATE_SHARE * prepared.device.capacity_bytes
+def _size_bytes(device: _core.TwinDevice) -> float:
+    return STATE_SHARE * device.capacity_bytes

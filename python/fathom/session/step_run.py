@@ -23,7 +23,7 @@ from fathom.runs.rows import StepRows
 from fathom.runs.store import RunStore, StepKey, StepOutcome
 from fathom.session.failures import mostly_failed, not_returned, nothing_done, nothing_offered
 from fathom.session.options import Observer, Options
-from fathom.session.prepared import Loaded, Prepared, PreparedTwins, next_history
+from fathom.session.prepared import Loaded, PreparedTwins, next_history
 from fathom.session.remark_log import RemarkLog
 from fathom.session.steady_rounds import SteadyRounds, Written
 from fathom.session.stepper import Attendance, Progress, run_step
@@ -105,7 +105,7 @@ class StepRun:
         if found is None:
             loaded = self._load(key, step, backend, None, written, steady)
             if loaded.outcome.status == "complete":
-                twins.keep(backend.history, Prepared(backend.device.copied(), loaded))
+                twins.keep(backend.history, backend, loaded)
             return loaded.outcome
         self._remark(key, step, found.loaded.recording, found.loaded.outcome)
         self.store.finish_step(key, found.loaded.tables, found.loaded.outcome)
