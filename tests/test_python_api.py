@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import fathom
-from fathom.errors import FathomError, UsageError
+from fathom.errors import FathomError, ImportedWarning, UsageError
 
 TWIN = "twin:samsung-pm9a3-7.68tb?settled_share=1.0"
 SHORT = """
@@ -178,3 +178,18 @@ def test_a_path_is_a_target_and_what_is_neither_text_nor_path_is_one_error(tmp_p
             fathom.plan_run(SHORT, targets=wrong)  # pyright: ignore[reportArgumentType]
     with pytest.raises(UsageError, match="is no twin, and a sweep only simulates"):
         fathom.run_sweep(SHORT, file, {"op": [0.07]}, out=tmp_path)
+
+
+def test_what_differs_from_a_fio_command_and_the_other_target_that_it_names_are_warnings(
+    tmp_path: Path,
+) -> None:
+    named = tmp_path / "other.bin"
+    command = (
+        f"fio --name=j --filename={named} --rw=randread --bs=4k --size=16m --ioengine=libaio --iodepth=4 "
+        "--time_based --runtime=1s --bssplit=4k/50:16k/50 --percentage_random=50"
+    )
+    with pytest.warns(ImportedWarning) as warned:
+        fathom.plan_run(command, f"file:{tmp_path}/scratch.bin", size_bytes=16 << 20)
+    texts = [str(one.message) for one in warned]
+    assert any("bssplit" in text or "percentage_random" in text for text in texts), texts
+    assert any(str(named) in text and "scratch.bin" in text for text in texts), texts

@@ -140,3 +140,7 @@ class DamageWarning(UserWarning):
 
 class UnverifiedWarning(UserWarning):
     """A run has no checksums, so damage may go unnoticed. One line."""
+
+
+class ImportedWarning(UserWarning):
+    """The run of a fio or Vdbench file, a fio command or a trace differs from the original's. One line."""

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal, Unpack
 
 from fathom import session
+from fathom.api.named import method_of
 from fathom.api.options import (
     ReviewOptions,
     RunOptions,
@@ -16,7 +17,6 @@ from fathom.api.options import (
     path_of,
     session_options,
 )
-from fathom.imports.named import method_named
 from fathom.load.initiator import ThisMachine
 from fathom.plan.plan import Plan, plan_of
 from fathom.plan.power_states import in_each_state
@@ -33,7 +33,8 @@ def run(method: str | Path, targets: Words, **options: Unpack[RunOptions]) -> Ru
 
     It is given by its name, the path of its file, its text in TOML, or a fio command in quotes.
 
-    A mapping gives each target the name by which the method's steps know it.
+    A mapping gives each target the name by which the method's steps know it. Each thing that an imported file or
+    command differs in is an `ImportedWarning`.
 
     Raises FathomError; whatever was measured before the error is in the run directory.
     """
@@ -69,7 +70,7 @@ def _run_in_each(
     """Runs a method in each power state that the word names, or once where there is none; each `times` times."""
     check_options(options, RunOptions)
     check_repeats(times)
-    parsed = method_named(str(method), options.get("replay"), quick=options.get("quick", False))[0]
+    parsed = method_of(method, targets, options.get("replay"), quick=options.get("quick", False))
     size, together = checked_size_bytes(options.get("size_bytes")), options.get("together", False)
     purge = purge_of(options.get("purge", "trim"))
     with initiator_for(options) as initiator:
@@ -100,7 +101,7 @@ def plan_run(
 
     Raises UsageError for a method or a target that is none.
     """
-    parsed = method_named(str(method), replay, quick=quick)[0]
+    parsed = method_of(method, targets, replay, quick=quick)
     chosen = prepare(parsed, targets, ThisMachine(), checked_size_bytes(size_bytes), together=together)
     return [plan_of(parsed, target) for target in chosen]
 

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
+from fathom.api.named import method_of
 from fathom.api.options import HostOptions, check_options, hosts_of, path_of
 from fathom.errors import UsageError
 from fathom.fleet.initiators import workers_of
-from fathom.imports.named import method_named
 from fathom.plan.prepare import Word, texts_of
 from fathom.runs.reader import Run
 
@@ -40,7 +40,7 @@ def run_sweep(
         raise UsageError("a sweep without a key to vary", 'give one or more, such as {"op": [0.07, 0.28]}')
     axes = [f"{key}={','.join(_values(one))}" for key, one in settings.items()]
     chosen = texts_of(targets)
-    parsed = method_named(method, None, quick=quick).method
+    parsed = method_of(method, targets, quick=quick)
     with workers_of(*hosts_of(options)) as workers:
         swept = of_settings(
             parsed, chosen, axes, workers, _unwatched, quick=quick, seed=seed, out=path_of(out)

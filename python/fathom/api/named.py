@@ -1,0 +1,30 @@
+"""Methods by what a caller names, with what a run of it differs in as warnings."""
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+from fathom.errors import ImportedWarning
+from fathom.imports.named import method_named, notes_on_targets
+from fathom.method.method import Method
+from fathom.plan.prepare import Words, texts_of
+from fathom.plan.replay import Replay
+
+
+def method_of(
+    name: str | Path,
+    targets: Words | Sequence[str] = (),
+    replay: Replay | None = None,
+    *,
+    quick: bool = False,
+) -> Method:
+    """Returns a method by its name, file, text in TOML or fio command.
+
+    Warns of each thing that an imported one differs in, and of other real targets than `targets` that it names. Raises
+    UsageError.
+    """
+    found = method_named(str(name), replay, quick=quick)
+    others = notes_on_targets(str(name), found.targets, texts_of(targets)) if found.targets else []
+    for note in (*found.notes, *others):
+        warnings.warn(note, ImportedWarning, stacklevel=2)
+    return found.method
