@@ -138,6 +138,10 @@ impl<Q: QueuePair, L: Destination> QueuePair for CopyingQueue<Q, L> {
         self.below.idle_ns()
     }
 
+    fn fault(&mut self) -> Option<String> {
+        self.below.fault()
+    }
+
     fn remarks(&mut self) -> Vec<Remark> {
         self.below.remarks()
     }

@@ -74,8 +74,7 @@ pub(crate) fn drive<Q: QueuePair>(spec: &ThreadSpec, queues: Q, clock: Clock) ->
         driver.meter.give_up(format!("the load failed: {error}"));
     }
     driver.count_lost();
-    driver.meter.summary.remarks = driver.queues.remarks();
-    driver.meter.summary.notes = driver.queues.notes();
+    driver.hear_queues();
     (driver.meter, driver.queues)
 }
 

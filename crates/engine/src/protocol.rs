@@ -77,6 +77,11 @@ pub(crate) trait Protocol {
         succeeded
     }
 
+    /// Returns why the run has failed though its I/O may have succeeded, once it is over.
+    fn fault(&mut self) -> Option<String> {
+        None
+    }
+
     /// Returns what a reader of the figures must know, once the run is over.
     fn remarks(&mut self) -> Vec<Remark> {
         Vec::new()

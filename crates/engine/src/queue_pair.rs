@@ -52,6 +52,11 @@ pub(crate) trait QueuePair {
     /// Returns how long the thread has spun so far with nothing to do, ns; `None` where that looks like work.
     fn idle_ns(&self) -> Option<u64>;
 
+    /// Returns why the run has failed though its requests may have succeeded, once it is over.
+    fn fault(&mut self) -> Option<String> {
+        None
+    }
+
     /// Returns what a reader of the figures must know, once the run is over.
     fn remarks(&mut self) -> Vec<Remark> {
         Vec::new()

@@ -187,6 +187,16 @@ impl<P: Protocol> Protocol for Checked<P> {
         false
     }
 
+    /// Writes that no journal holds are of no use to whoever looks for them after a crash.
+    #[inline(always)]
+    fn is_over(&self) -> bool {
+        self.journal.as_ref().is_some_and(WriteJournal::is_broken)
+    }
+
+    fn fault(&mut self) -> Option<String> {
+        self.journal.as_mut().and_then(WriteJournal::fault)
+    }
+
     fn remarks(&mut self) -> Vec<Remark> {
         self.below.remarks()
     }

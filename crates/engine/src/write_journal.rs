@@ -30,7 +30,7 @@ pub(crate) use self::{
     file::{HEADER_BYTES, Header, SCHEMA, SUFFIX},
     record::{Kind, RECORD_BYTES, Record},
 };
-use crate::{EngineError, affinity::unpin, clock::Clock};
+use crate::{EngineError, clock::Clock};
 
 /// Position of the thread in the number of a write.
 const THREAD_SHIFT: u32 = 48;
@@ -46,6 +46,8 @@ pub(crate) struct WriteJournal {
     /// Times that the load waited for the journal.
     waits: u64,
     caveat: Option<String>,
+    /// Why later writes are not in it.
+    failure: Option<io::Error>,
     writer: Option<JoinHandle<io::Result<()>>>,
 }
 
@@ -73,18 +75,12 @@ impl WriteJournal {
         };
         let file = file::begin(directory, &path, &header, file::sync_directory).map_err(refuse)?;
         let queue = Arc::new(JournalQueue::default());
-        let theirs = Arc::clone(&queue);
-        let writer = thread::Builder::new()
-            .name("journal".into())
-            .spawn(move || {
-                unpin();
-                let ended = writing::write(file, &theirs, clock);
-                theirs.end();
-                ended
-            });
+        let write = move |queue: &JournalQueue| writing::write(file, queue, clock);
+        let writer = writing::spawn(&queue, write).map_err(refuse)?;
         Ok(Self {
-            writer: Some(writer.map_err(refuse)?),
+            writer: Some(writer),
             caveat: place::caveat(directory, target),
+            failure: None,
             path,
             thread,
             run: header.run,
@@ -108,14 +104,28 @@ impl WriteJournal {
         self.waits += self.queue.add(record);
     }
 
+    /// Returns whether its writer has ended by a defect, so that nothing more comes into it.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.queue.is_broken()
+    }
+
+    /// Writes what is left, and returns why the run has failed where the writer has ended by a defect.
+    pub(crate) fn fault(&mut self) -> Option<String> {
+        self.end();
+        self.is_broken().then(|| {
+            format!(
+                "the writer of the write journal {} ended by a defect of the engine, so later writes are not in it; \
+                 please report it with the method and the target",
+                self.path.display()
+            )
+        })
+    }
+
     /// Writes what is left; what a reader must know.
     pub(crate) fn finish(&mut self) -> Vec<String> {
-        let Some(writer) = self.writer.take() else {
-            return Vec::new();
-        };
-        self.queue.end();
+        self.end();
         let path = self.path.display();
-        let failed = writer.join().ok().and_then(Result::err);
+        let failed = self.failure.take();
         let failed = failed.map(|error| format!("{error}; later writes are not in it"));
         let waits = (self.waits > 0).then(|| {
             format!(
@@ -129,13 +139,21 @@ impl WriteJournal {
             .map(|text| format!("journal: {path}: {text}"))
             .collect()
     }
+
+    fn end(&mut self) {
+        self.queue.end();
+        if let Some(writer) = self.writer.take() {
+            // Whether it has panicked is in the queue.
+            self.failure = writer.join().ok().and_then(Result::err);
+        }
+    }
 }
 
 impl Drop for WriteJournal {
     /// One whose load never began is of no pass: it goes, so that it stands in the way of none and of no verification.
     fn drop(&mut self) {
         let began = self.writer.is_none() || self.numbers > 0 || thread::panicking();
-        self.finish();
+        self.end();
         if !began {
             let _ = fs::remove_file(&self.path);
         }

@@ -277,9 +277,8 @@ impl<P: Protocol> Protocol for ZoneLayer<P> {
 
     #[inline(always)]
     fn is_over(&self) -> bool {
-        self.share
-            .as_ref()
-            .is_some_and(|share| share.zones.is_over())
+        let share = self.share.as_ref();
+        share.is_some_and(|share| share.zones.is_over()) || self.below.is_over()
     }
 
     #[inline(always)]
@@ -298,6 +297,10 @@ impl<P: Protocol> Protocol for ZoneLayer<P> {
             zones.settle(zone, u64::from(flight.size_bytes), succeeded, manager);
         }
         self.below.settle(slot, succeeded, buffers)
+    }
+
+    fn fault(&mut self) -> Option<String> {
+        self.below.fault()
     }
 
     fn remarks(&mut self) -> Vec<Remark> {

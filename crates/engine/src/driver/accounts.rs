@@ -49,4 +49,13 @@ impl<Q: QueuePair> Driver<Q> {
         self.meter.summary.lost = self.slots.in_flight() as u64;
         self.meter.summary.lost_age_ns = age_ns.unwrap_or_default();
     }
+
+    /// Takes over what the queues have to say at the end.
+    pub(super) fn hear_queues(&mut self) {
+        if let Some(reason) = self.queues.fault() {
+            self.meter.give_up(reason);
+        }
+        self.meter.summary.remarks = self.queues.remarks();
+        self.meter.summary.notes = self.queues.notes();
+    }
 }

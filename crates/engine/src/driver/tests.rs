@@ -30,6 +30,7 @@ struct Counting {
     batches: Vec<usize>,
     /// Requests that it takes at once.
     most: usize,
+    fault: Option<&'static str>,
 }
 
 impl Counting {
@@ -87,6 +88,10 @@ impl QueuePair for Counting {
         None
     }
 
+    fn fault(&mut self) -> Option<String> {
+        self.fault.map(str::to_owned)
+    }
+
     fn notes(&mut self) -> Vec<String> {
         Vec::new()
     }
@@ -119,6 +124,13 @@ fn batches_of(
     most: usize,
     drive: impl FnOnce(&mut Driver<Counting>) -> io::Result<()>,
 ) -> Vec<usize> {
+    let mut driver = driver_of(within_the_call, most);
+    drive(&mut driver).expect("no error");
+    assert_eq!(driver.issued, 60);
+    driver.queues.batches
+}
+
+fn driver_of(within_the_call: bool, most: usize) -> Driver<Counting> {
     let job = Job::from_toml(JOB, "job.toml").expect("a job");
     let geometry = Geometry {
         capacity_bytes: 1 << 30,
@@ -138,11 +150,21 @@ fn batches_of(
         completed: VecDeque::new(),
         batches: Vec::new(),
         most,
+        fault: None,
     };
-    let mut driver = Driver::new(queues, stream, 20, limits, Clock::new(), &context);
-    drive(&mut driver).expect("no error");
-    assert_eq!(driver.issued, 60);
-    driver.queues.batches
+    Driver::new(queues, stream, 20, limits, Clock::new(), &context)
+}
+
+#[test]
+fn what_the_queues_have_failed_by_is_the_failure_of_the_run_and_stops_it() {
+    for fault in [None, Some("the journal ended")] {
+        let mut driver = driver_of(true, 20);
+        driver.queues.fault = fault;
+        driver.closed().expect("no error");
+        driver.hear_queues();
+        assert_eq!(driver.meter.summary.failure.as_deref(), fault);
+        assert_eq!(driver.meter.is_over(0), fault.is_some());
+    }
 }
 
 #[test]

@@ -243,6 +243,10 @@ impl<P: Protocol> QueuePair for Queues<'_, P> {
         (!self.polls).then_some(self.idle_ns)
     }
 
+    fn fault(&mut self) -> Option<String> {
+        self.encoder.fault()
+    }
+
     fn remarks(&mut self) -> Vec<Remark> {
         self.encoder.remarks()
     }

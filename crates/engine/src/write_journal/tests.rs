@@ -12,7 +12,12 @@ use super::{
     file::{begin, name, sync_directory},
     *,
 };
-use crate::affinity::{allowed_cpus, pin_to};
+use crate::{
+    affinity::{allowed_cpus, pin_to},
+    protocol::Protocol,
+    submission::Nops,
+    verify::Checked,
+};
 
 const VERIFY: Verify = Verify {
     generation: 1,
@@ -74,6 +79,42 @@ fn the_writer_runs_on_any_core_though_a_pinned_thread_made_it() {
             drop(journal.unwrap());
         });
     });
+}
+
+#[test]
+fn a_writer_that_panics_ends_the_load_and_is_its_failure() {
+    let directory = Scratch::new("broken");
+    let clock = Clock::new();
+    let target = Path::new("/dev/null");
+    let mut journal = WriteJournal::create(&directory.0, target, 0, VERIFY, clock).unwrap();
+    journal.end();
+    journal.queue = Arc::default();
+    let writer = writing::spawn(&journal.queue, |_| panic!("a defect that the test makes"));
+    journal.writer = writer.ok();
+    let text = r#"{"mix": "write", "block": "4KiB", "pattern": "uniform", "load": {}, "until": {"count": 1}}"#;
+    let job = workload::Job::from_json(text, "job.json").unwrap();
+    let mut checked = Checked::new(Nops, &job, &job, 0, clock, Some(journal));
+    wait_until(|| checked.is_over());
+    let fault = checked.fault().unwrap();
+    assert!(
+        fault.contains("/dev_null.0.journal ended by a defect"),
+        "{fault}"
+    );
+    assert_eq!(checked.notes(), [""; 0]);
+}
+
+#[test]
+fn a_journal_that_cannot_be_written_is_a_note_and_not_a_failure() {
+    let directory = Scratch::new("full");
+    let (clock, target) = (Clock::new(), Path::new("/dev/null"));
+    let mut journal = WriteJournal::create(&directory.0, target, 0, VERIFY, clock).unwrap();
+    journal.end();
+    journal.queue = Arc::default();
+    let full = |_: &JournalQueue| Err(io::Error::from_raw_os_error(libc::ENOSPC));
+    journal.writer = writing::spawn(&journal.queue, full).ok();
+    assert_eq!(journal.fault(), None);
+    let notes = journal.finish().join("");
+    assert!(notes.contains("later writes are not in it"), "{notes}");
 }
 
 #[test]

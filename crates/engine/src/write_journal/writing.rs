@@ -4,12 +4,16 @@ use std::{
     fs::File,
     io::{self, Write},
     mem,
-    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
     time::Duration,
 };
 
 use super::record::{RECORD_BYTES, Record};
-use crate::clock::Clock;
+use crate::{affinity::unpin, clock::Clock};
 
 /// Records are gathered for so long before they are synced together.
 const GATHER: Duration = Duration::from_millis(5);
@@ -24,6 +28,8 @@ pub(super) struct JournalQueue {
     noted: Condvar,
     /// There is room again.
     taken: Condvar,
+    /// The writer has panicked.
+    broken: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -92,6 +98,36 @@ impl JournalQueue {
         self.noted.notify_all();
         self.taken.notify_all();
     }
+
+    /// Returns whether the writer has panicked.
+    pub(super) fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::Relaxed)
+    }
+}
+
+/// Ends a queue when the writer does, by a panic too: the load would wait for room for ever.
+struct Ending<'q>(&'q JournalQueue);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.broken.store(thread::panicking(), Ordering::Relaxed);
+        self.0.end();
+    }
+}
+
+/// Starts the thread that writes what is in a queue by `write`.
+pub(super) fn spawn(
+    queue: &Arc<JournalQueue>,
+    write: impl FnOnce(&JournalQueue) -> io::Result<()> + Send + 'static,
+) -> io::Result<JoinHandle<io::Result<()>>> {
+    let queue = Arc::clone(queue);
+    thread::Builder::new()
+        .name("journal".into())
+        .spawn(move || {
+            unpin();
+            let _ending = Ending(&queue);
+            write(&queue)
+        })
 }
 
 /// Appends and syncs until there is no more.
@@ -110,9 +146,29 @@ pub(super) fn write(mut file: File, queue: &JournalQueue, clock: Clock) -> io::R
 
 #[cfg(test)]
 mod tests {
-    use std::{sync::Arc, thread, time::Instant};
+    use std::time::Instant;
 
     use super::*;
+
+    #[test]
+    fn the_load_does_not_wait_for_a_writer_that_panicked() {
+        let queue = Arc::new(JournalQueue::default());
+        let record = Record::synced(1, 2);
+        let waits: u64 = (0..MOST_WAITING).map(|_| queue.add(record)).sum();
+        assert_eq!(waits, 0);
+        let load = thread::spawn({
+            let queue = Arc::clone(&queue);
+            move || queue.add(record)
+        });
+        let writer = spawn(&queue, |_| panic!("a defect that the test makes")).unwrap();
+        assert!(writer.join().is_err());
+        let give_up = Instant::now() + Duration::from_secs(20);
+        while !load.is_finished() {
+            assert!(Instant::now() < give_up, "the load waits for ever");
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert!(queue.is_broken());
+    }
 
     #[test]
     fn the_load_waits_when_a_journal_does_not_keep_up_so_that_its_memory_is_bounded() {
