@@ -394,20 +394,75 @@ fn knows_discard<P: Protocol<Entry = squeue::Entry, Completion = cqueue::Entry>>
     // SAFETY: the entry refers to no memory.
     let pushed = unsafe { ring.io.submission().push(&discard(0, 0).user_data(PROBE)) };
     pushed.map_err(io::Error::other)?;
-    ring.io.submit_and_wait(1)?;
-    let result = ring
-        .io
-        .completion()
-        .next()
-        .map(|completion| completion.result());
-    Ok(result == Some(-libc::EINVAL))
+    Ok(first_result(ring)? == -libc::EINVAL)
+}
+
+/// Submits what is queued, and waits for the first result. A signal may end a wait before that is there.
+fn first_result<P: Protocol<Entry = squeue::Entry, Completion = cqueue::Entry>>(
+    ring: &mut Ring<P>,
+) -> io::Result<i32> {
+    loop {
+        match ring.io.submit_and_wait(1) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            entered => drop(entered?),
+        }
+        if let Some(completion) = ring.io.completion().next() {
+            return Ok(completion.result());
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use io_uring::{opcode, types::Fd};
+    use std::{
+        os::unix::thread::JoinHandleExt,
+        thread,
+        time::{Duration, Instant},
+    };
+
+    use io_uring::{
+        opcode,
+        types::{Fd, Timespec},
+    };
 
     use super::*;
+
+    extern "C" fn ignore(_signal: libc::c_int) {}
+
+    #[test]
+    fn a_probe_that_signals_interrupt_has_its_result_all_the_same() {
+        const WAIT: Duration = Duration::from_millis(100);
+        // SAFETY: the action is valid, does nothing, and restarts no call that it interrupts.
+        unsafe {
+            let mut action: libc::sigaction = mem::zeroed();
+            action.sa_sigaction = ignore as extern "C" fn(libc::c_int) as usize;
+            libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut());
+        }
+        let probe = thread::spawn(|| {
+            let options = RingOptions {
+                poll: false,
+                spin: false,
+                sqpoll: false,
+            };
+            let mut ring = Ring::<Encoder>::new(4, options).ok()?;
+            let wait = Timespec::from(WAIT);
+            let entry = opcode::Timeout::new(&wait).build().user_data(PROBE);
+            // SAFETY: the time that the entry names outlives it.
+            unsafe { ring.io.submission().push(&entry) }.unwrap();
+            Some(first_result(&mut ring))
+        });
+        let give_up = Instant::now() + 20 * WAIT;
+        while !probe.is_finished() {
+            assert!(Instant::now() < give_up, "the probe waits for ever");
+            // SAFETY: the thread has not been joined, so its handle is valid.
+            unsafe { libc::pthread_kill(probe.as_pthread_t(), libc::SIGUSR1) };
+            thread::sleep(WAIT / 20);
+        }
+        match probe.join().unwrap() {
+            Some(result) => assert_eq!(result.unwrap(), -libc::ETIME),
+            None => eprintln!("skipped: no ring"),
+        }
+    }
 
     #[test]
     fn a_job_that_flushes_is_not_polled_because_a_polled_ring_refuses_flushes() {

@@ -29,6 +29,9 @@ const COUNTED_BLOCKS: u64 = 1 << 16;
 /// The controller's unit of sizes (CAP.MPSMIN), which passthrough does not report: the least there is.
 const LEAST_PAGE_BYTES: u64 = 4096;
 
+/// LBA data size, a power of two: a format with less is not supported.
+const LEAST_LBADS: u8 = 9;
+
 const PAGE_BYTES: usize = 4096;
 
 /// What a command fills with facts. In whole pages, so that it is one segment however the kernel describes it. Devices
@@ -110,7 +113,13 @@ impl Namespace {
                 hint: "use the block device, or a format without metadata",
             });
         }
-        let block_bytes = 1 << descriptor[2];
+        let Some(block_bytes) = block_bytes(descriptor[2]) else {
+            return Err(EngineError::Passthrough {
+                path: path.to_owned(),
+                reason: format!("it reports blocks of 2^{} bytes", descriptor[2]),
+                hint: "use the block device, or a format with blocks of 512 bytes or more",
+            });
+        };
         let Page(controller) = identify(file, OF_CONTROLLER, 0)
             .map_err(|error| refused("identify controller failed", error))?;
         // Older controllers would note an error in their log.
@@ -157,6 +166,14 @@ impl Namespace {
             reason: format!("its placement handles cannot be listed: {error}"),
             hint: "switch FDP on (nvme fdp status shows it), or leave placement out of the job",
         })
+    }
+}
+
+/// Returns the size of blocks of 2^`lbads` bytes; `None`: no namespace has it, or a command cannot count its bytes.
+fn block_bytes(lbads: u8) -> Option<u32> {
+    match lbads {
+        LEAST_LBADS.. => 1u32.checked_shl(lbads.into()),
+        _ => None,
     }
 }
 
@@ -251,6 +268,16 @@ mod tests {
             controller[77] = power;
             let limits = Limits::new(512, &controller, &EMPTY.0);
             assert_eq!(limits.transfer_bytes, 65_536 * 512, "2^{power} pages");
+        }
+    }
+
+    #[test]
+    fn a_block_size_that_no_namespace_has_or_no_command_counts_is_refused() {
+        assert_eq!(block_bytes(9), Some(512));
+        assert_eq!(block_bytes(12), Some(4096));
+        assert_eq!(block_bytes(31), Some(1 << 31));
+        for lbads in [0, 1, 8, 32, 63, 64, 255] {
+            assert_eq!(block_bytes(lbads), None, "2^{lbads} bytes");
         }
     }
 
