@@ -45,7 +45,10 @@ pub(crate) struct ThreadSpec {
     /// Reads end in a GPU's memory.
     pub(crate) gpu: bool,
     pub(crate) drain_timeout: Duration,
+    /// What its data begin with.
     pub(crate) seed: u64,
+    /// What is drawn for each request beside the stream begins with it: the same in every run of a seed.
+    pub(crate) draw_seed: u64,
     pub(crate) context: ThreadContext,
 }
 

@@ -278,7 +278,7 @@ fn prioritized<P: Protocol<Entry = squeue::Entry, Completion = cqueue::Entry>>(
     spec: &ThreadSpec,
     ring: &mut Ring<P>,
 ) -> Result<Prioritized, EngineError> {
-    let draw = PriorityDraw::new(&spec.job, spec.seed, spec.context.member as u32);
+    let draw = PriorityDraw::new(&spec.job, spec.draw_seed, spec.context.member as u32);
     Ok(Prioritized::new(plain(spec, ring)?, draw))
 }
 

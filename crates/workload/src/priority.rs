@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::stream::random::{mix, scaled};
+use crate::stream::random::{Purpose, Random};
 use crate::{Job, Op, Request};
 
 /// A class of priority, and a level within it: 0 goes first, 7 last.
@@ -79,29 +79,28 @@ impl PriorityShare {
 #[derive(Clone, Debug)]
 pub struct PriorityDraw {
     shares: Box<[PriorityShare]>,
-    drawn: u64,
+    random: Random,
 }
 
 impl PriorityDraw {
-    /// Returns the draw of one thread of a job.
+    /// Returns the draw of one thread of a job: the same for the same seed.
     pub fn new(job: &Job, seed: u64, thread: u32) -> Self {
         Self {
             shares: job.priority_shares.as_slice().into(),
-            drawn: mix(seed ^ mix(u64::from(thread))),
+            random: Random::new(seed, thread, Purpose::Priorities),
         }
     }
 
     /// Returns the value for the submission of a request; 0: that of the thread.
     #[inline]
     pub fn value_for(&mut self, request: &Request) -> u16 {
-        self.drawn = mix(self.drawn);
-        let draw = scaled(self.drawn, 1 << 53) as f64 / (1u64 << 53) as f64;
+        let draw = self.random.unit();
         let mut upto = 0.0;
         let is_of = |share: &&PriorityShare| share.is_of(request.op, request.size_bytes);
         let mut own = self.shares.iter().filter(is_of);
         own.find(|share| {
             upto += share.share;
-            draw < upto
+            draw <= upto
         })
         .map_or(0, |share| share.value())
     }

@@ -35,26 +35,7 @@ impl Starter<'_> {
         target: &Arc<Target>,
     ) -> Result<(), EngineError> {
         for (thread, part) in self.parts(index, target)?.into_iter().enumerate() {
-            let cpu = self.cpus.next();
-            let reap_min = self.options.reap_min.max(part.job.pace.reap);
-            let spec = ThreadSpec {
-                job: part.job,
-                whole: Arc::clone(&self.jobs[index]),
-                target: Arc::clone(target),
-                stream: part.requests,
-                number: part.number,
-                limits: part.limits,
-                clock: self.clock,
-                cpu,
-                poll: self.options.poll,
-                sqpoll: self.options.sqpoll || self.jobs[index].sqpoll,
-                reap_min,
-                huge_pages: self.options.huge_pages || self.jobs[index].huge_pages,
-                gpu: self.jobs[index].gpu,
-                drain_timeout: self.options.drain_timeout,
-                seed: self.content_seed(),
-                context: self.context(index, thread, part.stream, part.exitall),
-            };
+            let spec = self.thread_spec(index, thread, target, part);
             let of = spec.context.clone();
             let names = spec.job.is_metadata();
             let body = match target.spec.kind {
@@ -66,6 +47,36 @@ impl Starter<'_> {
             self.spawn(target, &of, &job, move || body(spec))?;
         }
         Ok(())
+    }
+
+    fn thread_spec(
+        &mut self,
+        index: usize,
+        thread: usize,
+        target: &Arc<Target>,
+        part: ThreadPart,
+    ) -> ThreadSpec {
+        let cpu = self.cpus.next();
+        let reap_min = self.options.reap_min.max(part.job.pace.reap);
+        ThreadSpec {
+            job: part.job,
+            whole: Arc::clone(&self.jobs[index]),
+            target: Arc::clone(target),
+            stream: part.requests,
+            number: part.number,
+            limits: part.limits,
+            clock: self.clock,
+            cpu,
+            poll: self.options.poll,
+            sqpoll: self.options.sqpoll || self.jobs[index].sqpoll,
+            reap_min,
+            huge_pages: self.options.huge_pages || self.jobs[index].huge_pages,
+            gpu: self.jobs[index].gpu,
+            drain_timeout: self.options.drain_timeout,
+            seed: self.content_seed(),
+            draw_seed: self.stream_seed(index),
+            context: self.context(index, thread, part.stream, part.exitall),
+        }
     }
 
     pub(super) fn spawn_workers(
@@ -213,7 +224,9 @@ impl Starter<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
+    use std::{collections::HashSet, iter};
+
+    use workload::{Op, PriorityDraw, Request};
 
     use super::*;
     use crate::{Options, TargetSpec, buffers::STAMP_SHIFT};
@@ -242,5 +255,44 @@ mod tests {
                 starter.spawn(&target, &context, &job, || ()).unwrap();
             }
         }
+    }
+
+    #[test]
+    fn two_runs_of_a_seed_give_the_same_io_the_same_priority_and_write_other_data() {
+        let text = r#"{"mix": "read", "block": "4KiB", "pattern": "uniform", "load": {},
+            "priority_shares": [{"share": "50%", "class": "idle"}], "until": {"count": 1}}"#;
+        let job = Arc::new(Job::from_json(text, "job.json").unwrap());
+        let spec = TargetSpec {
+            path: "null:".into(),
+            kind: TargetKind::Null,
+            capacity_bytes: 1 << 30,
+            held: None,
+        };
+        let read = Request {
+            op: Op::Read,
+            offset_bytes: 0,
+            size_bytes: 4096,
+            placement: Request::NO_PLACEMENT,
+        };
+        let run = |seed| {
+            let options = Options {
+                seed,
+                ..Options::default()
+            };
+            let specs = [spec.clone()];
+            let mut starter = Starter::new(vec![Arc::clone(&job)], &options, &specs);
+            let target = Arc::new(Target::open(&spec, &job).unwrap());
+            let part = starter.parts(0, &target).unwrap().remove(0);
+            let thread = starter.thread_spec(0, 0, &target, part);
+            let mut draw = PriorityDraw::new(&job, thread.draw_seed, 0);
+            let drawn: Vec<u16> = iter::repeat_with(|| draw.value_for(&read))
+                .take(64)
+                .collect();
+            (drawn, thread.seed)
+        };
+        let [(one, its_data), (again, other_data), (other, _)] = [run(1), run(1), run(2)];
+        assert_eq!(one, again);
+        assert_ne!(one, other);
+        assert_ne!(its_data, other_data);
     }
 }

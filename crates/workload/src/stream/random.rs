@@ -6,7 +6,7 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
 /// What a generator is for. Generators of different purposes are independent.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Purpose {
+pub(crate) enum Purpose {
     /// Operations, block sizes and addresses.
     Requests = 1,
     /// Arrival times.
@@ -17,14 +17,16 @@ pub(super) enum Purpose {
     Order = 4,
     /// Which blocks of a pass are written again.
     Again = 5,
+    /// Which I/O has which priority.
+    Priorities = 6,
 }
 
 /// A generator of uniform `u64`.
 #[derive(Clone, Debug)]
-pub(super) struct Random(Xoshiro256PlusPlus);
+pub(crate) struct Random(Xoshiro256PlusPlus);
 
 impl Random {
-    pub(super) fn new(seed: u64, thread: u32, purpose: Purpose) -> Self {
+    pub(crate) fn new(seed: u64, thread: u32, purpose: Purpose) -> Self {
         let stream = u64::from(thread) << 8 | purpose as u64;
         Self(Xoshiro256PlusPlus::seed_from_u64(mix(seed ^ mix(stream))))
     }
@@ -43,7 +45,7 @@ impl Random {
 
     /// Uniform on (0, 1], 53 bits.
     #[inline(always)]
-    pub(super) fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         ((self.next() >> 11) + 1) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 }
