@@ -98,8 +98,12 @@ impl Names {
             flags: directory.reading_flags(),
         };
         // What may only be read is whole already.
-        if made.makes_names() {
-            made.make_first(&spec.context)?;
+        if made.makes_names()
+            && let Err(error) = made.make_first(&spec.context)
+        {
+            // The reason is the first error: what is whole again or not is the next step's to say.
+            let _ = made.make_whole(&spec.context);
+            return Err(error);
         }
         Ok(made)
     }

@@ -137,6 +137,21 @@ fn a_start_that_fails_on_one_target_leaves_the_set_of_another_whole() {
 }
 
 #[test]
+fn a_thread_that_cannot_make_its_first_state_leaves_its_files_whole() {
+    let set = set(40);
+    let laid = Laid::out(&set);
+    // No file, so that it cannot be removed as one: the second thread fails when it has removed some of its own.
+    let in_the_way = laid.0.join(set.path(30));
+    fs::remove_file(&in_the_way).unwrap();
+    fs::create_dir(&in_the_way).unwrap();
+    let before = listing(&laid);
+    let job = names(&[Op::Create], &set, 10);
+    let started = engine::start(&job, &[laid.spec(&set)], &Options::default());
+    assert!(matches!(started, Err(EngineError::Files { .. })));
+    assert_eq!(listing(&laid), before);
+}
+
+#[test]
 fn a_close_of_what_could_not_be_opened_fails_as_the_open_did() {
     let set = FileSet {
         select: Select::Roundrobin,
