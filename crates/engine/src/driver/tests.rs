@@ -2,6 +2,7 @@
 
 use std::{
     collections::VecDeque,
+    path::PathBuf,
     sync::{Arc, Mutex, atomic::AtomicU64, mpsc},
     thread,
     time::Instant,
@@ -259,8 +260,17 @@ impl QueuePair for Watching {
     }
 }
 
+/// A trace file, removed with the value.
+struct Trace(PathBuf);
+
+impl Drop for Trace {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
 /// Writes a trace of 6,000 I/Os that often touch each other's bytes, and returns the job of three threads that replay it.
-fn crowded(load: &str) -> Job {
+fn crowded(load: &str) -> (Job, Trace) {
     const IOS: u64 = 6_000;
     let mut bytes = b"FTHRPL1\n".to_vec();
     for value in [IOS, 1 << 18, 1000 * IOS] {
@@ -284,6 +294,7 @@ fn crowded(load: &str) -> Job {
         load.len()
     ));
     std::fs::write(&file, bytes).expect("a file");
+    let file = Trace(file);
     let text = format!(
         r#"
 mix = {{ read = 50, write = 50 }}
@@ -292,9 +303,9 @@ pattern = {{ replay = {{ file = "{}" }} }}
 load = {load}
 until = {{ count = {IOS} }}
 "#,
-        file.display()
+        file.0.display()
     );
-    Job::from_toml(&text, "job.toml").expect("a job")
+    (Job::from_toml(&text, "job.toml").expect("a job"), file)
 }
 
 #[test]
@@ -304,7 +315,7 @@ fn threads_that_share_a_trace_issue_all_of_it_and_never_two_ios_that_conflict() 
     type Loop = fn(&mut Driver<Watching>) -> io::Result<()>;
     let loops: [(&str, Loop); 2] = [(closed, Driver::closed), (open, Driver::open)];
     for (load, drive) in loops {
-        let job = crowded(load);
+        let (job, _trace) = crowded(load);
         let geometry = Geometry {
             capacity_bytes: 1 << 30,
             block_bytes: 512,

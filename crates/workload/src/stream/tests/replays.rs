@@ -7,8 +7,25 @@ const GEOMETRY: Geometry = Geometry {
     block_bytes: 512,
 };
 
+/// A prepared trace, removed with the value.
+struct Prepared(String);
+
+impl std::ops::Deref for Prepared {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
 /// Writes a prepared trace of (arrival, offset, size, operation) that reaches `extent_bytes`.
-fn prepared(name: &str, extent_bytes: u64, rows: &[(u64, u64, u32, Op)]) -> String {
+fn prepared(name: &str, extent_bytes: u64, rows: &[(u64, u64, u32, Op)]) -> Prepared {
     let path = std::env::temp_dir().join(format!("fathom-{}-{name}", std::process::id()));
     let lap_ns = rows.last().map_or(0, |row| row.0) + 10;
     let mut bytes = b"FTHRPL1\n".to_vec();
@@ -22,7 +39,7 @@ fn prepared(name: &str, extent_bytes: u64, rows: &[(u64, u64, u32, Op)]) -> Stri
         bytes.extend([op as u8, 0, 0, 0]);
     }
     std::fs::write(&path, bytes).unwrap();
-    path.to_str().unwrap().to_owned()
+    Prepared(path.to_str().unwrap().to_owned())
 }
 
 fn job(file: &str, offsets: &str, load: &str) -> Job {
@@ -128,7 +145,7 @@ fn arrivals_of_a_trace_with_the_latest_times_there_are_never_run_backwards() {
 #[test]
 fn a_file_that_is_no_prepared_trace_is_refused() {
     let file = prepared("whole", 4096, &[(0, 0, 4096, Op::Read)]);
-    let whole = std::fs::read(&file).unwrap();
+    let whole = std::fs::read(&*file).unwrap();
     let with = |place: usize, byte: u8| {
         let mut bytes = whole.clone();
         bytes[place] = byte;
@@ -147,7 +164,7 @@ fn a_file_that_is_no_prepared_trace_is_refused() {
         .map(|bytes| &bytes[..])
         .chain([&whole[..40], &[]])
     {
-        std::fs::write(&file, bytes).unwrap();
+        std::fs::write(&*file, bytes).unwrap();
         let refused = RequestStream::new(&job(&file, "as-is", CLOSED), GEOMETRY, 1, 0);
         assert!(matches!(refused, Err(StreamError::Replay { .. })));
     }
@@ -210,21 +227,22 @@ fn an_io_is_due_when_the_one_that_it_waits_for_has_returned_and_its_time_has_pas
         .map(|(time_ns, row)| (time_ns, row * 4096, 4096, Op::Read))
         .collect();
     let file = prepared("waits", 5 * 4096, &rows);
-    let mut bytes = std::fs::read(&file).unwrap();
+    let mut bytes = std::fs::read(&*file).unwrap();
     bytes[..8].copy_from_slice(b"FTHRPL2\n");
     for (row, behind) in behind.into_iter().enumerate() {
         bytes[32 + 24 * row + 21] = behind;
     }
-    std::fs::write(&file, &bytes).unwrap();
+    std::fs::write(&*file, &bytes).unwrap();
     let text = |waits| {
         format!(
             r#"
 mix = "read"
 block = "4KiB"
-pattern = {{ replay = {{ file = "{file}", waits = {waits} }} }}
+pattern = {{ replay = {{ file = "{}", waits = {waits} }} }}
 load = {CLOSED}
 until = {{ count = 5 }}
-"#
+"#,
+            &*file
         )
     };
     let job = |waits| Job::from_toml(&text(waits), "job.toml").unwrap();
@@ -250,7 +268,7 @@ until = {{ count = 5 }}
     // Waiting and not waiting are different files, and nothing waits for what comes before the first.
     assert!(open(&job(false)).is_err());
     bytes[32 + 21] = 1;
-    std::fs::write(&file, &bytes).unwrap();
+    std::fs::write(&*file, &bytes).unwrap();
     assert!(open(&job(true)).is_err());
 }
 
