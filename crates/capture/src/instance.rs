@@ -19,6 +19,9 @@ use crate::{
 
 const BLOCKS: &str = "/sys/class/block";
 const LEAST_KIB: u32 = 64;
+/// Where a look ends though there are more pages: a CPU may fill them as fast as they are taken. It would keep the thread
+/// from the other CPUs, and from the end. Between two looks no CPU fills as much.
+const MOST_LOOK_BYTES: u64 = 32 << 20;
 /// Lines of a CPU's statistics that count events without room.
 const LOST: [&str; 3] = ["overrun: ", "commit overrun: ", "dropped events: "];
 
@@ -204,13 +207,13 @@ pub(crate) struct Pipe {
     records: Vec<u8>,
 }
 
-impl Source for Pipe {
-    /// Takes all pages that are there.
-    fn look(&mut self, buffer: &mut [u8]) -> io::Result<u64> {
+impl Pipe {
+    /// Takes the pages that are there, and ends behind the one that makes them `most_bytes`.
+    fn take(&mut self, buffer: &mut [u8], most_bytes: u64) -> io::Result<u64> {
         let room = buffer.len().min(MOST_BYTES);
         let page = &mut buffer[..room];
-        let mut written = 0;
-        loop {
+        let (mut taken, mut written) = (0, 0);
+        while taken < most_bytes {
             let found = match self.from.read(page) {
                 Ok(0) => return Ok(written),
                 Ok(found) => found,
@@ -218,6 +221,7 @@ impl Source for Pipe {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             };
+            taken += found as u64;
             self.records.clear();
             for (time_ns, event) in Page::new(&page[..found]).into_iter().flatten() {
                 self.translator.append(time_ns, event, &mut self.records);
@@ -225,11 +229,34 @@ impl Source for Pipe {
             self.to.write_all(&self.records)?;
             written += self.records.len() as u64;
         }
+        Ok(written)
+    }
+}
+
+impl Source for Pipe {
+    fn look(&mut self, buffer: &mut [u8]) -> io::Result<u64> {
+        self.take(buffer, MOST_LOOK_BYTES)
     }
 
     fn rest(&mut self, buffer: &mut [u8]) -> io::Result<u64> {
-        self.look(buffer)?;
+        self.take(buffer, u64::MAX)?;
         self.to.flush()?;
         Ok(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_ends_though_a_cpu_fills_pages_as_fast_as_they_are_taken() {
+        let mut pipe = Pipe {
+            from: File::open("/dev/zero").expect("pages without an end"),
+            to: BufWriter::new(File::create("/dev/null").expect("a file")),
+            translator: Translator::new(Vec::new(), 0, 0),
+            records: Vec::new(),
+        };
+        assert_eq!(pipe.look(&mut [0; MOST_BYTES]).expect("a look"), 0);
     }
 }
