@@ -78,8 +78,12 @@ fn io(
     let (op, flags) = rwbs::parse(letters).ok_or_else(|| Fault::word("T", letters))?;
     let latency = field(Column::LatencyMs)?;
     let latency_ns = number::time_ns(latency, 1_000_000).map_err(in_field("LAT(ms)"))?;
-    let range = Fault::Range { field: "LAT(ms)" };
+    let range = |field| Fault::Range { field };
     let issue_ns = (done_ns.saturating_add(HOUR_NS)).checked_sub(latency_ns);
+    let issue_ns = issue_ns.ok_or_else(|| range("LAT(ms)"))?;
+    if issue_ns > i64::MAX as u64 {
+        return Err(range("TIME(s)"));
+    }
     let (offset_bytes, size_bytes) = match op {
         Operation::Flush => (0, 0),
         _ => (
@@ -88,7 +92,7 @@ fn io(
         ),
     };
     Ok(Io {
-        issue_ns: issue_ns.ok_or(range)?,
+        issue_ns,
         latency_ns: Some(latency_ns),
         offset_bytes,
         size_bytes,

@@ -58,3 +58,14 @@ fn a_trace_that_claims_more_than_2_to_the_64_bytes_is_profiled() {
         "{report}"
     );
 }
+
+#[test]
+fn a_biosnoop_line_that_was_issued_beyond_the_range_of_times_is_a_fault() {
+    let text = "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n\
+                0.0 fio 1 sda W 8 4096 3600000.0\n\
+                9223372036.854775807 fio 1 sda W 16 4096 0.0\n";
+    let (batch, reader) = read(Format::Biosnoop, text.as_bytes(), text.len());
+    assert_eq!(batch.issue_ns, [0]);
+    let fault = Fault::Range { field: "TIME(s)" };
+    assert_eq!(reader.wrong().first, [(3, fault)]);
+}
