@@ -63,7 +63,7 @@ name = "{name}"
 mix = "write"
 block = "128KiB"
 pattern = "sequential"
-region = "2%"
+region = "1077MiB"
 load = {{ iodepth = 8 }}
 until = {{ written = "1x" }}
 """

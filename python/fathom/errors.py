@@ -143,4 +143,4 @@ class UnverifiedWarning(UserWarning):
 
 
 class ImportedWarning(UserWarning):
-    """The run of a fio or Vdbench file, a fio command or a trace differs from the original's. One line."""
+    """The run of a fio or Vdbench file or a fio command differs from the original's. One line."""

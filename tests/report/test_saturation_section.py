@@ -80,7 +80,7 @@ def test_a_loss_is_claimed_only_of_a_drive_that_had_settled(tmp_path: Path, sect
     assert built.key_figure is not None
     assert " had not settled after 0.6 capacities: it was at " in built.key_figure.sentence
     assert built.key_figure.reasons == [
-        "Samsung PM9A3, slice_denominator 2048: the run had left part of its region unwritten."
+        "Samsung PM9A3 (slice denominator 2048): the run had left part of its region unwritten."
     ]
     assert section.key_figure is not None
     assert re.search(r" keeps \d+ % of its first rate: ", section.key_figure.sentence)

@@ -20,11 +20,12 @@ def method_of(
 ) -> Method:
     """Returns a method by its name, file, text in TOML or fio command.
 
-    Warns of each thing that an imported one differs in, and of other real targets than `targets` that it names. Raises
-    UsageError.
+    Warns of each thing that an imported one differs in, and of other real targets than `targets` that it names. What is
+    to be known of a trace is no such thing. Raises UsageError.
     """
     found = method_named(str(name), replay, quick=quick)
+    differences = found.notes if replay is None else []
     others = notes_on_targets(str(name), found.targets, texts_of(targets)) if found.targets else []
-    for note in (*found.notes, *others):
+    for note in (*differences, *others):
         warnings.warn(note, ImportedWarning, stacklevel=2)
     return found.method
