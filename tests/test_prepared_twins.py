@@ -56,9 +56,11 @@ until = {{ time = "50ms" }}
 """
 
 
-def measured(folder: Path, iodepth: int, prepared: PreparedTwins | None, drive: str = DRIVE) -> Run:
+def measured(
+    folder: Path, iodepth: int, prepared: PreparedTwins | None, drive: str = DRIVE, seed: int = 7
+) -> Run:
     method = parse_method(METHOD.format(iodepth=iodepth), "small.toml")
-    options = Options(seed=7, out=folder, at_once=1, prepared=prepared)
+    options = Options(seed=seed, out=folder, at_once=1, prepared=prepared)
     return start_run(method, prepare(method, [drive], ThisMachine()), options)
 
 
@@ -97,11 +99,12 @@ def test_runs_that_prepare_alike_share_the_preparation_and_have_the_bits_of_runs
         assert texts[0] == texts[1]
 
 
-def test_a_run_of_another_twin_seed_or_load_prepares_its_own(tmp_path: Path, simulated: list[str]) -> None:
+def test_a_run_of_another_twin_or_seed_prepares_its_own(tmp_path: Path, simulated: list[str]) -> None:
     twins = PreparedTwins()
     measured(tmp_path, 4, twins)
     measured(tmp_path, 4, twins, f"{DRIVE}?op=0.2")
-    assert simulated == ["fill", "settle", "w"] * 2
+    measured(tmp_path, 4, twins, seed=8)
+    assert simulated == ["fill", "settle", "w"] * 3
 
 
 def test_combinations_of_a_sweep_that_differ_in_a_measured_load_prepare_once(

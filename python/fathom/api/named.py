@@ -1,7 +1,6 @@
 """Methods by what a caller names, with what a run of it differs in as warnings."""
 
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 
 from fathom.errors import ImportedWarning
@@ -13,7 +12,7 @@ from fathom.plan.replay import Replay
 
 def method_of(
     name: str | Path,
-    targets: Words | Sequence[str] = (),
+    targets: Words,
     replay: Replay | None = None,
     *,
     quick: bool = False,

@@ -17,6 +17,7 @@ Row = Mapping[str, object]
 FEW_ROWS = 16
 """Most listed rows of a table that is written without compression."""
 FEW_TABLES = 4
+"""Parts from which on a table is not worth keeping: a small one has one or two."""
 SMALL_BYTES = 1 << 15
 """Most memory of a table that is worth keeping: reading it again would take longer than writing it."""
 OF_STEPS = tuple(name for name in TABLES if name not in ADDED)

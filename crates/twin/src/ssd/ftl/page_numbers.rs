@@ -27,7 +27,7 @@ const FEWEST: usize = 1 << 18;
 /// new pages for it would take as long as to copy.
 static SPARE: Mutex<Vec<MmapMut>> = Mutex::new(Vec::new());
 
-/// Most that is kept of them: the copies of a few threads.
+/// Most that is kept of them, the latest: the copies of a few threads.
 const SPARE_BYTES: usize = 1 << 26;
 
 impl PageNumbers {
@@ -60,7 +60,7 @@ fn spare_pages(count: usize) -> Option<MmapMut> {
     let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
     let bytes = count * size_of::<u32>();
     let index = spare.iter().position(|pages| pages.len() == bytes)?;
-    Some(spare.swap_remove(index))
+    Some(spare.remove(index))
 }
 
 impl Clone for PageNumbers {
@@ -80,9 +80,10 @@ impl Drop for PageNumbers {
             return;
         };
         let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept_bytes: usize = spare.iter().map(|pages| pages.len()).sum();
-        if kept_bytes + pages.len() <= SPARE_BYTES {
-            spare.push(pages);
+        spare.push(pages);
+        // Those of a drive of another size, which nobody copies any more, would stay for ever.
+        while spare.iter().map(|pages| pages.len()).sum::<usize>() > SPARE_BYTES {
+            spare.remove(0);
         }
     }
 }
@@ -126,5 +127,10 @@ mod tests {
             assert!(copy[..] == original[..]);
             assert!(PageNumbers::new(count, 0).iter().all(|&number| number == 0));
         }
+        for _ in 0..3 {
+            drop(PageNumbers::new(1 << 23, 0));
+        }
+        drop(original);
+        assert!(spare_pages(FEWEST).is_some(), "the latest are kept");
     }
 }
