@@ -32,13 +32,13 @@ RESTART = (
     "run leaves that out: the WAF of a flash cache with one handle differed by up to 9 % between three seeds of a "
     "twin. `continues = true` goes on where settling ended."
 )
-"""SN861 and PM9A3, three seeds each: `docs/explanation/ssd-twin.md`."""
+"""SN861 and PM9A3, three seeds each: `docs/explanation/ssd-twin-placement.md`."""
 EQUAL_TURNS = (
     " A log of one block size has turns of equal length. On a twin, WAF with one handle then depends on where a turn "
     "ends within an erase unit: by up to 14 % of its mean on four drives, and alike in every run. A log of several "
     "block sizes averages over that."
 )
-"""Logs of 128 KiB beside random writes: `docs/explanation/ssd-twin.md`."""
+"""Logs of 128 KiB beside random writes: `docs/explanation/ssd-twin-placement.md`."""
 LEVEL_SHARE = 0.98
 """A sentence names a WAF below this share of the other."""
 PUBLISHED = (
