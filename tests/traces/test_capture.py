@@ -4,6 +4,7 @@ import errno
 import mmap
 import os
 import subprocess
+import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -111,6 +112,19 @@ def test_pieces_with_a_gap_between_them_do_not_touch(tmp_path: Path):
     )
     ios = read(anonymous(tmp_path, text))
     assert ios.offset_bytes.tolist() == [MIB - 4096, 2 * MIB, 0, 2 * MIB]
+
+
+def test_anonymous_places_take_memory_for_what_is_touched_and_not_for_the_space_between(tmp_path: Path):
+    offsets = [0, 250 << 40, (250 << 40) + MIB - 512, 8 * MIB]
+    text = "".join(f"{number},R,{offset},1024,259:0,a\n" for number, offset in enumerate(offsets))
+    tracemalloc.start()
+    ios = read(anonymous(tmp_path, text))
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    first, far, behind, near = ios.offset_bytes.tolist()
+    assert (first, near, far) == (0, 2 * MIB, 4 * MIB)
+    assert behind == far + MIB - 512
+    assert most_bytes < 16 * MIB
 
 
 def test_anonymous_names_are_numbers(tmp_path: Path):

@@ -12,13 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathom._core import TRACE_OPERATIONS
-from fathom.errors import UsageError
 from fathom.traces.batch import NO_NAME, Batch, Findings, Trace
 
 PIECE_BYTES = 1 << 20
 _FLUSH = TRACE_OPERATIONS.index("flush")
-_MOST_PIECES = 1 << 28
-"""256 TiB: a bit for each takes 32 MiB."""
 
 
 @dataclass
@@ -54,7 +51,7 @@ class AnonymousTrace:
             for device, to in places.items():
                 own = (batch.device == device) & (batch.operation != _FLUSH)
                 piece, within = np.divmod(offset[own], np.uint64(PIECE_BYTES))
-                offset[own] = to[piece] * np.uint64(PIECE_BYTES) + within
+                offset[own] = to.moved(piece) * np.uint64(PIECE_BYTES) + within
             nothing = np.full(len(batch), NO_NAME, np.uint32)
             yield Batch(
                 issue_ns=batch.issue_ns,
@@ -71,9 +68,24 @@ class AnonymousTrace:
         self.findings = self._trace.findings
 
 
-def _places(trace: Trace) -> dict[int, NDArray[np.uint64]]:
-    """Returns for each device where each piece goes."""
-    touched: dict[int, NDArray[np.bool_]] = {}
+@dataclass(frozen=True)
+class _Runs:
+    """Runs of pieces that a trace touches, ascending and apart: the first and the last piece of each."""
+
+    first: NDArray[np.uint64]
+    last: NDArray[np.uint64]
+
+    def moved(self, piece: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Returns the new number of each piece: runs follow on each other, with one empty piece between two."""
+        lengths = self.last - self.first + np.uint64(2)
+        begins = np.cumsum(lengths) - lengths
+        run = np.searchsorted(self.first, piece, side="right") - 1
+        return begins[run] + (piece - self.first[run])
+
+
+def _places(trace: Trace) -> dict[int, _Runs]:
+    """Returns for each device the pieces that are touched."""
+    touched: dict[int, _Runs] = {}
     for batch in trace.batches():
         for device in np.unique(batch.device).tolist():
             own = (batch.device == device) & (batch.operation != _FLUSH)
@@ -82,29 +94,16 @@ def _places(trace: Trace) -> dict[int, NDArray[np.uint64]]:
             first = batch.offset_bytes[own] // np.uint64(PIECE_BYTES)
             size = np.maximum(batch.size_bytes[own], np.uint64(1))
             last = (batch.offset_bytes[own] + size - np.uint64(1)) // np.uint64(PIECE_BYTES)
-            touched[device] = _with(touched.get(device, np.zeros(0, bool)), first, last, trace.name)
-    return {device: _moved(bits) for device, bits in touched.items()}
+            if device in touched:
+                first = np.concatenate([touched[device].first, first])
+                last = np.concatenate([touched[device].last, last])
+            touched[device] = _joined(first, last)
+    return touched
 
 
-def _with(
-    bits: NDArray[np.bool_], first: NDArray[np.uint64], last: NDArray[np.uint64], name: str
-) -> NDArray[np.bool_]:
-    count = int(last.max()) + 1
-    if count > _MOST_PIECES:
-        raise UsageError(f"{name}: addresses beyond 256 TiB cannot be anonymised", "leave out --anonymise")
-    if count > len(bits):
-        bits = np.concatenate([bits, np.zeros(max(count, 2 * len(bits)) - len(bits), bool)])
-    # Most I/Os lie in one piece; the few that span more are filled in one by one.
-    bits[first.astype(np.int64)] = True
-    bits[last.astype(np.int64)] = True
-    for begin, end in zip(first[last > first + 1].tolist(), last[last > first + 1].tolist(), strict=True):
-        bits[begin : end + 1] = True
-    return bits
-
-
-def _moved(bits: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Returns the new number of each piece; a gap before a touched piece keeps one."""
-    after_gap = bits & ~np.concatenate([[False], bits[:-1]])
-    steps = bits.astype(np.int64) + after_gap
-    # The first of all stands behind a gap, which is left out.
-    return (np.cumsum(steps) - 2).clip(0).astype(np.uint64)
+def _joined(first: NDArray[np.uint64], last: NDArray[np.uint64]) -> _Runs:
+    """Returns runs of pieces, with those that meet or follow on each other as one."""
+    order = np.argsort(first)
+    first, reached = first[order], np.maximum.accumulate(last[order])
+    begins = np.flatnonzero(np.concatenate([[True], first[1:] > reached[:-1] + np.uint64(1)]))
+    return _Runs(first[begins], reached[np.append(begins[1:], len(first)) - 1])
