@@ -1,6 +1,7 @@
 """A trace that is converted holds the same I/Os, in little space, and no file of somebody is written over."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from fathom.traces.batch import NO_NAME, Batch, Findings
 from fathom.traces.convert import convert
 from fathom.traces.opening import open_trace
 from fathom.traces.parquet import ParquetWriter
+from fathom.traces.profile import characterise
 
 
 def fathom(*arguments: str, cwd: Path, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
@@ -148,6 +150,38 @@ def test_a_damaged_or_foreign_parquet_is_refused_in_one_line(tmp_path: Path):
     pq.write_table(pq.read_table(out).drop_columns(["flags"]), foreign)
     with pytest.raises(UsageError, match="flags"):
         open_trace(foreign)
+
+
+FAR = (1 << 63) - 1
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "said"),
+    [
+        ("offset_bytes", [0, FAR], "an I/O ends beyond 2^63 bytes"),
+        ("latency_ns", [5, -5], "a negative number"),
+        ("issue_ns", [None, 1], "issue_ns is missing"),
+        ("device", [None, "a"], "device is missing"),
+        ("operation", ["read", None], "operation is missing"),
+        ("flags", ["", None], "flags is missing"),
+    ],
+)
+def test_a_damaged_row_of_parquet_is_refused_in_one_line(
+    column: str, values: list[object], said: str, tmp_path: Path
+):
+    out, damaged = tmp_path / "out.parquet", tmp_path / "damaged.parquet"
+    convert(
+        of_text(tmp_path, "1,R,0,512,a,5\n2,W,512,512,a,6\n", "time_us,op,offset,size,device,latency_us"), out
+    )
+    table = pq.read_table(out)
+    own = table.schema.field(column)
+    plain = pa.array(values, own.type.value_type if pa.types.is_dictionary(own.type) else own.type)
+    given = plain.dictionary_encode().cast(own.type) if pa.types.is_dictionary(own.type) else plain
+    place = table.schema.get_field_index(column)
+    pq.write_table(table.set_column(place, pa.field(column, own.type), given), damaged)
+    for read_through in (read, characterise):
+        with pytest.raises(UsageError, match=rf"damaged\.parquet: damaged: {re.escape(said)}"):
+            read_through(open_trace(damaged))
 
 
 def test_a_parquet_trace_without_threads_and_cpus_is_still_read(tmp_path: Path):

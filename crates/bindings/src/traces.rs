@@ -174,6 +174,10 @@ impl TraceProfile {
         {
             return Err(refuse("columns of a trace must have equal lengths"));
         }
+        let mut extents = batch.offset_bytes.iter().zip(&batch.size_bytes);
+        if extents.any(|(&offset, &size)| offset.checked_add(size).is_none()) {
+            return Err(refuse("an I/O of a trace ends beyond 2^64 bytes"));
+        }
         py.detach(|| self.profile().add(&batch));
         Ok(())
     }

@@ -36,6 +36,7 @@ _LATER = ("pid", "cpu")
 """Columns that a file may lack."""
 _NAMED = ("operation", "flags", "device", "process")
 _FLUSH = TRACE_OPERATIONS.index("flush")
+_MOST_BYTES = np.iinfo(np.int64).max
 _ROWS = 1 << 20
 _READ_ROWS = 1 << 17
 
@@ -187,11 +188,18 @@ class ParquetTrace:
             raise UsageError(f"{self._path}: damaged: {error}", "convert the trace again") from error
 
     def _batch(self, rows: pa.RecordBatch) -> Batch:
+        for field in SCHEMA:
+            if not field.nullable and rows.column(field.name).null_count:
+                raise ValueError(f"{field.name} is missing in a row")
+        offset, size = _whole(rows.column("offset_bytes"), 0), _whole(rows.column("size_bytes"), 0)
+        # Two numbers of 63 bits add up within 64.
+        if len(offset) and (offset + size).max() > _MOST_BYTES:
+            raise ValueError("an I/O ends beyond 2^63 bytes")
         return Batch(
             issue_ns=_whole(rows.column("issue_ns"), 0),
             latency_ns=_whole(rows.column("latency_ns"), -1),
-            offset_bytes=_whole(rows.column("offset_bytes"), 0),
-            size_bytes=_whole(rows.column("size_bytes"), 0),
+            offset_bytes=offset,
+            size_bytes=size,
             operation=_mapped(rows.column("operation"), TRACE_OPERATIONS.index).astype(np.uint8),
             flags=_mapped(rows.column("flags"), flag_texts().index).astype(np.uint8),
             device=_mapped(rows.column("device"), self._devices.number),
@@ -231,7 +239,7 @@ class ParquetTrace:
 def _whole(column: pa.Array, none: int) -> NDArray[np.uint64]:
     filled = column.fill_null(none) if column.null_count else column
     values = filled.to_numpy(zero_copy_only=True)
-    if none == 0 and len(values) and values.min() < 0:
+    if len(values) and values.min() < none:
         raise ValueError("a negative number")
     return values.view(np.uint64)
 
