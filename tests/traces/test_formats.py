@@ -165,6 +165,46 @@ def test_only_a_flush_may_lack_its_place_or_its_length(tmp_path: Path):
     ]
 
 
+NO_LENGTH = {
+    "iolog": "fio version 3 iolog\n1 a add\n2 a read 0 0\n3 a write 4096 0\n4 a sync 0 0\n5 a read 0 4096\n",
+    "blkparse": (
+        "8,0 0 1 0.000000001 7 D R 0 + 0 [fio]\n8,0 0 2 0.000000002 7 D D 8 + 0 [fio]\n"
+        "8,0 0 3 0.000000003 7 D FN [fio]\n8,0 0 4 0.000000004 7 D R 0 + 8 [fio]\n"
+    ),
+    "biosnoop": (
+        "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n0.1 fio 7 sda R 0 0 0.1\n0.2 fio 7 sda W 8 0 0.1\n"
+        "0.3 fio 7 sda FF 0 0 0.1\n0.4 fio 7 sda R 0 4096 0.1\n"
+    ),
+    "perf": (
+        "fio 7 [000] 1.000001: block:block_rq_issue: 8,0 R 0 () 0 + 0 none,0,0 [fio]\n"
+        "fio 7 [000] 1.000002: block:block_bio_queue: 8,0 D 8 + 0 [fio]\n"
+        "fio 7 [000] 1.000003: block:block_rq_issue: 8,0 FF 0 () 0 + 0 none,0,0 [fio]\n"
+        "fio 7 [000] 1.000004: block:block_rq_issue: 8,0 R 4096 () 0 + 8 none,0,0 [fio]\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("format", NO_LENGTH)
+def test_in_every_format_only_a_flush_may_move_nothing(format: str, tmp_path: Path):
+    path = tmp_path / "trace"
+    path.write_text(NO_LENGTH[format])
+    trace = open_trace(path, format)
+    assert read(trace).size_bytes.tolist() == [0, 4096]
+    assert trace.findings.wrong == 2
+    assert {text for _, text in trace.findings.first_wrong} == {"size: none, and only a flush has none"}
+
+
+def test_a_write_of_nothing_is_left_to_the_flush_that_it_asks_for(tmp_path: Path):
+    path = tmp_path / "trace"
+    path.write_text(
+        "8,0 0 1 0.1 7 Q FWS 0 + 0 [fio]\n8,0 0 2 0.2 7 D FN [fio]\n8,0 0 3 0.3 7 C FN [0]\n"
+        "8,0 0 4 0.4 7 D FWS 0 + 0 [fio]\n8,0 0 5 0.5 7 C FWS 0 + 0 [0]\n"
+    )
+    trace = open_trace(path, "blkparse")
+    assert read(trace).operation.tolist() == [TRACE_OPERATIONS.index("flush")]
+    assert trace.findings.wrong == 0
+
+
 def test_ios_are_put_into_the_order_of_their_issue(tmp_path: Path):
     trace = of_text(tmp_path, "5,R,0,1\n3,R,1,1\n4,R,2,1\n3,R,3,1\n", "time_ns,op,offset,size")
     ios = read(trace)

@@ -192,13 +192,8 @@ impl Columns {
             has_offset &= !(field.is_empty() && matches!(column, Column::Offset(_)));
             self.fill(&mut io, column, field, names)?;
         }
-        if io.op != Operation::Flush {
-            if !has_offset {
-                return Err(Fault::Missing { field: "offset" });
-            }
-            if io.size_bytes == 0 {
-                return Err(Fault::Missing { field: "size" });
-            }
+        if io.op != Operation::Flush && !has_offset {
+            return Err(Fault::Missing { field: "offset" });
         }
         match self.devices {
             0 => io.device = names.devices.number(b"")?,

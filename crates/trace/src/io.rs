@@ -81,3 +81,10 @@ pub struct Io {
     /// CPU on which it was issued; `None`: not recorded.
     pub cpu: Option<u32>,
 }
+
+impl Io {
+    /// Returns whether it has no length, which only a flush may lack.
+    pub(crate) fn lacks_size(&self) -> bool {
+        self.op != Operation::Flush && self.size_bytes == 0
+    }
+}

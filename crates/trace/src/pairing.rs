@@ -53,6 +53,14 @@ impl Event {
         self.op == Operation::Write && self.size_bytes == 0
     }
 
+    /// Returns whether a request begins that moves nothing and asks for no flush. Its completion may have no length: the
+    /// kernel counts down what is left of a request.
+    pub(crate) fn lacks_size(&self) -> bool {
+        let begins = matches!(self.stage, Stage::Queue | Stage::Issue);
+        let moves = matches!(self.op, Operation::Read | Operation::Discard);
+        begins && moves && self.size_bytes == 0
+    }
+
     /// A request keeps its device, place and operation until it completes. Its size may grow by merges.
     fn key(&self) -> u64 {
         let own = u64::from(self.device) << 2 | self.op as u64;
@@ -113,7 +121,7 @@ impl Pairing {
     /// Takes an event.
     pub(crate) fn push(&mut self, event: &Event) {
         match event.stage {
-            Stage::Queue if event.only_asks_for_a_flush() => {}
+            Stage::Queue | Stage::Issue if event.only_asks_for_a_flush() => {}
             Stage::Queue => self.begin(event, State::Queued, event.asker),
             Stage::Issue => {
                 self.issues.insert(u64::from(event.device), ());

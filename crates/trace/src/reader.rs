@@ -44,6 +44,8 @@ enum Decoder {
     Vscsi(Option<Layout>),
 }
 
+/// An I/O that moves nothing, and is no flush.
+const NO_SIZE: Fault = Fault::Missing { field: "size" };
 /// Bytes of the longest line.
 const LONGEST_LINE: usize = 1 << 16;
 /// The clock of a trace whose times are beyond this counts from 1970: in September 2001.
@@ -224,7 +226,9 @@ impl Reader {
             Decoder::Blktrace(_) | Decoder::Vscsi(_) => Ok(Line::Other),
         };
         match found {
+            Ok(Line::Io(io)) if io.lacks_size() => self.wrong.note(self.number, NO_SIZE),
             Ok(Line::Io(io)) => self.io(io),
+            Ok(Line::Event(event)) if event.lacks_size() => self.wrong.note(self.number, NO_SIZE),
             Ok(Line::Event(event)) => self.event(&event),
             Ok(Line::Other) => {}
             Err(fault) => self.wrong.note(self.number, fault),

@@ -78,10 +78,13 @@ pub(crate) fn record(
             .filter(|&scaled| scaled <= i64::MAX as u64)
             .ok_or(Fault::Range { field })
     };
+    let flush = op == Operation::Flush;
+    if size_bytes == 0 && !flush {
+        return Ok(None);
+    }
     let latency_ns = layout
         .latency
         .map(|at| times(long(at), MICROSECOND_NS, "latency"));
-    let flush = op == Operation::Flush;
     Ok(Some(Io {
         issue_ns: times(long(layout.time), MICROSECOND_NS, "time")?,
         latency_ns: latency_ns.transpose()?,
