@@ -4,11 +4,14 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, BufWriter, Read, Write},
-    os::unix::fs::OpenOptionsExt,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
-use rustix::{fs::OFlags, io::Errno};
+use rustix::{
+    fs::{OFlags, major, minor},
+    io::Errno,
+};
 
 use crate::{
     CaptureError, Step,
@@ -18,6 +21,8 @@ use crate::{
 };
 
 const BLOCKS: &str = "/sys/class/block";
+/// A link to each block device, by its numbers.
+const NUMBERS: &str = "/sys/dev/block";
 const LEAST_KIB: u32 = 64;
 /// Where a look ends though there are more pages: a CPU may fill them as fast as they are taken. It would keep the thread
 /// from the other CPUs, and from the end. Between two looks no CPU fills as much.
@@ -169,9 +174,16 @@ fn set(file: &Path, value: &str) -> Result<(), CaptureError> {
     done.map_err(CaptureError::of(Step::Setup, file))
 }
 
+/// Returns the kernel's name of a disk. The path may have another: `/dev/cciss/c0d0` is `cciss!c0d0`.
 fn name_of(path: &Path) -> io::Result<String> {
-    let node = fs::canonicalize(path)?;
-    let name = node.file_name().and_then(|name| name.to_str());
+    name_in(Path::new(NUMBERS), fs::metadata(path)?.rdev())
+}
+
+/// Returns the name of the block device with that number, from a folder like `/sys/dev/block`.
+fn name_in(numbers: &Path, device: u64) -> io::Result<String> {
+    let number = format!("{}:{}", major(device), minor(device));
+    let folder = fs::canonicalize(numbers.join(number))?;
+    let name = folder.file_name().and_then(|name| name.to_str());
     name.map(Into::into)
         .ok_or_else(|| io::ErrorKind::InvalidInput.into())
 }
@@ -247,7 +259,21 @@ impl Source for Pipe {
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::makedev;
+
     use super::*;
+
+    #[test]
+    fn a_disk_in_a_folder_of_dev_has_the_name_that_the_kernel_gives_it() {
+        let folder = std::env::temp_dir().join(format!("fathom-names-{}", std::process::id()));
+        fs::create_dir_all(folder.join("cciss!c0d0")).expect("a folder");
+        std::os::unix::fs::symlink("cciss!c0d0", folder.join("104:16")).expect("a link");
+        let name = name_in(&folder, makedev(104, 16));
+        let missing = name_in(&folder, makedev(104, 17));
+        fs::remove_dir_all(&folder).expect("no folder");
+        assert_eq!(name.expect("a name"), "cciss!c0d0");
+        assert!(missing.is_err());
+    }
 
     #[test]
     fn a_look_ends_though_a_cpu_fills_pages_as_fast_as_they_are_taken() {

@@ -134,12 +134,16 @@ def record(asked: Asked, ended: Event, progress: Callable[[float, int], None] | 
         done = _stored(asked, disks, via, recorded)
     except (FathomError, OSError, KeyboardInterrupt) as error:
         what = str(error) or "interrupted"
-        raise KeptError(
-            f"{what}: the kernel's records are kept in {raw}",
-            f"try `fathom trace convert {raw / disks[0].node.name} OUT.parquet`",
-        ) from error
+        raise KeptError(f"{what}: the kernel's records are kept in {raw}", _try_convert(raw)) from error
     shutil.rmtree(raw)
     return done
+
+
+def _try_convert(raw: Path) -> str:
+    """Returns the advice to make a trace of records that were kept: those of the first disk."""
+    files = sorted(raw.glob("*.blktrace.*"))
+    name = files[0].name.rpartition(".blktrace.")[0] if files else "NAME"
+    return f"try `fathom trace convert {raw / name} OUT.parquet`"
 
 
 def _recorded(
@@ -164,7 +168,7 @@ def _recorded(
     except OSError as error:
         raise KeptError(
             f"{error.filename}: {error.strerror}: the capture ended early, what was copied is in {raw}",
-            f"try `fathom trace convert {raw / disks[0].node.name} OUT.parquet`",
+            _try_convert(raw),
         ) from error
 
 
