@@ -38,6 +38,8 @@ enum State {
     Streams(Turns),
     Backwards {
         cursor_bytes: u64,
+        /// Below which the passes after the first begin.
+        end_bytes: u64,
     },
     Strided(Strides),
     Strips(Strips),
@@ -133,6 +135,11 @@ impl State {
             }
             Pattern::Backwards => Self::Backwards {
                 cursor_bytes: ground.start_bytes((part + 1, parts)),
+                end_bytes: match job.align_bytes {
+                    // A remainder smaller than a block is not used, or places of a pass would not be those of another.
+                    None | Some(0) => ground.start_bytes((1, 1)),
+                    Some(_) => region.size_bytes,
+                },
             },
             Pattern::Strided { stride_bytes } => Self::Strided(Strides::new(
                 *stride_bytes,
@@ -300,8 +307,12 @@ impl Addresses {
             State::Streams(turns) => {
                 return follow_on(region, align_bytes, turns.next(), size_bytes);
             }
-            State::Backwards { cursor_bytes } => {
-                return lead_up(region, align_bytes, cursor_bytes, size_bytes);
+            State::Backwards {
+                cursor_bytes,
+                end_bytes,
+            } => {
+                let place = (cursor_bytes, *end_bytes);
+                return lead_up(region, align_bytes, place, size_bytes);
             }
             State::Strided(strides) => return strides.next(region, size_bytes),
             State::Strips(strips) => return strips.next(region, size_bytes),

@@ -26,17 +26,17 @@ pub(super) fn follow_on(
     region.start_bytes + at_bytes
 }
 
-/// Moves the cursor under the next block below, from the region's end again where it does not fit.
+/// Moves the cursor under the next block below, from `end_bytes` again where it does not fit.
 #[inline(always)]
 pub(super) fn lead_up(
     region: Span,
     align_bytes: Option<u64>,
-    cursor_bytes: &mut u64,
+    (cursor_bytes, end_bytes): (&mut u64, u64),
     size_bytes: u32,
 ) -> u64 {
     let size_bytes = u64::from(size_bytes);
     if *cursor_bytes < size_bytes {
-        *cursor_bytes = region.size_bytes;
+        *cursor_bytes = end_bytes;
     }
     *cursor_bytes -= size_bytes;
     if let Some(align) = align_bytes {

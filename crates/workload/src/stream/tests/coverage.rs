@@ -299,3 +299,16 @@ fn a_mixed_pattern_without_jumps_is_sequential_and_with_nothing_else_uniform() {
     let z = chi_square_z(&seen, &vec![10_000.0 / cells as f64; cells]);
     assert!(z.abs() < 4.0, "z = {z}");
 }
+
+#[test]
+fn backwards_leaves_a_remainder_out_in_every_pass() {
+    let geometry = Geometry {
+        capacity_bytes: 10 * KIB,
+        block_bytes: 512,
+    };
+    let offsets: Vec<u64> = draw(&read_4k(Pattern::Backwards), geometry, 1, 0, 6)
+        .iter()
+        .map(|request| request.offset_bytes / KIB)
+        .collect();
+    assert_eq!(offsets, [4, 0, 4, 0, 4, 0]);
+}
