@@ -21,7 +21,7 @@ impl BytePattern {
     pub fn parse(text: &str) -> Result<Self, String> {
         let expected = || {
             format!(
-                "expected 0x and 1 to {} bytes of two hexadecimal digits, such as 0xdeadbeef",
+                "expected 0x and 1 to {} bytes of two hexadecimal digits in quotes, such as \"0xdeadbeef\"",
                 Self::BYTES_MAX
             )
         };

@@ -97,8 +97,29 @@ fn named<T>(file: &str, result: Result<T, Refusal>) -> Result<T, ParseError> {
     result.map_err(|refusal| ParseError {
         file: file.to_owned(),
         line: refusal.line,
-        message: refusal.message,
+        message: one_line(&refusal.message),
     })
+}
+
+/// Most characters of a message, and those kept at each end of one with a longer key or value of the document in it.
+const MESSAGE_CHARS: usize = 1000;
+const KEPT_CHARS: usize = 400;
+
+/// Returns a message as one line. Keys and values of the document in it may hold what ends a line or moves a cursor.
+fn one_line(message: &str) -> String {
+    let escaped = |one: char| -> String {
+        match one.is_control() {
+            true => one.escape_default().collect(),
+            false => one.into(),
+        }
+    };
+    let chars: Vec<char> = message.chars().collect();
+    let text = |part: &[char]| -> String { part.iter().copied().map(escaped).collect() };
+    if chars.len() <= MESSAGE_CHARS {
+        return text(&chars);
+    }
+    let (begin, end) = (&chars[..KEPT_CHARS], &chars[chars.len() - KEPT_CHARS..]);
+    format!("{} [...] {}", text(begin), text(end))
 }
 
 #[cfg(test)]

@@ -52,15 +52,19 @@ fn written_out(list: &Node) -> Result<Node> {
             }
         }
         if steps.len() > STEPS_MAX {
-            return Err(step.fault(format!(
-                "the method has more than {STEPS_MAX} steps when written out"
-            )));
+            return Err(too_many(step));
         }
     }
     Ok(Node {
         line: list.line,
         value: Value::List(steps),
     })
+}
+
+fn too_many(step: &Node) -> Refusal {
+    step.fault(format!(
+        "the method has more than {STEPS_MAX} steps when written out"
+    ))
 }
 
 /// Returns one step per combination of the axes' values, the first axis varying slowest.
@@ -89,14 +93,14 @@ fn sweep(step: &Node) -> Result<Vec<Node>> {
             one.set(&path, value.clone());
             one
         };
+        if steps.len().saturating_mul(values.len()) > STEPS_MAX {
+            return Err(axes.fault(format!("sweep gives more than {STEPS_MAX} steps")));
+        }
         let named = || values.iter().zip(names.iter().zip(&labels));
         steps = steps
             .iter()
             .flat_map(|step| named().map(|(value, (name, label))| varied(step, value, name, label)))
             .collect();
-        if steps.len() > STEPS_MAX {
-            return Err(axes.fault(format!("sweep gives more than {STEPS_MAX} steps")));
-        }
     }
     Ok(steps)
 }
@@ -156,6 +160,12 @@ fn prepared(mut step: Node) -> Result<Vec<Node>> {
         steps.push(fill_before(&step, volume, afresh));
     }
     if let Some(volume) = overwrite {
+        if step.get("job.streams").is_some() {
+            return Err(volume.fault(
+                "`overwrite` is of one workload: give a job of streams a step of its own before"
+                    .to_owned(),
+            ));
+        }
         steps.push(overwrite_before(&step, volume));
     }
     if let Some(settle) = settle {
@@ -274,6 +284,9 @@ fn rounds(step: &Node) -> Result<Vec<Node>> {
                 "track names {wanted:?}, which is no step of the round"
             )));
         }
+    }
+    if inner.len() * most as usize > STEPS_MAX {
+        return Err(too_many(step));
     }
     let mut steps = Vec::with_capacity(inner.len() * most as usize);
     for number in 1..=most {

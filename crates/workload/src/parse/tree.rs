@@ -1,6 +1,8 @@
 //! A document as a tree whose every node knows its line, whether it came from TOML or JSON. Knows
 //! nothing of jobs.
 
+use std::collections::HashSet;
+
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -176,9 +178,10 @@ fn json_node(raw: &RawValue, text: &str, lines: &Lines, depth: u32) -> Result<No
         Some(b'{') => {
             let members: Members = serde_json::from_str(source).map_err(refuse)?;
             let mut entries = Vec::with_capacity(members.0.len());
+            let mut known = HashSet::with_capacity(members.0.len());
             for (key, member) in members.0 {
                 let key_line = line_at(member);
-                if entries.iter().any(|entry: &Entry| entry.key == key) {
+                if !known.insert(key.clone()) {
                     return Err(Refusal {
                         line: key_line,
                         message: format!("key `{key}` is given twice"),

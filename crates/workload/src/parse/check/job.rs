@@ -1,5 +1,7 @@
 //! Whether a job makes sense, of one workload or of several streams.
 
+use std::collections::HashSet;
+
 use super::content::content;
 use super::files::{files, one_layout};
 use super::flow;
@@ -195,7 +197,8 @@ fn targets(stream: &Stream) -> Checked {
     ensure(!targets.contains(&0), "targets", || {
         "targets are counted from 1".to_owned()
     })?;
-    let twice = (1..targets.len()).any(|place| targets[..place].contains(&targets[place]));
+    let different: HashSet<&u32> = targets.iter().collect();
+    let twice = different.len() < targets.len();
     ensure(!twice, "targets", || "a target is there twice".to_owned())
 }
 
@@ -281,8 +284,12 @@ fn until(job: &Job) -> Checked {
         || "until needs at least one of time, bytes, written, volume, count".to_owned(),
     )?;
     for (path, given) in positive {
-        ensure(given != Some(false), path, || {
-            format!("{path} is 0, expected more")
+        ensure(given != Some(false), path, || match path {
+            "until.volume" => {
+                "the multiple of the region is 0 or too large to count, expected such as 2x"
+                    .to_owned()
+            }
+            _ => format!("{path} is 0, expected more"),
         })?;
     }
     window(until)?;

@@ -532,3 +532,46 @@ fn a_shortened_method_may_simulate_a_smaller_slice() {
     assert_eq!(method.slice_bytes, None);
     assert_eq!(method.shortened().slice_bytes, Some(4_000_000_000));
 }
+
+/// A method of one step, or of rounds, whose sweeps and rounds are `lines`.
+fn written_out(lines: &str) -> String {
+    let job = "job = { mix = \"read\", block = \"4KiB\", pattern = \"uniform\", load = {}, until = { time = \"1s\" } }";
+    format!(
+        "schema = \"fathom-method/1\"\nname = \"m\"\n[[steps]]\n{}",
+        lines.replace("JOB", job)
+    )
+}
+
+#[test]
+fn more_steps_than_a_method_may_have_are_refused_before_they_are_written_out() {
+    let numbers = |most: u32| -> String { (1..=most).map(|one| format!("{one}, ")).collect() };
+    let sweep = format!(
+        "name = \"a\"\nJOB\nsweep = [{{ key = \"load.threads\", values = [{}] }}, {{ key = \"load.iodepth\", values = [{}] }}]",
+        numbers(5000),
+        numbers(400)
+    );
+    let rounds = format!(
+        "name = \"r\"\nkind = \"rounds\"\nrounds = {{ most = 1000, track = [\"x\"] }}\nsteps = [{{ name = \"x\", JOB }}, {{ name = \"a\", JOB, sweep = [{{ key = \"load.threads\", values = [{}] }}] }}]",
+        numbers(4000)
+    );
+    for lines in [sweep, rounds] {
+        let begin = std::time::Instant::now();
+        let error = Method::from_toml(&written_out(&lines), "m.toml").expect_err("refused");
+        assert!(
+            error.to_string().contains("more than 5000 steps"),
+            "{error}"
+        );
+        assert!(begin.elapsed().as_secs() < 20, "{:?}", begin.elapsed());
+    }
+}
+
+#[test]
+fn an_overwrite_before_streams_is_refused_by_its_name() {
+    let lines = "name = \"a\"\noverwrite = \"1x\"\njob = { until = { time = \"1s\" }, streams = [{ name = \"s\", mix = \"write\", block = \"4KiB\", pattern = \"uniform\", load = {} }] }";
+    let error = Method::from_toml(&written_out(lines), "m.toml").expect_err("refused");
+    let message = error.to_string();
+    assert!(
+        message.starts_with("m.toml:5: `overwrite` is of one workload"),
+        "{message}"
+    );
+}

@@ -417,3 +417,53 @@ fn a_normal_form_with_an_unknown_key_is_refused() {
     let error = Job::from_json(&senseless, "n.json").expect_err("refused");
     assert!(error.message.contains("iodepth is 0"), "{error}");
 }
+
+#[test]
+fn keys_and_values_of_a_document_end_no_line_and_move_no_cursor() {
+    for (line, replacement) in [
+        ("until", "\"a\\nb\\u001b[31m\" = 1\nuntil"),
+        ("\"4KiB\"", "\"4KiB\\nx\\u001b[31m\""),
+        ("\"60s\"", "\"6\\n0s\\u001b[1m\""),
+    ] {
+        let message = refusal(line, replacement);
+        assert!(!message.contains(char::is_control), "{message:?}");
+        assert!(message.contains("\\u{1b}["), "{message:?}");
+    }
+}
+
+#[test]
+fn a_long_value_leaves_room_for_what_was_expected() {
+    let message = refusal("\"4KiB\"", &format!("{:?}", "x".repeat(100_000)));
+    assert!(message.len() < 1000, "{}", message.len());
+    assert!(
+        message.contains("expected a size such as 4KiB"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_multiple_of_nothing_is_called_so_whichever_key_gives_it() {
+    for end in ["volume = \"0x\"", "written = \"0x\""] {
+        let text = JOB
+            .replace("time = \"60s\"", end)
+            .replace("\"read\"", "\"write\"");
+        let error = Job::from_toml(&text, "job.toml").expect_err("refused");
+        let message = error.to_string();
+        assert!(
+            message.contains("the multiple of the region is 0"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn a_key_that_json_gives_twice_is_found_among_many() {
+    let keys: String = (0..50_000).map(|key| format!("\"k{key}\": 1, ")).collect();
+    let begin = std::time::Instant::now();
+    let error = Job::from_json(&format!("{{{keys}\"k7\": 2}}"), "job.json").expect_err("refused");
+    assert!(
+        error.to_string().contains("key `k7` is given twice"),
+        "{error}"
+    );
+    assert!(begin.elapsed().as_secs() < 5, "{:?}", begin.elapsed());
+}
