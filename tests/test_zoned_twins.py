@@ -1,5 +1,6 @@
 """Zoned SSDs of the catalogue: their published figures, and any drive made zoned."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,24 @@ def test_any_drive_becomes_a_zoned_one_and_says_what_it_then_cannot_have():
     assert sum(op.bytes for op in recording.ops) > 0
     with pytest.raises(_core.BackendError, match="needs a host-managed zoned device"):
         run("samsung-pm9a3-7.68tb", zones_job(1))
+
+
+@pytest.mark.parametrize(
+    ("block", "threads", "takes_mib"), [("1MiB", 1, 1077), ("1MiB", 3, 1077), ("16MiB", 1, 1072)]
+)
+def test_one_pass_is_what_the_zones_take_and_not_the_gaps_behind(block: str, threads: int, takes_mib: int):
+    job = json.loads(zones_job(threads, '{"written": "1x"}'))
+    recording = run(ZN540, json.dumps({**job, "block": block, "pattern": {"zones": "in-order"}}))
+    zones = 56
+    assert sum(op.bytes for op in recording.ops) == zones * takes_mib * 2**20
+    assert not recording.errno
+    assert not any("reset" in note for note in recording.notes)
+
+
+def test_a_block_that_no_zone_takes_is_refused_in_one_line():
+    job = zones_job(1).replace("128KiB", "64MiB")
+    with pytest.raises(_core.BackendError, match="a block of 67108864 bytes does not fit into a zone"):
+        run(f"{ZN540}?zone_capacity_bytes=50331648", job)
 
 
 TWICE = """

@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Instant};
 
 use io_uring::squeue::{PushError, SubmissionQueue};
 use recording::Remark;
-use workload::{Job, Op, Request, Span, Zone, ZoneDevice, ZoneShare};
+use workload::{Job, Op, Request, Span, Zone, ZoneDevice, ZoneLimits, ZoneShare};
 
 pub(crate) use self::device::Zoned;
 use self::device::{Command, Reported, zone_error};
@@ -131,6 +131,8 @@ impl Share {
             .limits
             .check(job, open, count, foreign)
             .map_err(refuse)?;
+        let capacities = own.iter().map(|found| found.zone.end - found.zone.start);
+        ZoneLimits::check_blocks(job, capacities.min().unwrap_or(0)).map_err(refuse)?;
         let mut share = Self {
             zones: ZoneShare::new(job, region, own.iter().map(|found| found.zone)),
             manager: Manager {
@@ -328,8 +330,6 @@ impl<P: Protocol> Protocol for ZoneLayer<P> {
 #[cfg(test)]
 mod tests {
     use std::fs::File;
-
-    use workload::ZoneLimits;
 
     use super::*;
 

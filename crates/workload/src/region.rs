@@ -143,29 +143,42 @@ impl Job {
     /// it has some. So once is each of their blocks once, though other threads have larger files.
     pub(crate) fn limits_in_files(&self, set: &FileSet, thread: u32) -> Limits {
         let (threads, all_bytes) = (self.load.threads(), set.total_bytes());
-        let apart = set.threads == FileThreads::Apart;
-        let (Some(multiple), true) = (self.until.region_multiple, apart) else {
+        if set.threads == FileThreads::Together {
             return self.limits_of(thread, all_bytes);
-        };
-        let until = Until {
-            region_multiple: None,
-            ..self.until
-        };
-        let limits = self.with_until(until).limits_of(thread, all_bytes);
+        }
         let block_bytes = self.only_size().unwrap_or(1);
         let own = set.files_of(thread, threads).map(|file| {
             let size_bytes = set.size_of(file);
             size_bytes - size_bytes % block_bytes
         });
-        let own_bytes = (own.sum::<u64>() as f64 * multiple) as u64;
+        self.limits_of_own(thread, all_bytes, own.sum())
+    }
+
+    /// Returns when thread `thread` ends, in the sequential zones of a region. A multiple of the region is one of what the
+    /// thread's own zones take, which [`ZoneShare`](crate::ZoneShare) counts: here is only what no thread exceeds.
+    pub(crate) fn limits_in_zones(&self, thread: u32, region_bytes: u64) -> Limits {
+        self.limits_of_own(thread, region_bytes, region_bytes)
+    }
+
+    /// Returns when thread `thread` ends, a multiple being one of its `own_bytes` of `all_bytes`.
+    fn limits_of_own(&self, thread: u32, all_bytes: u64, own_bytes: u64) -> Limits {
+        let until = Until {
+            region_multiple: None,
+            ..self.until
+        };
+        let limits = self.with_until(until).limits_of(thread, all_bytes);
+        let most = self
+            .until
+            .region_multiple
+            .map_or(u64::MAX, |multiple| (own_bytes as f64 * multiple) as u64);
         Limits {
-            bytes: limits.bytes.min(own_bytes),
+            bytes: limits.bytes.min(most),
             ..limits
         }
     }
 
     /// Returns the block size of all I/O that have one; `None`: there are several.
-    fn only_size(&self) -> Option<u64> {
+    pub(crate) fn only_size(&self) -> Option<u64> {
         let sizes = self.mix.ops.iter().flat_map(|block| &block.sizes);
         let mut sizes = sizes.map(|share| u64::from(share.size_bytes));
         let first = sizes.next().filter(|&size_bytes| size_bytes > 0)?;

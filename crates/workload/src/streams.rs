@@ -112,8 +112,11 @@ impl Job {
         let limits = match &part.job.files {
             Some(set) => part.job.limits_in_files(set, part.thread),
             None => {
-                let region = part.job.region.resolve(geometry)?;
-                part.job.limits_of(part.thread, region.size_bytes)
+                let region_bytes = part.job.region.resolve(geometry)?.size_bytes;
+                match part.job.pattern {
+                    Pattern::Zones { .. } => part.job.limits_in_zones(part.thread, region_bytes),
+                    _ => part.job.limits_of(part.thread, region_bytes),
+                }
             }
         };
         Ok(Limits {

@@ -57,6 +57,8 @@ pub struct ZoneShare {
     /// The size of all requests where the thread ends with its zones.
     ends: Option<u64>,
     over: bool,
+    /// What is left of the multiple of its zones after which it ends, bytes; `u64::MAX`: it ends otherwise.
+    left_bytes: u64,
     /// Whether a zone that was full before the load may still come first, in order.
     fresh: bool,
 }
@@ -102,7 +104,12 @@ impl ZoneShare {
             passed_bytes: 0,
             region_bytes: region.size_bytes,
         });
+        let left_bytes = job.until.region_multiple.map_or(u64::MAX, |multiple| {
+            let all_bytes: u64 = own.iter().map(|own| own.takes_bytes(job)).sum();
+            (all_bytes as f64 * multiple) as u64
+        });
         Self {
+            left_bytes,
             readable: (0..own.len()).filter(holds_data).collect(),
             open: Vec::new(),
             own,
@@ -121,10 +128,10 @@ impl ZoneShare {
         }
     }
 
-    /// Returns whether the thread has been through its zones, where it ends with them.
+    /// Returns whether the thread has been through its zones, where it ends with them, or as often as its job says.
     #[inline]
     pub const fn is_over(&self) -> bool {
-        self.over
+        self.over || self.left_bytes == 0
     }
 
     /// Prepares the zones for a load that keeps `count` of them open, where it `writes`.
@@ -234,6 +241,11 @@ impl ZoneShare {
     /// Moves a request to where the device takes it. `None`: it has no zone of its own to be settled.
     pub fn place(&mut self, request: &mut Request, device: &mut impl ZoneDevice) -> Option<Placed> {
         self.drawn = mix(self.drawn ^ request.offset_bytes);
+        if self.left_bytes != u64::MAX {
+            self.left_bytes = self
+                .left_bytes
+                .saturating_sub(u64::from(request.size_bytes));
+        }
         if let Some(resets) = &mut self.resets {
             resets.pass(request.size_bytes);
         }

@@ -249,6 +249,7 @@ fn dealt(job: &Job, model: &ZoneModel, region: Span, open: u32) -> Result<Dealt,
     };
     let each = (count / u64::from(job.load.threads())) as u32;
     let open = limits.open_of(job, open, each, 0);
+    ZoneLimits::check_blocks(job, model.zone_capacity_bytes).map_err(TwinError::Zones)?;
     limits.check(job, open, each, 0).map_err(TwinError::Zones)?;
     Ok(Dealt { first, count, open })
 }

@@ -25,6 +25,19 @@ impl ZoneLimits {
         each.clamp(1, zones.max(1))
     }
 
+    /// Checks whether the blocks of a job fit into zones that take `capacity_bytes` each.
+    ///
+    /// # Errors
+    /// Why not, and what to do.
+    pub fn check_blocks(job: &Job, capacity_bytes: u64) -> Result<(), String> {
+        match u64::from(job.largest_block_bytes()) {
+            largest if largest > capacity_bytes => Err(format!(
+                "a block of {largest} bytes does not fit into a zone, which takes {capacity_bytes}: use smaller blocks"
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Checks whether a job can keep `open` zones open per thread. A thread has `zones` of its own, and `foreign` ones
     /// outside the region are active.
     ///

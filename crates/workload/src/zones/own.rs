@@ -1,5 +1,7 @@
 //! Zones as the device has them, and as the thread that writes in one knows it.
 
+use crate::Job;
+
 /// A sequential zone, in bytes from the start of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zone {
@@ -43,6 +45,16 @@ impl OwnZone {
     /// Returns whether an append can go there, or another zone take its place.
     pub(super) fn takes_append(&self, size_bytes: u64) -> bool {
         self.has_room(size_bytes) || self.in_flight == 0
+    }
+
+    /// Returns the bytes that one pass of a job writes. With blocks of several sizes it is what the zone takes in any
+    /// order of them.
+    pub(super) fn takes_bytes(&self, job: &Job) -> u64 {
+        let capacity_bytes = self.zone.end - self.zone.start;
+        match job.only_size() {
+            Some(size_bytes) => capacity_bytes - capacity_bytes % size_bytes,
+            None => capacity_bytes.saturating_sub(u64::from(job.largest_block_bytes())),
+        }
     }
 
     /// Blocks that can be read.

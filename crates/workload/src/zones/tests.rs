@@ -288,6 +288,14 @@ fn limits_of_the_device_are_kept() {
     assert_eq!(limits(8, 8).check(&job("append", 64), 4, 4, 0), Ok(()));
 }
 
+#[test]
+fn a_block_larger_than_what_a_zone_takes_is_refused() {
+    let writes = job("write", 1);
+    assert_eq!(ZoneLimits::check_blocks(&writes, BLOCK), Ok(()));
+    let refused = ZoneLimits::check_blocks(&writes, BLOCK - 4096).unwrap_err();
+    assert!(refused.contains("does not fit into a zone"), "{refused}");
+}
+
 /// Writes one block after the other in zones of 8 blocks, all of them open. Returns the zone, the place and whether it
 /// was reset.
 fn writes_with_resets(zones: &[Zone], reset: ZoneReset, count: u64) -> Vec<(usize, u64, bool)> {

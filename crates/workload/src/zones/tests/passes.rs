@@ -157,3 +157,77 @@ fn only_writes_or_reads_in_order_of_one_size_end_with_their_zones() {
         assert!(text.contains("a job ends with its zones that"), "{text}");
     }
 }
+
+/// The share of a job that writes a multiple of its region, in zones of `capacity` bytes.
+fn share_of_passes(block: &str, multiple: &str, zones: u32, capacity: u64) -> (ZoneShare, Device) {
+    let text = format!(
+        "mix = \"write\"\nblock = {block}\npattern = {{ zones = \"in-order\" }}\nload = {{}}\nuntil = {{ written = \"{multiple}\" }}"
+    );
+    let job = Job::from_toml(&text, "job.toml").unwrap();
+    let zones = (0..zones).map(|number| zone(number, capacity, 0));
+    let mut share = ZoneShare::new(&job, REGION, zones);
+    let mut device = Device::default();
+    share.begin(1, true, &mut device);
+    (share, device)
+}
+
+#[test]
+fn one_pass_writes_what_the_zones_take_and_resets_none() {
+    let (mut share, mut device) = share_of_passes("\"64KiB\"", "1x", 3, 2 * BLOCK + BLOCK / 2);
+    let placed = to_the_end(&mut share, &mut device, Op::Write);
+    let places: Vec<u64> = placed.iter().map(|&(at, _)| at).collect();
+    let (second, third) = (ZONE, 2 * ZONE);
+    assert_eq!(
+        places,
+        [0, BLOCK, second, second + BLOCK, third, third + BLOCK]
+    );
+    assert!(placed.iter().all(|&(_, reset)| !reset));
+}
+
+#[test]
+fn two_passes_reset_each_zone_once_and_half_a_pass_fills_half_of_them() {
+    let (mut share, mut device) = share_of_passes("\"64KiB\"", "2x", 4, 3 * BLOCK);
+    let placed = to_the_end(&mut share, &mut device, Op::Write);
+    assert_eq!(placed.iter().filter(|&&(_, reset)| reset).count(), 4);
+    assert_eq!(placed.len(), 24);
+    let (mut half, mut device) = share_of_passes("\"64KiB\"", "0.5x", 4, 3 * BLOCK);
+    assert_eq!(to_the_end(&mut half, &mut device, Op::Write).len(), 6);
+}
+
+#[test]
+fn one_pass_with_blocks_of_several_sizes_resets_no_zone_whatever_their_order() {
+    let sizes = "[{ size = \"64KiB\", share = 50 }, { size = \"128KiB\", share = 50 }]";
+    for draws in 0..1u64 << 8 {
+        let (mut share, mut device) = share_of_passes(sizes, "1x", 3, 5 * BLOCK);
+        let mut number = 0;
+        while !share.is_over() {
+            let blocks = 1 + (draws >> (number % 8) & 1);
+            let mut write = Request {
+                size_bytes: (blocks * BLOCK) as u32,
+                ..request(Op::Write, 0)
+            };
+            let placed = share.place(&mut write, &mut device).unwrap();
+            assert!(!placed.reset);
+            share.settle(placed.zone, blocks * BLOCK, true, &mut device);
+            number += 1;
+        }
+    }
+}
+
+#[test]
+fn a_thread_with_more_zones_than_another_fills_all_of_them_in_one_pass() {
+    let text = "mix = \"write\"\nblock = \"64KiB\"\npattern = { zones = \"in-order\" }\nload = { threads = 3 }\nuntil = { written = \"1x\" }";
+    let job = Job::from_toml(text, "job.toml").unwrap();
+    let geometry = crate::Geometry {
+        capacity_bytes: 4 * ZONE,
+        block_bytes: 4096,
+    };
+    let own = [zone(2, ZONE, 0), zone(3, ZONE, 0)];
+    let mut share = ZoneShare::new(&job, REGION, own);
+    let mut device = Device::default();
+    share.begin(1, true, &mut device);
+    let writes = to_the_end(&mut share, &mut device, Op::Write).len() as u64;
+    assert_eq!(writes * BLOCK, 2 * ZONE);
+    let limits = job.thread_limits(2, geometry).unwrap();
+    assert!(limits.bytes >= 2 * ZONE && !limits.is_endless());
+}
