@@ -8,6 +8,7 @@ import fathom
 from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.sections import recovery
+from fathom.report.sections.recovery import recovered_s
 
 METHOD = """
 schema = "fathom-method/1"
@@ -60,3 +61,32 @@ def test_a_rate_of_a_drive_that_was_not_filled_is_no_rate_to_be_back_at(tmp_path
     assert key.sentence.startswith(NAME if filled else f"{NAME} had not settled: it ")
     assert (" had not settled" in key.sentence) is not filled
     assert (WHY in key.reasons) is not filled
+
+
+@pytest.mark.parametrize(
+    ("after", "expected_s"),
+    [
+        ([100.0] * 30, 0.0),
+        ([40.0, 60.0, 80.0, *[100.0] * 27], 3.0),
+        ([100.0, 40.0] * 15, None),
+        ([95.0, *[20.0] * 9, *[100.0] * 20], 10.0),
+        ([*[100.0] * 15, *[30.0] * 15], None),
+        ([*[100.0] * 20, 0.0, *[100.0] * 9], 0.0),
+        ([*[70.0] * 29, 100.0], None),
+        ([100.0] * 4, 0.0),
+    ],
+    ids=[
+        "as before",
+        "three slow seconds",
+        "every other second is slow",
+        "one fast second before slow ones",
+        "slow from the middle on",
+        "one second without I/O later",
+        "fast in the last second alone",
+        "a step of four seconds",
+    ],
+)
+def test_a_drive_has_recovered_once_it_keeps_the_rate_in_the_mean(
+    after: list[float], expected_s: float | None
+) -> None:
+    assert recovered_s([(float(at_s), rate) for at_s, rate in enumerate(after)], 100.0) == expected_s

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 import fathom
+from fathom.errors import DamageWarning
 from fathom.report.blocks import Figure, KeyFigure, Prose, Section
 from fathom.report.comparison import compare
 from fathom.report.data import load
-from fathom.report.sections import rounds
+from fathom.report.sections import depths, rounds
+from fathom.runs.event_log import append_event
 
 PM9A3 = "twin:samsung-pm9a3-7.68tb?slice_denominator=2048"
 METHOD = """
@@ -113,3 +115,57 @@ def test_rounds_on_a_drive_that_was_not_filled_are_not_claimed(
     assert " did 1 MiB sequential reads at " in key.sentence
     assert key.sentence.endswith(" over its last rounds.")
     assert any(reason.endswith(why) for reason in key.reasons)
+
+
+@pytest.mark.parametrize("place", [0, -1], ids=["before the window", "inside it"])
+def test_rounds_whose_load_threads_waited_for_cores_are_not_claimed(tmp_path: Path, place: int) -> None:
+    method = tmp_path / "rounds.toml"
+    method.write_text((METHOD % (FILL, 8, "mbps")).replace('"mbps" }', '"mbps", range = "0.0001%" }'))
+    run = fathom.run(str(method), PM9A3, out=tmp_path)
+    steps = [point.step for point in load(run.path).points if point.step.endswith(".reads")]
+    assert len(steps) > 3
+    event = {"event": "remark", "time": "2026-11-20T23:15:00.000Z", "target": PM9A3, "step": steps[place]}
+    append_event(run.path, event | {"text": "", "code": "cpu-wait", "share": 0.4})
+    with pytest.warns(DamageWarning):
+        section = rounds.build(compare([load(run.path)]))
+    assert section is not None
+    key = key_in(section)
+    waited = any("lacked cores: its load threads waited for cores." in reason for reason in key.reasons)
+    assert (waited, key.sentence.endswith(" over its last rounds.")) == (place == -1, place == -1)
+
+
+DEMANDS = """
+schema = "fathom-method/1"
+name = "demands"
+
+[[steps]]
+name = "demand"
+kind = "rounds"
+rounds = { most = 4, window = 3, range = "%s", track = ["d16"], metric = "iops" }
+"""
+DEMAND = """
+[[steps.steps]]
+name = "d%d"
+job = { mix = "read", block = "4KiB", pattern = "uniform", load = { iodepth = %d }, until = { time = "200ms" } }
+"""
+
+
+@pytest.mark.parametrize(("most", "steady"), [("0.0001%", False), ("20%", True)], ids=["unsteady", "steady"])
+def test_no_depth_is_claimed_of_rounds_that_are_not_steady(
+    tmp_path: Path, most: str, *, steady: bool
+) -> None:
+    method = tmp_path / "demands.toml"
+    demands = "".join(DEMAND % (depth, depth) for depth in (1, 4, 16, 64))
+    method.write_text(DEMANDS % most + demands)
+    run = fathom.run(str(method), f"{PM9A3},settled_share=1", out=tmp_path)
+    comparison = compare([load(run.path)])
+    found, scaling = rounds.build(comparison), depths.build(comparison)
+    assert found is not None
+    assert scaling is not None
+    sentence, [answer] = key_in(found).sentence, scaling.answer
+    if steady:
+        assert "still gains at 64 I/Os in flight" in sentence
+        assert "still rising at depth 64" in answer
+    else:
+        assert sentence.endswith(" IOPS over its last rounds, at 64 I/Os in flight.")
+        assert answer.endswith(" (steady state was not reached), so no rate is claimed.")

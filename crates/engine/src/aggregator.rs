@@ -163,7 +163,8 @@ impl Aggregator {
             thread_ns: self.uncounted_ns,
         });
         let thread_time_ns = self.recording.window_ns as f64 * self.next_index.len() as f64;
-        let share = self.waiting_ns as f64 / thread_time_ns.max(1.0);
+        // A thread that gets no core at the end counts what it waited beyond the window too.
+        let share = (self.waiting_ns as f64 / thread_time_ns.max(1.0)).min(1.0);
         let waited = (share > WAITING).then_some(Remark::CpuWait { share });
         let remarks = [lost, late, uncounted, waited];
         self.recording.remarks.extend(remarks.into_iter().flatten());

@@ -102,12 +102,14 @@ def tags(reasons: Iterable[Unsettled]) -> str:
 def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
     """Returns the measured steps that support no claim, with the reason. Only the others may be claimed.
 
-    Steps of rounds are judged by what had been written, and by what reached the device: whether rounds are steady is
-    their own standard's rule.
+    Steps of rounds are judged by what had been written, by what reached the device, and by whether load threads had
+    cores. Whether rounds are steady is their own standard's rule.
     """
     written, gaps = written_before(view), maximum_gaps(view)
     jobs = {one.name: view.origin_of(one).jobs for one in view.document.targets}
-    found = {
+    waited = {(one.target, one.step) for one in view.remarks if isinstance(one.fact, CpuWait)}
+    found = dict.fromkeys((key for key in waited if view.step_of(*key).get("round")), Unsettled.MACHINE_BUSY)
+    found |= {
         key: why
         for key, before in written.items()
         if view.step_of(*key).get("round")
@@ -122,7 +124,6 @@ def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
     }
     not_its_own = {key: BY_NOTE[rule] for key, rule in view.not_its_own.items() if rule in BY_NOTE}
     found |= not_its_own
-    waited = {(one.target, one.step) for one in view.remarks if isinstance(one.fact, CpuWait)}
     for key, figures in view.steps.items():
         if key in not_its_own:
             continue

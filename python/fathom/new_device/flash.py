@@ -13,7 +13,9 @@ from fathom.prediction.priors import shipped_priors
 LEAST_SPARE, MOST_SPARE = 0.04, 0.9
 """Spare area as a share of the capacity, below and above which no drive is built."""
 PARITY_DIES = 64
-"""The share of dies that hold parity is one in this many. An assumption: docs/explanation/ssd-twin-parameters.md, Spare area."""
+"""The share of dies that hold parity is one in this many. An assumption:
+docs/explanation/ssd-twin-parameters.md, Spare area.
+"""
 MOST_DIES_PER_CHANNEL = 64
 """More than that no twin takes."""
 

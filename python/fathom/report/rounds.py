@@ -135,14 +135,13 @@ class RepeatedRounds:
         return list(dict.fromkeys(series.step for one in self.repeats for series in one.series))
 
     @property
-    def step_names(self) -> list[str]:
-        """Names in the method of the steps of the rounds that were run, each round's own."""
+    def window_steps(self) -> list[str]:
+        """Names in the method of the steps behind the means: each round of the window has its own."""
         return [
             point.step
-            for one in self.repeats
+            for one in self.pooled
             for series in one.series
-            for points in series.points.values()
-            for point in points
+            for point in one.points_of(series.step)
         ]
 
     def a_point(self, step: str) -> Point:
@@ -268,7 +267,12 @@ def verdicts(found: dict[str, list[TargetRounds]], out: Gate) -> list[str]:
 
 def unsettled_of(one: TargetRounds, out: Gate) -> Unsettled | None:
     """Returns why no figure of the rounds is claimed, whatever their window says; None where nothing is in the way."""
-    keys = [(one.column.short, step) for step in one.step_names]
+    return unsettled_rounds(one.column, one, out)
+
+
+def unsettled_rounds(column: Column, rounds: RepeatedRounds, out: Gate) -> Unsettled | None:
+    """Returns `unsettled_of` a column's rounds."""
+    keys = [(column.short, step) for step in rounds.window_steps]
     return next((out[key] for key in keys if key in out), None)
 
 

@@ -350,8 +350,9 @@ def _demand_plot(members: Sequence[TargetRounds], out: Gate) -> KeyFigure:
         "counts." + ring * any(_enough(known) for known in of.values())
     )
     figure = Figure([chart], caption, data, legend_of([one.column for one in members]), columns=1)
-    best = max(members, key=lambda one: max(at.iops for at in of[one.column.index]))
-    sentence, *reasons = _demand_answer(best.column.short, of[best.column.index])
+    settled = [one for one in members if _why_not(one, out) is None]
+    best = max(settled or members, key=lambda one: max(at.iops for at in of[one.column.index]))
+    sentence, *reasons = _demand_answer(best.column.short, of[best.column.index], settled=bool(settled))
     return KeyFigure(sentence, figure, [*reasons, *_unsettled(members, out)])
 
 
@@ -361,14 +362,25 @@ def _demand_rows(known: Sequence[_Demand]) -> list[Row]:
     ]
 
 
-def _demand_answer(name: str, known: Sequence[_Demand]) -> list[str]:
-    """Returns how many I/Os in flight suffice a target, and what more of them cost."""
-    most, last, least = max(at.iops for at in known), known[-1], _enough(known)
+def _demand_answer(name: str, known: Sequence[_Demand], *, settled: bool) -> list[str]:
+    """Returns how many I/Os in flight suffice a target, and what more of them cost.
+
+    A target that had not settled has what was measured alone.
+    """
+    most, last, least = max(known, key=lambda at: at.iops), known[-1], _enough(known)
+    if not settled:
+        return [
+            f"{name} came to {compact(most.iops)} IOPS over its last rounds, at {ios_in_flight(most.outstanding)}."
+        ]
     if least is None:
-        return [f"{name} still gains at {ios_in_flight(last.outstanding)}: {compact(most)} IOPS."]
+        return [f"{name} still gains at {ios_in_flight(last.outstanding)}: {compact(most.iops)} IOPS."]
     longer = last.mean_us / least.mean_us if least.mean_us else 1.0
+    loss = (
+        "more only add latency"
+        if last.iops >= FULL * most.iops
+        else f"{last.outstanding} give {compact(last.iops)}"
+    )
     return [
-        f"{name} gives nearly all of its {compact(most)} IOPS from {ios_in_flight(least.outstanding)} on: more "
-        "only add latency.",
+        f"{name} gives nearly all of its {compact(most.iops)} IOPS from {ios_in_flight(least.outstanding)} on: {loss}.",
         f"At {last.outstanding} in flight, an I/O takes {longer:.1f} times as long as at the ring.",
     ]

@@ -18,7 +18,7 @@ from fathom.report.blocks import Item
 from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.data import RunData
 from fathom.report.findings import Gate
-from fathom.report.rounds import RepeatedRounds, repeated_rounds
+from fathom.report.rounds import RepeatedRounds, repeated_rounds, unsettled_rounds
 from fathom.report.rows import as_shown
 from fathom.report.style import compact, plain, seconds
 from fathom.report.totals import TOTAL, total
@@ -168,8 +168,11 @@ def claimed(steps: Sequence[SweptStep], out: Gate, least: int, named: str) -> tu
 
 def unsettled(one: SweptStep, out: Gate) -> Unsettled | None:
     """Returns why nothing is claimed of a step. Means over rounds are judged by their rounds."""
-    not_steady = Unsettled.NOT_STEADY if one.halves[0].steady is False else None
-    return out.get((one.column.short, one.halves[0].step)) or not_steady
+    if one.rounds:
+        why, steady = unsettled_rounds(one.column, one.rounds, out), bool(one.rounds.steady)
+    else:
+        why, steady = out.get((one.column.short, one.halves[0].step)), one.halves[0].steady is not False
+    return why or (None if steady else Unsettled.NOT_STEADY)
 
 
 def series(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean as mean
 
 from fathom.analysis.settled import Unsettled
 from fathom.report.axes import Axis, time_axis
@@ -17,6 +18,8 @@ METHOD = "snia-xsr"
 MAX_DOTS = 600
 RECOVERED = 0.9
 """Share of the first sequential rate from which a drive counts as recovered."""
+RECOVERED_S = 10
+"""Seconds over which it must have that rate in the mean: a drive that scatters has it in some second anyway."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Part:
     def settled_mbps(self) -> float:
         """MB/s, the mean of its second half."""
         later = [rate for _, rate in self.rates[len(self.rates) // 2 :]]
-        return sum(later) / len(later) if later else 0.0
+        return mean(later) if later else 0.0
 
 
 @dataclass(frozen=True)
@@ -45,9 +48,21 @@ class Recovery:
 
     @property
     def after_s(self) -> float | None:
-        """Seconds that the last step takes to reach the rate of the first; None if it never does."""
-        before, last = self.parts[0].settled_mbps, self.parts[-1]
-        return next((at_s for at_s, rate in last.rates if rate >= RECOVERED * before), None)
+        """Seconds that the last step takes to reach the rate of the first again; None if it never does."""
+        return recovered_s(self.parts[-1].rates, self.parts[0].settled_mbps)
+
+
+def recovered_s(rates: Sequence[tuple[float, float]], before_mbps: float) -> float | None:
+    """Returns when the rate of seconds is back, and keeps to what it was in the mean; None if it never is."""
+    values, needed = [rate for _, rate in rates], RECOVERED * before_mbps
+    return next(
+        (
+            at_s
+            for place, (at_s, _) in enumerate(rates[: max(1, len(rates) - RECOVERED_S + 1)])
+            if min(values[place], mean(values[place : place + RECOVERED_S]), mean(values[place:])) >= needed
+        ),
+        None,
+    )
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -72,7 +87,8 @@ def build(comparison: Comparison) -> Section | None:
     )
     caption = (
         f"Steps laid end to end, in up to {MAX_DOTS} seconds each target. Recovered: {100 * RECOVERED:.0f} % of the "
-        "rate in the second half of the first step."
+        f"rate in the second half of the first step, from a second on that has it, if the next {RECOVERED_S} s and all "
+        "that follow have it in the mean."
     )
     figure = Figure([chart], caption, _table(found), legend_of([one.column for one in found]), columns=1)
     out = gate(comparison)
