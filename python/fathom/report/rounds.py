@@ -138,10 +138,7 @@ class RepeatedRounds:
     def window_steps(self) -> list[str]:
         """Names in the method of the steps behind the means: each round of the window has its own."""
         return [
-            point.step
-            for one in self.pooled
-            for series in one.series
-            for point in one.points_of(series.step)
+            point.step for one in self.pooled for series in one.series for point in one.points_of(series.step)
         ]
 
     def a_point(self, step: str) -> Point:
