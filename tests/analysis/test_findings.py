@@ -520,3 +520,20 @@ def test_a_rate_of_writes_into_the_page_cache_is_said_to_be_in_part_that_of_memo
     }
     found = findings(run_view([Measured("twin:a", rates(1000))], [A], job=job))
     assert found[0].text.endswith("part of the rate may be that of memory.") == said
+
+
+@pytest.mark.parametrize(
+    ("point", "said"),
+    [
+        ({"max_us": 2e6, "mean_us": 100.0}, "took 2 s"),
+        ({"max_us": 2e6, "mean_us": 1e6, "censored": 1}, "had not returned after 2 s, when the window ended"),
+        ({"max_us": 9000.0, "mean_us": 100.0, "censored": 1}, None),
+        ({"max_us": 2e6, "mean_us": 1e6}, None),
+    ],
+)
+def test_a_stall_is_an_io_that_a_host_waits_for_visibly(point: dict[str, object], said: str | None):
+    """A closed load always has I/O in flight at the end, and some of it is older than all that returned."""
+    found = findings(run_view([Measured(DEVICE, rates(10_000), point=point)], [device()]))
+    stalls = [one.text for one in found if one.kind == "stall"]
+    whole = f"The longest stall of Drive is in 4k rand read: a read {said}."
+    assert stalls == ([whole] if said else [])

@@ -121,8 +121,8 @@ def test_a_share_that_failed_is_said_of_the_operation_whose_it_is():
         one for one in notes(run_view([Measured(DEVICE, RATES), few], errors=30)) if one.rule == "errors"
     ]
     assert note.text == (
-        "60 I/Os failed, 4.8 % of the step's writes: above 1 %, no figures are shown; rates and latencies leave failed "
-        "I/O out"
+        "60 I/Os failed, among them 4.8 % of the step's writes: above 1 %, no figures are shown; rates and latencies "
+        "leave failed I/O out"
     )
 
 

@@ -214,6 +214,14 @@ def test_a_short_stroked_disk_is_noted_with_the_part_that_was_touched():
     assert "50 GiB, 0.27 % of the device: seeks are shorter" in note.text
 
 
+@pytest.mark.parametrize("transport", ["virtio", "loop"])
+def test_a_small_part_of_what_only_calls_itself_rotational_says_nothing_of_seeks(transport: str):
+    target = device(rotational=True, transport=transport, size_bytes=20 * 10**12)
+    note = only(sound(job=FIFTY_GIB, targets=[target]))
+    assert (note.rule, note.level) == ("small-region", "info")
+    assert "seeks" not in note.text
+
+
 def test_a_region_that_the_target_cuts_is_noted_with_both_sizes():
     job = {
         "mix": {"ops": [{"op": "read"}]},

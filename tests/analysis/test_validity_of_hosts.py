@@ -1,6 +1,6 @@
 """Validity notes on what is loaded together: hosts of a fleet, drives of an array, and the machine that loads them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -20,8 +20,11 @@ from judged_runs import (
     whole_job,
 )
 
+from fathom.analysis.interval_sums import OpCounts
 from fathom.analysis.run_view import IO_LIMIT, Remark, RunView, absent_hosts
+from fathom.analysis.settled import unsettled
 from fathom.analysis.validity import notes
+from fathom.analysis.validity.of_hosts import stragglers
 from fathom.runs.remarks import CpuWait
 
 HOSTS = ("h1", "h2", "h3")
@@ -239,3 +242,32 @@ def test_what_one_member_moves_on_a_shared_device_is_not_foreign_to_the_other(
     ]
     rules = [note.rule for note in notes(at_once({"/dev/sda": 9e3, "/dev/sdb": 9e3}, telemetry, devs))]
     assert rules == (["foreign-io"] * 2 if foreign else [])
+
+
+class Walked(dict[tuple[str, str, str], OpCounts]):
+    """Counts that know how often they were gone through."""
+
+    walks = 0
+
+    def items(self):
+        self.walks += 1
+        return super().items()
+
+    def __iter__(self):
+        self.walks += 1
+        return super().__iter__()
+
+
+@pytest.mark.parametrize("judge", [stragglers, unsettled])
+def test_the_time_to_judge_a_fleet_grows_with_its_hosts_and_not_with_their_square(
+    judge: Callable[[RunView], Iterable[object]],
+) -> None:
+    walks: list[int] = []
+    for hosts in (5, 50):
+        rates = {f"h{number}": 1000.0 for number in range(hosts)}
+        at_work = [sample("outstanding", 1.0, f"{host}:dir:/s", unit="I/O") for host in rates]
+        view = fleet(rates, at_work)
+        counts = Walked(view.intervals.counts)
+        assert not [*judge(replace(view, intervals=replace(view.intervals, counts=counts)))]
+        walks.append(counts.walks)
+    assert walks[0] == walks[1]

@@ -20,7 +20,7 @@ from fathom.output.text import duration, percent
 STALL_US = 1e6
 STALL_MEANS = 100
 """An I/O that takes longer than both, the second in mean latencies, is a stall. A host waits for it visibly, and a
-queue does not explain it.
+queue does not explain it. One that never returned is in the mean with its age, so the first alone is its limit.
 """
 UNSTEADY = 0.10
 """Standard deviation of one-second rates, as a fraction of their mean, from which a finding mentions it."""
@@ -75,7 +75,7 @@ def _stalls(view: RunView) -> Iterable[Finding]:
             largest_us, mean_us = row.max_us, row.mean_us
             if largest_us is None or mean_us is None or view.is_twin(figures.target):
                 continue
-            if row.censored or largest_us >= max(STALL_US, STALL_MEANS * mean_us):
+            if largest_us >= (STALL_US if row.censored else max(STALL_US, STALL_MEANS * mean_us)):
                 found.setdefault(figures.target, []).append((largest_us, row, figures))
     for target, stalls in found.items():
         largest_us, row, figures = max(stalls, key=lambda one: one[0])

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -35,11 +36,15 @@ class OpCounts:
 
 @dataclass(frozen=True)
 class StepFailures:
-    """I/Os of a step that failed, the greatest share of an operation that did, and the operation."""
+    """I/Os of a step that failed, the greatest share of an operation that did, and the operation.
+
+    `of_several`: whether I/Os of other operations failed too.
+    """
 
     ios: int
     share: float
     op: str
+    of_several: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,16 +119,20 @@ class IntervalSums:
                 before = found.get((target, step), StepFailures(0, 0.0, op))
                 share = failed_share(counts.n, counts.errors) or 0.0
                 worst = (share, op) if share > before.share else (before.share, before.op)
-                found[target, step] = StepFailures(before.ios + counts.errors, *worst)
+                found[target, step] = StepFailures(before.ios + counts.errors, *worst, before.ios > 0)
         return found
 
     def ops_of(self, key: Key) -> set[str]:
         """Returns the operations that ended any I/O in a step."""
-        return {
-            op
-            for (target, step, op), counts in self.counts.items()
-            if (target, step) == key and counts.n + counts.errors
-        }
+        return self._ops.get(key, set())
+
+    @cached_property
+    def _ops(self) -> Mapping[Key, set[str]]:
+        found: dict[Key, set[str]] = {}
+        for (target, step, op), counts in self.counts.items():
+            if counts.n + counts.errors:
+                found.setdefault((target, step), set()).add(op)
+        return found
 
 
 class _Reduced:

@@ -6,7 +6,7 @@ A replay also needs times that can be relied on.
 Every sentence that a target leads, holds or sustains is checked here first, against the run's record.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -190,19 +190,36 @@ def written_before(view: RunView) -> dict[Key, Before]:
     purge, is it known when the target was empty.
     """
     found: dict[Key, Before] = {}
+    repeats = [_Repeat.of(intervals) for intervals in (view.intervals, *view.further)]
     for target in view.document.targets:
-        for intervals in (view.intervals, *view.further):
-            for key, before in _written_of(view, target, intervals).items():
+        for repeat in repeats:
+            for key, before in _written_of(view, target, repeat).items():
                 found[key] = before.least(found.get(key, before))
     return found
 
 
-def _written_of(view: RunView, target: TargetRecord, intervals: IntervalSums) -> dict[Key, Before]:
+@dataclass(frozen=True)
+class _Repeat:
+    """What one repeat did: the targets that it loaded and wrote to, and bytes by target and step."""
+
+    loaded: Set[str]
+    writes_to: Set[str]
+    written: Mapping[Key, int]
+    freed: Mapping[Key, int]
+
+    @classmethod
+    def of(cls, intervals: IntervalSums) -> "_Repeat":
+        """Returns that of its intervals."""
+        written = intervals.written_bytes()
+        loaded = {target for target, *_ in intervals.counts}
+        return cls(loaded, {target for target, _ in written}, written, intervals.bytes_of(DEALLOCATES))
+
+
+def _written_of(view: RunView, target: TargetRecord, repeat: _Repeat) -> dict[Key, Before]:
     """Returns `written_before` of one target in one repeat; nothing where it is not judged."""
-    if not any(name == target.name for name, *_ in intervals.counts):
+    if target.name not in repeat.loaded:
         return {}
-    written, freed = intervals.written_bytes(), intervals.bytes_of(DEALLOCATES)
-    known = target.kind == "twin" or any(name == target.name for name, _ in written)
+    known = target.kind == "twin" or target.name in repeat.writes_to
     origin = view.origin_of(target)
     drives = origin.drives or [target]
     if not known or target.identity.get("file_system") or not any(map(keeps_state, drives)):
@@ -216,7 +233,7 @@ def _written_of(view: RunView, target: TargetRecord, intervals: IntervalSums) ->
     found: dict[Key, Before] = {}
     for step, job in origin.jobs.items():
         key, named = (target.name, step), origin.steps[step]
-        own = written.get(key, 0)
+        own = repeat.written.get(key, 0)
         if named.get("kind") == "purge":
             coverage.purge()
             empty = True
@@ -229,7 +246,7 @@ def _written_of(view: RunView, target: TargetRecord, intervals: IntervalSums) ->
             if afresh and target.kind == "twin":
                 coverage.fill(own)
             else:
-                coverage.write(job, own, freed.get(key, 0))
+                coverage.write(job, own, repeat.freed.get(key, 0))
         in_order = job.pattern.kind == "sequential" and not job.streams
         found[key] = Before(coverage.of(job)[0] if in_order else before[0], before[1], turned_over_x)
     return found
@@ -239,20 +256,22 @@ def _before_media_cache_is_full(view: RunView) -> Iterable[Key]:
     """Yields the steps that write at random to disks of known drive-managed SMR before their media caches were full.
     What is written to a copy is lost.
     """
+    written = [intervals.written_bytes() for intervals in (view.intervals, *view.further)]
     for target in view.document.targets:
         origin = view.origin_of(target)
         caches = [cache for one in origin.drives or [target] if (cache := media_cache_of(one))]
         holds_bytes = sum(cache.holds_bytes for cache in caches)
-        random_bytes = dict.fromkeys(range(1 + len(view.further)), 0)
+        random_bytes = [0] * len(written)
         for step, job in origin.jobs.items():
             if not caches or not writes_at_random(job):
                 continue
             key = (target.name, step)
-            if min(random_bytes.values()) < holds_bytes:
+            if min(random_bytes) < holds_bytes:
                 yield key
             if not origin.steps[step].get("on_copy"):
-                for place, intervals in enumerate((view.intervals, *view.further)):
-                    random_bytes[place] += intervals.written_bytes().get(key, 0)
+                random_bytes = [
+                    before + own.get(key, 0) for before, own in zip(random_bytes, written, strict=True)
+                ]
 
 
 def keeps_state(target: TargetRecord) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from fathom.analysis.mechanics import VIRTUAL
 from fathom.analysis.run_view import RunView
 from fathom.analysis.validity.note import Note
 from fathom.method.job import fixed_bytes
@@ -72,8 +73,8 @@ def small_region(view: RunView) -> Iterable[Note]:
             continue
         widest = max(job.region_on(target.known_bytes)[1] for job in jobs)
         if widest < SMALL_REGION * whole:
-            # Virtual disks call themselves rotational whatever is behind them.
-            disk = target.identity.get("rotational") is True and target.identity.get("transport") != "virtio"
+            rotates, transport = (target.identity.get(name) for name in ("rotational", "transport"))
+            disk = rotates is True and transport not in VIRTUAL
             effect = (
                 "seeks are shorter than over the whole disk"
                 if disk

@@ -51,7 +51,8 @@ def errors(view: RunView) -> Iterable[Note]:
         if count <= 0:
             continue
         many = "1 I/O failed" if count == 1 else f"{count:,} I/Os failed"
-        many += " besides, in all" if wrong[target, step] else ","
+        among = ", among them" if failed.of_several else ","
+        many += " besides, in all" if wrong[target, step] else among
         mixed = len(view.intervals.ops_of((target, step))) > 1
         ways = [in_words(fact) for fact in said.get((target, step), ()) if fact.errno != WRONG_DATA_ERRNO]
         part = _failed_text(failed.share, many_of(failed.op) if mixed else "I/O")
