@@ -7,12 +7,13 @@ from typing import Any, TypedDict, cast
 import pytest
 
 import fathom
+from fathom.method.curve import is_point
 from fathom.report.axes import Axis, from_zero
 from fathom.report.blocks import Chart, Figure, Table
 from fathom.report.charts import Cross, Limit, Line, apart, scatter_chart
 from fathom.report.comparison import Comparison, compare
 from fathom.report.curve_key import HEADROOM, linear_top
-from fathom.report.data import load
+from fathom.report.data import RunData, load
 from fathom.report.findings import gate
 from fathom.report.predicted import ACROSS
 from fathom.report.sections import build_all, corners, curves
@@ -38,6 +39,18 @@ def series_of(chart: Chart) -> list[Series]:
 def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
     run = fathom.run(CURVE, targets=[SN861, PM9A3], seed=5, out=tmp_path_factory.mktemp("runs"))
     return compare([load(run.path)])
+
+
+def test_a_run_that_ended_before_the_first_point_of_its_curves_has_their_maxima(
+    comparison: Comparison,
+) -> None:
+    [whole] = comparison.runs
+    cut = compare([RunData(whole.run, [point for point in whole.points if not is_point(point.step)])])
+    built = curves.build(cut)
+    assert built is not None
+    [figure] = [block for block in built.blocks if isinstance(block, Figure)]
+    assert "a share of the target's own maximum. Hollow" in figure.caption
+    assert {row.label.text for group in figure.data.groups for row in group.rows} == {"maximum"}
 
 
 FILL = """[[steps]]

@@ -132,14 +132,10 @@ def _rounded(x: float, y: float) -> list[float | None]:
 
 def _caption(workloads: Sequence[Workload]) -> str:
     drawn = [one for workload in workloads for one in workload.drawn]
-    windows = [dot.row.window_s or 0.0 for one in drawn for dot in one.dots]
-    ends = dict.fromkeys(seconds(window_s) for window_s in (min(windows), max(windows)))
-    counts = [len(one.dots) for one in drawn]
-    points = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
     latencies = "; ".join(f"{latency}: {MEANING[latency]}" for latency in LATENCIES)
     parts = [
         f"Mean latency of all operations over the achieved rate ({latencies}). Each point is one offered rate, a "
-        f"share of the target's own maximum, over {' to '.join(ends)}; {points} per curve.",
+        f"share of the target's own maximum{_of_points(drawn)}.",
         "Hollow points are unsustained: the target achieved less than 0.99 of the offered rate, or the backlog "
         "grew. Their response latency grows with the length of the run.",
     ]
@@ -150,6 +146,17 @@ def _caption(workloads: Sequence[Workload]) -> str:
     if len(workloads) > MAX_WORKLOADS:
         parts.append(f"The first {MAX_WORKLOADS} of {len(workloads)} workloads are drawn.")
     return " ".join(parts)
+
+
+def _of_points(drawn: Sequence[TargetCurve]) -> str:
+    """Returns how long points are and how many a curve has; empty for a run that ended before the first of them."""
+    windows = [dot.row.window_s or 0.0 for one in drawn for dot in one.dots]
+    if not windows:
+        return ""
+    ends = dict.fromkeys(seconds(window_s) for window_s in (min(windows), max(windows)))
+    counts = sorted({len(one.dots) for one in drawn})
+    points = " to ".join(dict.fromkeys(str(count) for count in (counts[0], counts[-1])))
+    return f", over {' to '.join(ends)}; {points} per curve"
 
 
 def _tails(workloads: Sequence[Workload]) -> list[str]:
