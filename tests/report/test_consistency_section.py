@@ -8,7 +8,7 @@ import pytest
 
 import fathom
 from fathom.analysis.consistency import consistency, tail_s
-from fathom.report.blocks import Figure
+from fathom.report.blocks import Figure, Table
 from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.long_steps import thinned
@@ -256,3 +256,44 @@ def test_an_even_series_has_no_steadiness_and_a_short_one_no_statistics() -> Non
     assert even.steadiness is None
     assert consistency(np.full(19, 7.0)) is None
     assert consistency(np.zeros(50)) is None
+
+
+READS = """
+schema = "fathom-method/1"
+name = "long-reads"
+"""
+READ = """
+[[steps]]
+name = "{name}"
+label = "4 KiB random read"
+job = {{ mix = "read", block = "4KiB", pattern = "uniform", load = {{ iodepth = 4 }}, until = {{ time = "{time}" }} }}
+"""
+
+
+def read_by_a_disk(folder: Path, steps: dict[str, str], seed: int) -> Run:
+    method = folder / "long-reads.toml"
+    method.write_text(READS + "".join(READ.format(name=name, time=time) for name, time in steps.items()))
+    return fathom.run(str(method), "twin:toshiba-mg11-24tb", out=folder, seed=seed)
+
+
+def test_steps_of_two_lengths_have_windows_of_their_own(tmp_path: Path) -> None:
+    runs = [read_by_a_disk(tmp_path, {"read": time}, seed) for seed, time in enumerate(("100s", "160s"))]
+    built = section.build(compare([load(run.path) for run in runs], lambda *_: ()))
+    assert built is not None
+    said = [text.partition(" over ")[2].partition(" of ")[0] for text in built.answer]
+    assert said == ["the last 25 s", "the last 40 s"]
+    table = built.blocks[0]
+    assert isinstance(table, Table)
+    assert table.footnotes[0].startswith("Window: the last 25 s or 40 s of the step")
+    key = built.key_figure
+    assert key is not None
+    assert key.sentence.endswith((" over the last 25 s of its reads.", " over the last 40 s of its reads."))
+
+
+def test_two_steps_of_one_label_have_a_chart_each(tmp_path: Path) -> None:
+    run = read_by_a_disk(tmp_path, {"first": "100s", "second": "101s"}, 1)
+    built = section.build(compare([load(run.path)], lambda *_: ()))
+    assert built is not None
+    figures = [block for block in built.blocks if isinstance(block, Figure)]
+    keys = [chart.key for figure in figures for chart in figure.charts]
+    assert len(set(keys)) == len(keys)

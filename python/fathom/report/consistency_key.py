@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
+from fathom.analysis.finding import joined
 from fathom.analysis.settled import no_target
+from fathom.output.text import many_of
 from fathom.report.axes import Axis, Switch, time_axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Table
 from fathom.report.charts import Bars, Dots, Span, bar_chart, dots_chart
@@ -30,14 +32,20 @@ def key_figure(longs: Sequence[LongStep], settled: Sequence[LongStep], window: s
     ranked = sorted(settled, key=lambda long: -long.figures.mean)
     if not ranked:
         return KeyFigure(f"{no_target(out.values()).capitalize()}, so no rate is claimed.", figure)
-    return KeyFigure(_held(ranked[0], window), figure, [_also(long) for long in ranked[1:]] + _watts(ranked))
+    return KeyFigure(_held(ranked[0]), figure, [_also(long) for long in ranked[1:]] + _watts(ranked))
 
 
-def _held(long: LongStep, window: str) -> str:
+def window_of(long: LongStep) -> str:
+    """Returns how long the end is that the figures of a step cover."""
+    return seconds(long.end_s - long.from_s)
+
+
+def _held(long: LongStep) -> str:
     verb = "did" if long.column.run.document.quick else "holds"
-    return (
-        f"{long.column.short} {verb} {grouped(long.figures.mean)} IOPS over the last {window} of its writes."
-    )
+    run, own = long.column.run, (long.column.target.name, long.step)
+    ops = list(dict.fromkeys(point.op for point in run.points if (point.target, point.step) == own))
+    rate = f"{long.column.short} {verb} {grouped(long.figures.mean)} IOPS"
+    return f"{rate} over the last {window_of(long)} of its {joined([many_of(op) for op in ops])}."
 
 
 def _also(long: LongStep) -> str:
@@ -68,12 +76,15 @@ def _scatter(longs: Sequence[LongStep]) -> Chart:
     ]
     switch = Switch.around([rate for one in dots for _, rate in one.points])
     end_s = max(long.end_s for long in longs)
+    # Ends of steps as long as each other are one span.
+    ends = {(seconds(long.from_s), seconds(long.end_s)): long for long in longs}
+    spans = [Span(long.from_s, long.end_s, "window", strong=True) for long in ends.values()]
     option = (
         dots_chart(
             time_axis(end_s),
             Axis("", "count", low=0),
             dots,
-            [Span(longs[0].from_s, longs[0].end_s, "window", strong=True)],
+            spans,
         )
         | switch.option()
     )

@@ -13,7 +13,7 @@ from fathom.report.axes import Axis, Switch, around_1_2_5, time_axis
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Bars, Dots, Line, Span, bar_chart, dots_chart, line_chart
 from fathom.report.comparison import Comparison
-from fathom.report.consistency_key import bars_of, key_figure
+from fathom.report.consistency_key import bars_of, key_figure, window_of
 from fathom.report.findings import gate
 from fathom.report.latencies import with_interval
 from fathom.report.long_steps import STRETCH_DOTS, WHOLE_S, LongStep, dots_of, every_of, long_steps
@@ -36,14 +36,14 @@ def build(comparison: Comparison) -> Section | None:
     longs = [long for column in comparison.columns for long in long_steps(column)]
     if not longs:
         return None
-    window = seconds(longs[0].end_s - longs[0].from_s)
+    window = " or ".join(dict.fromkeys(window_of(long) for long in longs))
     figures = (
         [_dots(longs), *_bars(longs), _ranges(longs)]
         if any(long.latency for long in longs)
         else [_dots(longs)]
     )
     out = gate(comparison)
-    told = [_sentence(long, window, out.get((long.column.short, long.step))) for long in longs]
+    told = [_sentence(long, out.get((long.column.short, long.step))) for long in longs]
     settled = [long for long in longs if not out.get((long.column.short, long.step))]
     key = key_figure(longs, settled, window, out)
     return Section(
@@ -51,7 +51,7 @@ def build(comparison: Comparison) -> Section | None:
     )
 
 
-def _sentence(long: LongStep, window: str, why: Unsettled | None) -> str:
+def _sentence(long: LongStep, why: Unsettled | None) -> str:
     """Returns the rate held at the end, how evenly, for how much power, and how many I/Os took long.
 
     A target without a claim holds nothing; a shortened run claims no more than what was done.
@@ -64,9 +64,9 @@ def _sentence(long: LongStep, window: str, why: Unsettled | None) -> str:
     verb = "did" if long.column.run.document.quick else "holds"
     sure = f" ({long.margin})" if long.margin else ""
     text = (
-        f"{long.column.label} {verb} {grouped(figures.mean)} IOPS{sure} over the last {window} of {plain(long.label)}: "
-        f"the worst second is {100 * figures.worst / figures.mean:.0f} % of that, the standard deviation of seconds "
-        f"{100 * figures.spread:.1f} %"
+        f"{long.column.label} {verb} {grouped(figures.mean)} IOPS{sure} over the last {window_of(long)} of "
+        f"{plain(long.label)}: the worst second is {100 * figures.worst / figures.mean:.0f} % of that, the standard "
+        f"deviation of seconds {100 * figures.spread:.1f} %"
     )
     if long.latency is not None:
         late = 100 * float(long.latency.bucket_shares((LATE_MS,))[-1])
@@ -100,7 +100,7 @@ def _table(longs: Sequence[LongStep], window: str) -> Table:
         f"Window: the last {window} of the step"
         + (
             f": of steps shorter than {4 * TAIL_S:.0f} s the last {percent(TAIL_SHARE)}, else the last {TAIL_S:.0f} s."
-            if longs[0].end_s < 4 * TAIL_S
+            if any(long.end_s < 4 * TAIL_S for long in longs)
             else "."
         ),
         "± is half the 95 % interval of the mean, or of the ratio. A mean without ± has seconds that drift.",
@@ -211,7 +211,7 @@ def _dots_chart(long: LongStep, switch: Switch, every: int) -> Chart:
     summary = f"IOPS of {long.column.short} second by second over {seconds(end_s)}; the table above has the statistics."
     title = f"{long.column.label}: {long.label}"
     return Chart(
-        f"dots-{long.column.index}-{long.label}",
+        f"dots-{long.column.index}-{long.step}",
         title,
         sub="IOPS",
         option=option,
