@@ -87,3 +87,38 @@ def test_a_background_of_writes_and_trims_counts_with_all_its_operations(tmp_pat
     assert first.label.text == "25 %"
     assert float(first.cells[0].text.replace(",", "")) == pytest.approx(done, rel=1e-3)
     assert first.cells[0].tone == ""
+
+
+SEVERAL = """
+[[steps]]
+name    = "others-beside"
+offered = { of = "writes", stream = "writes" }
+sweep   = [{ key = "offered.share", values = ["25%", "75%"] }]
+[steps.job]
+until   = { time = "200ms" }
+streams = [
+  { name = "others", mix = { read = 50, write = 50 }, block = "4KiB", pattern = "uniform", load = { iodepth = 2 } },
+  { name = "writes", mix = "write", block = "4KiB", pattern = "uniform", load = { iodepth = 128 } },
+]
+"""
+
+
+def test_two_loads_beside_one_stream_have_a_chart_each_and_writes_of_their_own_are_not_counted_to_it(
+    tmp_path: Path,
+) -> None:
+    method = tmp_path / "several.toml"
+    method.write_text(BESIDE.read_text() + SEVERAL)
+    run = fathom.run(str(method), "twin:samsung-pm9a3-7.68tb", seed=5, out=tmp_path)
+    data = load(run.path)
+    built = background_load.build(compare([data], lambda *_: ()))
+    assert built is not None
+    [figure] = built.blocks
+    assert isinstance(figure, Figure)
+    assert len({chart.key for chart in figure.charts}) == len(figure.charts) == 2
+    table = figure.data
+    assert [group.title for group in table.groups] == [
+        f"Samsung PM9A3 7.68TB: reads, from {name}-25pct on" for name in ("reads-beside", "others-beside")
+    ]
+    achieved = [float(row.cells[0].text.replace(",", "")) for row in table.groups[1].rows]
+    of_stream = [one.iops for one in data.streams if one.step.startswith("others") and one.stream == "writes"]
+    assert achieved == pytest.approx(of_stream, rel=1e-3)

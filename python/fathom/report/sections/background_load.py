@@ -4,7 +4,7 @@ Shown if a method's steps have `offered` for one of their streams. A step may me
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from fathom._core import Job
@@ -46,12 +46,21 @@ class LoadedPoint:
 
 @dataclass(frozen=True)
 class LatencyUnderLoad:
-    """A target's operation under background loads: shares of the rate of step `of`, ascending."""
+    """A target's operation under background loads: shares of the rate of step `of`, ascending.
+
+    `apart` names it beside another of the target with the same operation; empty where there is none.
+    """
 
     column: Column
     of: str
     op: str
     steps: Sequence[LoadedPoint]
+    apart: str = ""
+
+    @property
+    def title(self) -> str:
+        """The target, the operation, and which of several it is."""
+        return f"{self.column.label}: {many_of(self.op)}" + (f", {self.apart}" if self.apart else "")
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -63,7 +72,7 @@ def build(comparison: Comparison) -> Section | None:
         "Service latency over the background load: a share of the IOPS that its stream achieved alone. "
         "A percentile of too few I/Os is left out."
     )
-    charts = [chart for one in found if (chart := _chart(one))]
+    charts = [chart for place, one in enumerate(found) if (chart := _chart(place, one))]
     legend = [Item(name, slot=place) for place, (_, name) in enumerate(DRAWN)]
     blocks = [Figure(charts, caption, _table(found), legend, columns=2)] if charts else [_table(found)]
     sentences = [text for one in found if (text := _sentence(one))]
@@ -78,28 +87,61 @@ def build(comparison: Comparison) -> Section | None:
 
 def _of(column: Column) -> Iterator[LatencyUnderLoad]:
     run, target = column.run, column.target.name
-    groups: dict[tuple[str, str], list[LoadedPoint]] = {}
+    groups: list[_Group] = []
     for name in run.raw_steps:
         offered = _offered(run, name)
         if offered is None or offered.stream is None:
             continue
         points = [point for point in run.points if (point.target, point.step) == (target, name)]
         own = run.jobs[name].streams[offered.stream].weights
-        beside = [point.iops or 0.0 for point in points if point.op in own]
-        if not beside:
+        beside_iops = _beside_iops(run, points, name, offered.stream)
+        if beside_iops is None:
             continue
+        shapes = _others(run, name, offered.stream)
         alone_iops = sum(
             one.iops or 0.0 for one in run.points if (one.target, one.step) == (target, offered.of)
         )
         for point in points:
             if point.op in own:
                 continue
-            steps = groups.setdefault((offered.of, point.op), [])
-            if not steps:
-                steps += _alone(column, name, offered.stream, point.op)
-            steps.append(LoadedPoint(offered.share, point, sum(beside), offered.share * alone_iops))
-    for (of, op), steps in groups.items():
-        yield LatencyUnderLoad(column, of, op, sorted(steps, key=lambda step: step.share))
+            group = _Group(offered.of, point.op, shapes)
+            if group not in groups:
+                group.steps.extend(_alone(column, shapes, point.op))
+                groups.append(group)
+            steps = groups[groups.index(group)].steps
+            steps.append(LoadedPoint(offered.share, point, beside_iops, offered.share * alone_iops))
+    for one in groups:
+        several = sum(other.op == one.op for other in groups) > 1
+        first = next(step.point.step for step in one.steps if step.beside_iops is not None)
+        apart = f"from {plain(run.steps[first].label)} on" if several else ""
+        yield LatencyUnderLoad(column, one.of, one.op, sorted(one.steps, key=lambda step: step.share), apart)
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Steps with one foreground load beside shares of one step's rate; equal where these and the operation are."""
+
+    of: str
+    op: str
+    shapes: Sequence[Sequence[object]]
+    steps: list[LoadedPoint] = field(default_factory=list, compare=False)
+
+
+def _beside_iops(run: RunData, points: Sequence[Point], step: str, stream: str) -> float | None:
+    """Returns what the background stream achieved; None where it has no figures.
+
+    Points are of an operation, whichever stream issued it. So a stream that shares one with others is looked up.
+    """
+    streams = run.jobs[step].streams
+    own = streams[stream].weights
+    if any(own.keys() & job.weights.keys() for name, job in streams.items() if name != stream):
+        target = points[0].target if points else ""
+        each = [
+            row.iops for row in run.streams if (row.target, row.step, row.stream) == (target, step, stream)
+        ]
+    else:
+        each = [point.iops or 0.0 for point in points if point.op in own]
+    return sum(each) if each else None
 
 
 def _offered(run: RunData, step: str) -> Offered | None:
@@ -108,10 +150,14 @@ def _offered(run: RunData, step: str) -> Offered | None:
     return parse_offered(cast(OfferedJson, offered)) if offered else None
 
 
-def _alone(column: Column, step: str, offered_stream: str, op: str) -> list[LoadedPoint]:
+def _others(run: RunData, step: str, offered_stream: str) -> list[list[object]]:
+    """Returns the shapes of a step's other streams."""
+    return [_shape(own) for stream, own in run.jobs[step].streams.items() if stream != offered_stream]
+
+
+def _alone(column: Column, shapes: Sequence[Sequence[object]], op: str) -> list[LoadedPoint]:
     """Returns the same I/O measured without a background load."""
     run = column.run
-    shapes = [_shape(own) for stream, own in run.jobs[step].streams.items() if stream != offered_stream]
     for name in run.raw_steps:
         if run.steps[name].kind == "measure" and [_shape(run.jobs[name])] == shapes:
             points = [
@@ -136,13 +182,14 @@ def _sentence(one: LatencyUnderLoad) -> str:
         return ""
     shares, tails = (", ".join(texts) for texts in zip(*beside, strict=True))
     most = f"{tails} us beside {shares} % of the IOPS of {plain(one.column.run.steps[one.of].label)}"
-    text = f"{one.column.label}: p99 of {one.op}s is {joined([*alone, most])}"
+    apart = f" ({one.apart})" if one.apart else ""
+    text = f"{one.column.label}: p99 of {many_of(one.op)}{apart} is {joined([*alone, most])}"
     if short := [step for step in one.steps if not step.sustained]:
         text += f"; from {100 * short[0].share:g} % on, the background load fell behind"
     return text + "."
 
 
-def _chart(one: LatencyUnderLoad) -> Chart | None:
+def _chart(place: int, one: LatencyUnderLoad) -> Chart | None:
     lines = [
         Line(name, place, points, marks=True)
         for place, (column, name) in enumerate(DRAWN)
@@ -156,11 +203,11 @@ def _chart(one: LatencyUnderLoad) -> Chart | None:
     option = line_chart(across, Axis("", "us", log=True, low=low, high=high), lines)
     names = ", ".join(line.name for line in lines)
     return Chart(
-        f"background-load-{one.column.index}-{one.op}",
-        f"{one.column.label}: {many_of(one.op)}",
+        f"background-load-{place}-{one.op}",
+        one.title,
         sub=f"{names}, us",
         option=option,
-        summary=f"{names} of {one.op}s over the share; the table below has the figures.",
+        summary=f"{names} of {many_of(one.op)} over the share; the table below has the figures.",
         height_px=240,
     )
 
@@ -187,9 +234,7 @@ def _table(found: Sequence[LatencyUnderLoad]) -> Table:
         Item("Window"),
         Item("n"),
     ]
-    groups = [
-        Group(f"{one.column.label}: {many_of(one.op)}", [_row(step) for step in one.steps]) for one in found
-    ]
+    groups = [Group(one.title, [_row(step) for step in one.steps]) for one in found]
     notes = ["The 95 % interval stands beneath a figure, where the seconds of the window allow one."]
     return Table("Share", heads, groups, notes)
 
