@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import log2
 
 from fathom.analysis.finding import joined
+from fathom.analysis.settled import no_target
 from fathom.prediction.interval import Spread
 from fathom.report.axes import Axis, rounded
 from fathom.report.blocks import (
@@ -61,6 +62,8 @@ KEY_LABEL = SMALL[KEY][0]
 KEY_BYTES = 4 << 10
 HEADLINES = ("4k-rand-read", "4k-rand-write", "1m-seq-read", "1m-seq-write")
 TB = 1e12
+NEARLY = 0.99
+"""Share of the greatest rate over depths from which a rate counts as the maximum."""
 
 
 @dataclass(frozen=True)
@@ -79,15 +82,16 @@ def build(comparison: Comparison) -> Section | None:
     columns = [column for column in comparison.columns if column.run.asks_for("cluster", METHOD)]
     if not columns:
         return None
-    blocks: list[Block] = [*_maxima(columns), *_scaling(columns), *_per_tb(columns)]
-    told = [*(_reached(column) for column in columns), _conclusion(columns)]
+    out = gate(comparison)
+    blocks: list[Block] = [*_maxima(columns, out), *_scaling(columns), *_per_tb(columns)]
+    told = [*(_reached(column, out) for column in columns), _conclusion(columns, out)]
     return Section(
         "cluster",
         "The cluster as its clients ask for more",
         blocks,
         short="Cluster",
         answer=[text for text in told if text],
-        key_figure=_key_figure(columns, gate(comparison)),
+        key_figure=_key_figure(columns, out),
     )
 
 
@@ -114,8 +118,8 @@ def _key_figure(columns: Sequence[Column], out: Gate) -> KeyFigure | None:
     caption += WHISKERS * any(one.whiskers for one in bars[0])
     data = _depth_table(columns, series, out)
     figure = Figure([rates, _latency_chart(columns, series)], caption, data, legend_of(columns), views=views)
-    sentence, *others = _compared(columns, series, sizes if per_tb else {})
-    return KeyFigure(sentence, figure, [*others, _conclusion(columns)])
+    sentence, *others = _compared(columns, sizes if per_tb else {}, out)
+    return KeyFigure(sentence, figure, [text for text in (*others, _conclusion(columns, out)) if text])
 
 
 def _latency_chart(columns: Sequence[Column], series: Mapping[int, Sequence[_DepthFigures]]) -> Chart:
@@ -140,17 +144,21 @@ def _latency_chart(columns: Sequence[Column], series: Mapping[int, Sequence[_Dep
     )
 
 
-def _compared(
-    columns: Sequence[Column], series: Mapping[int, Sequence[_DepthFigures]], sizes_tb: Mapping[int, float]
-) -> list[str]:
-    """Returns who gives the most, what the others give, and who gives the most per TB where all sizes are known."""
-    tops = [(best.iops, column, best) for column in columns if (best := _best(series[column.index]))]
-    most, column, best = max(tops, key=lambda top: top[0])
+def _compared(columns: Sequence[Column], sizes_tb: Mapping[int, float], out: Gate) -> list[str]:
+    """Returns who gives the most, what the others give, and who gives the most per TB where all sizes are known.
+
+    Only of what may be claimed.
+    """
+    claimed = [(column, _series(column, KEY, out)) for column in columns]
+    tops = [(best.iops, column, _reached_at(own)) for column, own in claimed if (best := _best(own))]
+    if not tops:
+        return [f"{no_target(out.values()).capitalize()}, so no rate is claimed."]
+    most, column, where = max(tops, key=lambda top: top[0])
     first = "the most, " if len(tops) > 1 else ""
     sentences = [
-        f"{column.short} gives {first}{compact(most)} IOPS of {KEY_LABEL}, {_reached_at(best)}.",
+        f"{column.short} gives {first}{compact(most)} IOPS of {KEY_LABEL}, {where}.",
         *(
-            f"{other.short} gives {compact(iops)} IOPS, {_reached_at(at)}."
+            f"{other.short} gives {compact(iops)} IOPS, {at}."
             for iops, other, at in tops
             if other is not column
         ),
@@ -162,8 +170,12 @@ def _compared(
     return sentences
 
 
-def _reached_at(best: _DepthFigures) -> str:
-    return f"at depth {best.depth}" if best.depth == DEPTHS[-1] else f"from depth {best.depth} on"
+def _reached_at(series: Sequence[_DepthFigures]) -> str:
+    """Returns the least depth of the maximum, and whether greater depths keep it."""
+    first = next(place for place, at in enumerate(series) if at is _best(series))
+    behind, most = series[first + 1 :], max(at.mbps for at in series)
+    keeps = bool(behind) and all(at.mbps >= NEARLY * most for at in behind)
+    return f"from depth {series[first].depth} on" if keeps else f"at depth {series[first].depth}"
 
 
 def _by_depth(bars: Sequence[Bars], published: Sequence[Bars]) -> Option:
@@ -227,10 +239,13 @@ def _depth_table(
     return Table("Depth per job", head, groups, ranges_note(any_range=any_range))
 
 
-def _series(column: Column, workload: str) -> list[_DepthFigures]:
+def _series(column: Column, workload: str, out: Gate | None = None) -> list[_DepthFigures]:
+    """Returns the figures of a workload by depth, without those of the steps in `out`."""
     found = []
     for depth in DEPTHS:
         step = f"{workload}-q{depth}"
+        if (column.short, step) in (out or {}):
+            continue
         points = [p for p in column.run.points if p.target == column.target.name and p.step == step]
         if not points:
             continue
@@ -251,10 +266,10 @@ def _best(series: Sequence[_DepthFigures]) -> _DepthFigures | None:
     if not series:
         return None
     most = max(at.mbps for at in series)
-    return next(at for at in series if at.mbps >= 0.99 * most)
+    return next(at for at in series if at.mbps >= NEARLY * most)
 
 
-def _maxima(columns: Sequence[Column]) -> list[Block]:
+def _maxima(columns: Sequence[Column], out: Gate) -> list[Block]:
     groups = []
     pairs: list[Pair] = []
     for title, workloads, figure in KINDS:
@@ -289,26 +304,28 @@ def _maxima(columns: Sequence[Column]) -> list[Block]:
             "MB/s are 10⁶ B/s.",
         ],
     )
+    limited = _conclusion(columns, out)
     return [
-        Prose([_conclusion(columns)]),
+        *([Prose([limited])] if limited else []),
         table,
         Points([*agreement(pairs), *reasons((column.target.catalog for column in columns), LABELS)]),
     ]
 
 
-def _reached(column: Column) -> str:
-    """Returns the clients' highest rates, with small and large blocks, and their depths."""
+def _reached(column: Column, out: Gate) -> str:
+    """Returns the clients' highest rates that are claimed, with small and large blocks, and their depths."""
     parts = []
     for workload, (label, _) in (SMALL | LARGE).items():
-        best = _best(_series(column, workload)) if workload in HEADLINES else None
+        best = _best(_series(column, workload, out)) if workload in HEADLINES else None
         if best:
             rate = f"{best.iops:,.0f} IOPS" if workload in SMALL else f"{best.mbps / 1e3:.1f} GB/s"
             parts.append(f"{rate} of {label} at depth {best.depth}")
     return f"{plain(column.label)} gives {joined(parts)}." if parts else ""
 
 
-def _conclusion(columns: Sequence[Column]) -> str:
-    bests = [_best(_series(column, workload)) for column in columns for workload in SMALL | LARGE]
+def _conclusion(columns: Sequence[Column], out: Gate) -> str:
+    """Returns what limits the maxima that are claimed; empty without any."""
+    bests = [_best(_series(column, workload, out)) for column in columns for workload in SMALL | LARGE]
     limits = Counter(plain(best.limit.name) for best in bests if best and best.limit)
     if limits.total() == 1:
         return f"Its maximum is limited by {next(iter(limits))}."
