@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import fathom
+from fathom.report.blocks import Figure
 from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.sections import gpu_feed
@@ -39,3 +40,17 @@ def test_drives_are_counted_only_for_a_rate_that_is_claimed(settled: bool, tmp_p
     assert (reason in told) is not settled
     none = "No target had settled, so no number of drives is claimed."
     assert (section.key_figure.sentence == none) is not settled
+
+
+def test_the_numbers_of_slow_drives_make_no_longer_table_and_their_rate_is_not_read_as_none(
+    tmp_path: Path,
+) -> None:
+    slow = METHOD.replace("iodepth = 32 }", 'iodepth = 32, rate = "5/s" }').replace("200ms", "5s")
+    section = gpu_feed.build(compare([load(fathom.run(slow, "twin:toshiba-mg11-24tb", out=tmp_path).path)]))
+    assert section is not None
+    assert section.key_figure is not None
+    figure = section.key_figure.block
+    assert isinstance(figure, Figure)
+    assert len(figure.data.groups[0].rows) <= gpu_feed.MOST_COUNTS
+    assert "each sustains 0.00" in section.key_figure.sentence
+    assert "sustains 0.00 GB/s" not in section.answer[0]

@@ -115,16 +115,16 @@ def variant(run: Path, waf: float, half: float | None, *, placed: bool) -> place
 
 
 @pytest.mark.parametrize(
-    ("waf", "half", "tone", "said"),
+    ("waf", "half", "tone", "said", "change"),
     [
-        (1.5, 0.01, "good", "1.97 to 2.03"),
-        (2.9, 0.20, "", "level"),
-        (2.9, None, "", "no interval"),
-        (3.1, 0.001, "bad", "worse"),
+        (1.5, 0.01, "good", "1.97 to 2.03", "cuts the WAF of a load from 3.00 to 1.50"),
+        (2.9, 0.20, "", "level", "leaves the WAF of a load at 2.90"),
+        (2.9, None, "", "no interval", "cuts the WAF of a load from 3.00 to 2.90"),
+        (3.1, 0.001, "bad", "worse", "raises the WAF of a load from 3.00 to 3.10"),
     ],
 )
 def test_what_handles_save_is_called_so_only_where_its_interval_excludes_one(
-    run: Path, waf: float, half: float | None, tone: str, said: str
+    run: Path, waf: float, half: float | None, tone: str, said: str, change: str
 ) -> None:
     own, shared = variant(run, waf, half, placed=True), variant(run, 3.0, half, placed=False)
     item = placement.saved(own, shared)
@@ -132,6 +132,7 @@ def test_what_handles_save_is_called_so_only_where_its_interval_excludes_one(
     assert item.text == f"{3.0 / waf:.2f}x"
     assert item.tone == tone
     assert said in item.sub
+    assert placement.change_in_words("a load", [shared, own]) == f"A handle per stream {change}."
 
 
 def test_every_stream_has_intervals_of_its_own_also_where_others_issue_its_operation(tmp_path: Path) -> None:

@@ -36,6 +36,8 @@ LARGE_LEVEL = 0.02
 FULL = 0.85
 """Share of the copy rate from which copies to the GPU, and not the target, may limit: as for a client's processors."""
 EXPECTED = f"Expected: the drives that it takes at both ends of the range with {100 * COVERAGE:.0f} % of measurements."
+MOST_COUNTS = 128
+"""Most numbers of drives that are drawn; of slow drives, only some are."""
 NONE = Item("–", tone="quiet", title="not measured")
 
 
@@ -101,9 +103,9 @@ def _key_figure(feeds: Sequence[Feed], together: Figure) -> KeyFigure:
     count, each_gbps = str(counts[best]), feeds[best].least_gbps
     of = f"of {names[best]}"
     filled = agreeing(count, f"drive {of} fills", f"drives {of} fill")
-    sentence = f"{filled} one H100: each sustains {each_gbps:.1f} GB/s."
+    sentence = f"{filled} one H100: each sustains {_rounded(each_gbps, 1)} GB/s."
     reasons = [
-        f"{names[place]} needs {counts[place]}, at {feeds[place].least_gbps:.1f} GB/s each."
+        f"{names[place]} needs {counts[place]}, at {_rounded(feeds[place].least_gbps, 1)} GB/s each."
         for place in settled
         if place != best
     ]
@@ -138,6 +140,11 @@ def _copies_in_words(column: Column) -> str:
     return plain(next(iter(said.get("copies to the GPU alone", {})), ""))
 
 
+def _rounded(gbps: float, decimals: int = 2) -> str:
+    """Returns a rate with that many decimals; one below 0.1 GB/s with three digits, so that none reads as nothing."""
+    return f"{gbps:.{decimals}f}" if gbps >= 0.1 else f"{gbps:.3g}"
+
+
 def _gbps(gpu: Gpu) -> float:
     return gpu.copy_bytes_per_s / 1e9
 
@@ -163,8 +170,8 @@ def _sentence(feed: Feed) -> str:
     if feed.unsettled:
         why = joined([one.value for one in feed.unsettled])
         return (
-            f"{feed.column.label} did {feed.least_gbps:.2f} GB/s, and {verbs(feed.unsettled)} ({why}), so no number "
-            "of drives is claimed."
+            f"{feed.column.label} did {_rounded(feed.least_gbps)} GB/s, and {verbs(feed.unsettled)} ({why}), so no "
+            "number of drives is claimed."
         )
     _, gbps = FEEDS[0]
     label, raw = link_of(GPU_LINK)
@@ -181,8 +188,8 @@ def _sentence(feed: Feed) -> str:
     expected = _expected(feed, gbps)
     need = f" {100 * COVERAGE:.0f} % of measurements need {expected}." if expected else ""
     return (
-        f"{feed.column.label} sustains {feed.least_gbps:.2f} GB/s: {counts} reach the {gbps:g} GB/s published for one "
-        f"H100, {link}.{need}"
+        f"{feed.column.label} sustains {_rounded(feed.least_gbps)} GB/s: {counts} reach the {gbps:g} GB/s published "
+        f"for one H100, {link}.{need}"
     )
 
 
@@ -259,8 +266,8 @@ def _rate(cell: Cell | None) -> Item:
     if cell is None or cell.point.mbps is None:
         return NONE
     bounds = cell.interval
-    sub = f"{bounds[0] / 1e3:.2f} to {bounds[1] / 1e3:.2f}" if bounds else "no interval"
-    return Item(f"{cell.point.mbps / 1e3:.2f}", sub, tone="strong")
+    sub = " to ".join(_rounded(bound / 1e3) for bound in bounds) if bounds else "no interval"
+    return Item(_rounded(cell.point.mbps / 1e3), sub, tone="strong")
 
 
 def _count(feed: Feed, gbps: float, derate: float) -> Item:
@@ -280,14 +287,15 @@ def _figure(comparison: Comparison, feeds: Sequence[Feed]) -> Figure:
     else:
         limit = Limit(raw / 1e9, f"{label}, raw")
     most = max(ceil(1.2 * raw / 1e9 / feed.least_gbps) for feed in feeds)
+    counts = range(1, most + 1, -(-most // MOST_COUNTS))
     lines = [
         Line(
             feed.column.short,
             slot(feed.column.index),
             [
                 [float(count), round(count * feed.least_gbps, 2)]
-                for count in range(1, most + 1)
-                if (count - 1) * feed.least_gbps <= raw / 1e9
+                for count in counts
+                if (count - counts.step) * feed.least_gbps <= raw / 1e9
             ],
             marks=True,
         )
@@ -304,8 +312,8 @@ def _figure(comparison: Comparison, feeds: Sequence[Feed]) -> Figure:
         height_px=260,
     )
     rows = [
-        Row(Item(str(count)), [Item(f"{count * feed.least_gbps:.1f}") for feed in feeds])
-        for count in range(1, most + 1)
+        Row(Item(str(count)), [Item(_rounded(count * feed.least_gbps, 1)) for feed in feeds])
+        for count in counts
     ]
     data = Table("Drives", [Item(feed.column.label, "GB/s") for feed in feeds], [Group("", rows)])
     cells = [cell for feed in feeds for cell in feed.cells.values()]

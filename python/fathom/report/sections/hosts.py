@@ -96,10 +96,13 @@ def _sentence(label: str, points: Sequence[Point], names: dict[str, str], kind: 
         return f"{label}: nothing moved."
     slow, fast = min(rates, key=lambda name: rates[name]), max(rates, key=lambda name: rates[name])
     even = "even" if index >= FAIR_FROM else "uneven"
-    spread = (
-        f"{slow} had least ({grouped(rates[slow])} IOPS), {fast} most ({grouped(rates[fast])}), "
-        f"the median is {grouped(median(rates.values()))}"
-    )
+    if rates[slow] == rates[fast]:
+        spread = f"each had {grouped(rates[slow])} IOPS"
+    else:
+        spread = (
+            f"{slow} had least ({grouped(rates[slow])} IOPS), {fast} most ({grouped(rates[fast])}), "
+            f"the median is {grouped(median(rates.values()))}"
+        )
     return f"{label}: {even} over {len(rates)} {kind} (Jain's index {index:.3f}); {spread}."
 
 

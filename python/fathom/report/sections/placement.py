@@ -40,7 +40,7 @@ EQUAL_TURNS = (
 )
 """Logs of 128 KiB beside random writes: `docs/explanation/ssd-twin-placement.md`."""
 LEVEL_SHARE = 0.98
-"""A sentence names a WAF below this share of the other."""
+"""A sentence names a change of a WAF below this share of the other."""
 PUBLISHED = (
     "Published results for such loads. A flash cache on a 1.88 TB FDP drive, with small objects in 4 % of it: "
     "3.22 with one handle and 1.03 with separate handles, when the whole drive is used. At half: 1.22 and 1.03 "
@@ -152,7 +152,7 @@ def _key_figure(
         for placed, handles in sorted(kinds)
     ]
     figure = _figure(labels, bars)
-    told = [text for one in claimed if (text := _pair(_named(*one), one[1]))]
+    told = [text for one in claimed if (text := change_in_words(_named(*one), one[1]))]
     if not told:
         return KeyFigure(f"{no_target(why).capitalize()}, so no write amplification is claimed.", figure)
     return KeyFigure(told[0], figure, told[1:])
@@ -187,13 +187,20 @@ def _figure(labels: Sequence[str], bars: Sequence[Bars]) -> Figure:
     return Figure([chart], caption, data, legend, columns=1)
 
 
-def _pair(label: str, load: Sequence[Variant]) -> str:
-    """Returns the change in WAF by handles; the WAF itself without both kinds."""
-    shared = next((one.waf for one in load if not one.placed and one.waf), None)
-    apart = next((one.waf for one in load if one.placed and one.waf), None)
-    if shared and apart:
-        if apart < LEVEL_SHARE * shared:
-            return f"A handle per stream cuts the WAF of {label} from {shared:.2f} to {apart:.2f}."
+def change_in_words(label: str, load: Sequence[Variant]) -> str:
+    """Returns the change in WAF by handles; the WAF itself without both kinds.
+
+    A change is one that the ratio's interval shows, or without an interval one beyond `LEVEL_SHARE`.
+    """
+    whole = next((one for one in load if not one.placed and one.waf), None)
+    parted = next((one for one in load if one.placed and one.waf), None)
+    shared, apart = (one.waf if one else None for one in (whole, parted))
+    if whole and parted and shared and apart:
+        ratio = compare_intervals(whole.over, parted.over) if whole.over and parted.over else None
+        is_shown = ratio is None or ratio.verdict != "level"
+        if is_shown and not LEVEL_SHARE <= apart / shared <= 1 / LEVEL_SHARE:
+            verb = "cuts" if apart < shared else "raises"
+            return f"A handle per stream {verb} the WAF of {label} from {shared:.2f} to {apart:.2f}."
         return f"A handle per stream leaves the WAF of {label} at {apart:.2f}."
     known = shared or apart
     return (
