@@ -146,11 +146,9 @@ def _key_figure(
         if not known:
             return KeyFigure(no_load(system, SYSTEM_LOADS, out), figure, reasons)
         part, most = max(((part, max(row)) for part, row in known.items()), key=lambda pair: pair[1])
-        return KeyFigure(
-            f"An I/O spends most of its time in {plain(part)}: up to {most:.0f} us.", figure, reasons
-        )
+        return KeyFigure(f"An I/O spends longest in {plain(part)}: up to {most:.0f} us.", figure, reasons)
     worst = max(pairs, key=lambda one: one.added_us)
-    where = f"Most of that is waiting for {worst.limit}." if worst.limit else ""
+    where = f"The system is limited by {worst.limit} at that load." if worst.limit else ""
     return KeyFigure(_adds(system, worst), figure, [text for text in (where, *reasons) if text])
 
 
@@ -395,9 +393,7 @@ def _worst(pairs: Sequence[Added], system: Measured) -> str:
         return (
             f"At the same load per drive, the system adds most to {worst.label}: {most}.{_no_interval(worst)}"
         )
-    where = (
-        f", most of it waiting where the system is limited ({worst.limited_by})" if worst.limited_by else ""
-    )
+    where = f", where the system is limited ({worst.limited_by})" if worst.limited_by else ""
     return (
         f"At the drive's own depth, the system adds most to {worst.label}: "
         f"{worst.added_us:+.0f} us{_interval(worst)}{where}.{_no_interval(worst)} That covers the whole system, and no "
