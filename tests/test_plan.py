@@ -205,9 +205,32 @@ def test_a_plan_says_where_a_set_of_files_has_no_room(tmp_path: Path) -> None:
     assert any("not enough space: 1,000 files need 1,000 TiB" in line for line in said)
 
 
+def test_a_plan_adds_up_a_set_of_files_and_a_file_on_one_file_system(tmp_path: Path) -> None:
+    room = os.statvfs(tmp_path)
+    share = room.f_bavail * room.f_frsize * 2 // 3 >> 20
+    text = OPEN.replace("LOAD", "iodepth = 1").replace("UNTIL", 'time = "1s"')
+    head, step = text.split("[[steps]]")
+    of_set = step.replace('name = "open"', 'name = "set"\ntarget = "a"').replace(
+        "pattern =", f'files = {{ count = 2, size = "{share // 2}MiB" }}, pattern ='
+    )
+    of_file = step.replace('name = "open"', 'name = "file"\ntarget = "b"')
+    method = parse_method(f"{head}[[steps]]{of_set}[[steps]]{of_file}", "both.toml")
+    for size_mib, refused in ((share, True), (1, False)):
+        targets = parse_targets([f"file:{tmp_path}/a", f"dir:{tmp_path}"], size_bytes=size_mib << 20)
+        bound = [replace(targets[1], bound="a"), replace(targets[0], bound="b")]
+        said = planned_on(method, with_files(method, bound, size_mib << 20))
+        refusals = [line for line in said if "would not run" in line]
+        assert len(refusals) == refused
+        assert all("not enough space: 3 files need " in line for line in refusals)
+
+
 def planned_of(method: Method, target: Target | None = None) -> list[str]:
+    return planned_on(method, [target or twin()])
+
+
+def planned_on(method: Method, targets: list[Target]) -> list[str]:
     console = Console(width=200, file=StringIO())
-    print_plan(console, method, [target or twin()])
+    print_plan(console, method, targets)
     assert isinstance(console.file, StringIO)
     return console.file.getvalue().splitlines()
 

@@ -19,9 +19,17 @@ _WITHOUT_IO = ("purge", "idle")
 def with_files(method: Method, targets: Sequence[Target], size_bytes: int | None = None) -> list[Target]:
     """Returns the targets; directories whose steps have `files` are those sets of files.
 
-    Raises UsageError where steps on a target have different files, or a target cannot hold any.
+    Raises UsageError where steps on a target have different files, a target cannot hold any, or all are such sets and
+    a size is given.
     """
-    return [_with_files(method, target, size_bytes) for target in targets]
+    found = [_with_files(method, target) for target in targets]
+    if size_bytes is not None and found and all(map(_is_set, found)):
+        raise UsageError("--size: the method's `files` have sizes of their own", "leave --size out")
+    return found
+
+
+def _is_set(target: Target) -> bool:
+    return all(one.kind == "files" for one in target.members or (target,))
 
 
 def check_no_single_file(method: Method, words: Sequence[str]) -> None:
@@ -56,23 +64,15 @@ def _needs_set(name: str, method: Method, advice: str) -> UsageError:
     return UsageError(f"{name}: {method.name} works on a set of files", advice)
 
 
-def _with_files(method: Method, target: Target, size_bytes: int | None) -> Target:
+def _with_files(method: Method, target: Target) -> Target:
     files = _files_on(method, target)
     if files is None or target.kind in _EMPTY:
         return target
     if target.kind == "array" and all(one.kind == "dir" for one in target.members):
-        if size_bytes is not None:
-            raise _sized()
         return array_of([set_target(one, files) for one in target.members])
     if target.kind != "dir":
         raise _needs_set(target.name, method, _advice(target))
-    if size_bytes is not None:
-        raise _sized()
     return set_target(target, files)
-
-
-def _sized() -> UsageError:
-    return UsageError("--size: the method's `files` have sizes of their own", "leave --size out")
 
 
 def _files_on(method: Method, target: Target) -> FileSet | None:

@@ -2,7 +2,8 @@
 
 import errno
 import os
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -147,20 +148,46 @@ def remove_file(target: Target) -> None:
         unmark(path)
 
 
-def lacking_bytes(target: Target) -> int:
-    """Returns the room that making the file, or giving it its size, takes of its file system."""
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """What a target's files that are not there yet take of their file system."""
+
+    path: Path
+    bytes: int
+    inodes: int = 0
+    files: int = 1
+
+
+def lacking(target: Target) -> Lacking:
+    """Returns what making the file, or giving it its size, takes of its file system."""
     path = target_path(target)
     status = status_of(path)
     found = own(path) if status else None
     if status is not None and not (found and found.capacity_bytes != target.capacity_bytes):
-        return 0
-    return max(0, file_bytes(target.capacity_bytes) - (allocated_bytes(status) if status else 0))
+        return Lacking(path, 0)
+    held = allocated_bytes(status) if status else 0
+    return Lacking(path, max(0, file_bytes(target.capacity_bytes) - held), 0 if status else 1)
 
 
-def no_room(path: Path, need_bytes: int, free_bytes: int, files: int = 1) -> FathomError:
-    """Returns the error of a file, the largest of several on its file system, that has no room for them."""
-    needs = f"needs {size(need_bytes)}" if files == 1 else f"{files} files need {size(need_bytes)} together"
+def no_room(path: Path, need_bytes: int, free_bytes: int) -> FathomError:
+    """Returns the error of a file that has no room."""
     return FathomError(
-        f"{path}: not enough space: {needs}, {path.parent} has {size(free_bytes)} free",
+        f"{path}: not enough space: needs {size(need_bytes)}, {path.parent} has {size(free_bytes)} free",
         "give a smaller --size or another place",
     )
+
+
+def check_inodes(lacking: Sequence[Lacking]) -> None:
+    """Raises FathomError where the file system of all these has too few inodes for them together."""
+    path = max(lacking, key=lambda one: one.inodes).path
+    room = os.statvfs(path.parent)
+    wanted = sum(one.inodes for one in lacking)
+    # File systems that make inodes as they need them state no number.
+    if room.f_files and wanted > room.f_favail:
+        needs = (
+            f"needs {wanted:,}" if len(lacking) == 1 else f"{len(lacking)} targets need {wanted:,} together"
+        )
+        raise FathomError(
+            f"{path}: not enough inodes: {needs}, {path.parent} has {room.f_favail:,} free",
+            "give fewer files or another place",
+        )

@@ -19,7 +19,7 @@ from fathom.output.marked import attribute
 from fathom.output.text import size
 from fathom.targets.file_hold import in_use, lock, while_written
 from fathom.targets.file_identity import notes_on, where_text
-from fathom.targets.file_making import allocate
+from fathom.targets.file_making import Lacking, allocate, check_inodes
 from fathom.targets.file_path import explained, free_bytes, target_path
 from fathom.targets.file_users import users_of_any
 from fathom.targets.files import directory_of
@@ -237,20 +237,21 @@ def _undo(path: Path) -> None:
         remove_set(path)
 
 
-def check_room_of_set(target: Target) -> None:
-    """Raises FathomError where the file system has no room for the files that are not there yet."""
+def check_room_of_set(target: Target) -> Lacking:
+    """Returns what the files that are not there yet take of their file system. Raises FathomError without that room."""
     path, files = target_path(target), _files(target)
     found = known_set(path) if os.path.lexists(path) else None
     if found is None or (isinstance(found, OwnSet) and not _is_laid_out(found, files)):
-        _check_room(path, files, found)
+        return _check_room(path, files, found)
+    return Lacking(path, 0)
 
 
 def _is_laid_out(found: OwnSet, files: FileSet) -> bool:
     return found.files.has_layout_of(files) and found.listing is not None
 
 
-def _check_room(path: Path, files: FileSet, found: OwnSet | None) -> None:
-    """Raises FathomError where the file system has too little room, or too few inodes, for what is not there yet."""
+def _check_room(path: Path, files: FileSet, found: OwnSet | None) -> Lacking:
+    """Returns what is not there yet. Raises FathomError where the file system lacks room or inodes for it."""
     held_bytes, held = 0, 0
     if found is not None:
         fd = os.open(path, _DIRECTORY)
@@ -260,15 +261,12 @@ def _check_room(path: Path, files: FileSet, found: OwnSet | None) -> None:
             os.close(fd)
         held_bytes = sum(one.status.st_blocks * 512 for one in entries)
         held = len(entries)
-    room = os.statvfs(path.parent)
     if files.total_bytes - held_bytes > free_bytes(path.parent):
         raise _no_room(path, files)
     wanted = files.count + len(files.directories()) + 1
-    if room.f_files and wanted - held > room.f_favail:
-        raise FathomError(
-            f"{path}: not enough inodes: needs {wanted:,}, {path.parent} has {room.f_favail:,} free",
-            "give fewer files or another place",
-        )
+    lacking = Lacking(path, max(0, files.total_bytes - held_bytes), max(0, wanted - held), files.count)
+    check_inodes([lacking])
+    return lacking
 
 
 def _lay_out(path: Path, files: FileSet) -> bool:
