@@ -50,6 +50,22 @@ def test_the_limit_of_a_control_group_is_judged_by_the_rate_of_each_host_and_not
     assert IO_LIMIT not in {note.rule for note in found}
 
 
+def test_an_array_on_a_host_is_judged_by_the_limits_of_its_drives_together() -> None:
+    for limit, near in ((10_000, True), (20_000, False)):
+        total = device("array:/dev/sda,/dev/sdb", "S", read_iops_max=limit).model_copy(
+            update={"kind": "array"}
+        )
+        host = total.model_copy(update={"name": f"h1:{total.name}", "part_of": total.name})
+        drives = [
+            device(f"h1:{name}", dev=name, read_iops_max=limit // 2).model_copy(update={"part_of": host.name})
+            for name in ("/dev/sda", "/dev/sdb")
+        ]
+        measured = [Measured(one.name, [9_900.0] * 60) for one in (total, host)]
+        found = [note for note in notes(run_view(measured, [total, host, *drives])) if note.rule == IO_LIMIT]
+        assert [note.target for note in found] == [host.name] * near
+        assert all("IOPS of reads on all drives together" in note.text for note in found)
+
+
 def test_a_straggler_is_named_with_its_share_and_jains_index() -> None:
     note = only(fleet({"h1": 10_000.0, "h2": 12_000.0, "h3": 4_400.0}))
     assert (note.rule, note.target) == ("straggler", "h3:dir:/s")

@@ -17,9 +17,11 @@ from fathom.plan.plan import plan_of
 from fathom.report import write_html
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run
+from fathom.targets.array import array_of
 from fathom.targets.claim import claim
 from fathom.targets.files import file_target
 from fathom.targets.safety import destroy_token
+from fathom.targets.target import Identity, Target
 
 MIB = 1 << 20
 METHOD = """
@@ -237,3 +239,30 @@ def test_a_set_of_files_shares_one_jobs_outstanding_io(tmp_path: Path) -> None:
     assert len(parts) == 4
     assert total["outstanding"] == pytest.approx(16, rel=0.1)
     assert [part["iodepth"] for part in parts] == [4, 4, 4, 4]
+
+
+def limited(name: str, dev: str, read_iops: int | None) -> Target:
+    identity = Identity(dev=dev, read_iops_max=read_iops)
+    return Target(
+        name=name,
+        kind="device",
+        path=Path(name),
+        capacity_bytes=10**12,
+        logical_block_bytes=512,
+        direct_align_bytes=0,
+        identity=identity,
+        label=name,
+    )
+
+
+def test_an_array_may_do_what_the_limits_of_all_its_devices_come_to() -> None:
+    one, other, free = (
+        limited("/dev/a", "8:0", 500),
+        limited("/dev/b", "8:16", 700),
+        limited("/dev/c", "8:32", None),
+    )
+    beside = limited("/dev/a1", "8:0", 500)
+    found = [
+        array_of(members).identity.read_iops_max for members in ([one, other], [one, free], [one, beside])
+    ]
+    assert found == [1200, None, 500]

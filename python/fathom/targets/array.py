@@ -12,6 +12,7 @@ from fathom.errors import UsageError
 from fathom.targets.target import REAL_KINDS, Identity, Target
 
 PREFIX = "array:"
+LIMIT_KEYS = ("read_bytes_per_s_max", "write_bytes_per_s_max", "read_iops_max", "write_iops_max")
 _BETWEEN = re.compile(r",(?=/dev/|[a-z]+:)")
 """Paths may have commas in them, so one only counts in front of what begins another target."""
 
@@ -81,12 +82,29 @@ def _ensure_alike(name: str, members: Sequence[Target]) -> None:
 
 
 def _common(members: Sequence[Target]) -> Identity:
-    """Returns what all have in common; the size is that of all together."""
+    """Returns what all have in common; the size, and the limits of a control group, are those of all together."""
     first, *others = [member.identity.to_json() for member in members]
     same = {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}
     sizes = [member.identity.size_bytes for member in members]
     known = [size for size in sizes if size is not None]
-    return Identity.from_json(same | {"size_bytes": sum(known) if len(known) == len(sizes) else None})
+    limits = {key: _together(members, key) for key in LIMIT_KEYS}
+    return Identity.from_json(
+        same | {"size_bytes": sum(known) if len(known) == len(sizes) else None} | limits
+    )
+
+
+def _together(members: Sequence[Target], key: str) -> int | None:
+    """Returns how much a control group allows on all devices; None where one has no limit, or may be another's.
+
+    Several files of one device share its limit.
+    """
+    limits: dict[object, int] = {}
+    for identity in (member.identity.to_json() for member in members):
+        limit = identity.get(key)
+        if not isinstance(limit, int):
+            return None
+        limits[identity.get("dev")] = limit
+    return None if None in limits else sum(limits.values())
 
 
 def _label(members: Sequence[Target]) -> str:

@@ -15,16 +15,20 @@ _ORDERS_MUCH = "bfq"
 def io_limit(view: RunView) -> Iterable[Note]:
     """Yields a note on each step whose rate came near what the control group of this process, or of a host's, may do.
 
-    A total has the identity of one of its parts, and is not judged.
+    A total with figures of its parts is not judged. An array on a host has no figures of its drives: it is judged by
+    what all their limits come to.
     """
-    totals = set(view.totals.values())
+    totals = {view.totals[name] for name, _ in view.part_steps}
     real = {
-        one.name: one for one in view.document.targets if one.kind in REAL_KINDS and one.name not in totals
+        one.name: one
+        for one in view.document.targets
+        if one.kind in (*REAL_KINDS, "array") and one.name not in totals
     }
     for (name, step), figures in (view.steps | view.part_steps).items():
         moved = ((row.op, row.iops or 0.0, 1e6 * (row.mbps or 0.0)) for row in figures.rows)
         if name in real and (reached := limits_reached(real[name].identity, moved)):
             said = " and ".join(f"{limit.amount} of {limit.direction}s" for limit in reached)
+            said += " on all drives together" if real[name].kind == "array" else ""
             yield Note(
                 IO_LIMIT,
                 "warning",
