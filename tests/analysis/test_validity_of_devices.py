@@ -161,6 +161,14 @@ def test_a_path_that_was_down_is_one_line_with_what_it_cost():
     assert only(sound(telemetry=alone)).text.startswith("the only path to the drive was down")
 
 
+def test_a_reset_of_the_controller_is_noted_with_how_often():
+    assert notes(sound(telemetry=[sample("nvme_resets", 0.0)])) == []
+    for resets, often in ((1.0, "once"), (3.0, "3 times")):
+        note = only(sound(telemetry=[sample("nvme_resets", resets)]))
+        assert (note.rule, note.level, note.step) == ("controller-reset", "warning", "4k-rand-read")
+        assert note.text.startswith(f"the kernel reset the drive's controller {often} during this step")
+
+
 @pytest.mark.parametrize(
     ("name", "rule", "text"),
     [

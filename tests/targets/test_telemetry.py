@@ -168,6 +168,18 @@ def test_paths_that_are_not_live_count_their_time(machine: Path):
         assert values(rows, "nvme_path_down") == [2 * rows[0].length_s]
 
 
+def test_resets_of_a_controller_are_counted_where_the_kernel_counts_them(machine: Path):
+    with sampler(machine, drive()) as telemetry:
+        telemetry.step("read")
+        assert values(telemetry.drain(), "nvme_resets") == []
+    write(machine, {"sys/devices/nvme0/transport": "pcie\n", "sys/devices/nvme0/diag/reset_count": "3\n"})
+    with sampler(machine, drive()) as telemetry:
+        telemetry.step("read")
+        assert values(telemetry.drain(), "nvme_resets") == [0.0]
+        write(machine, {"sys/devices/nvme0/diag/reset_count": "5\n"})
+        assert values(telemetry.drain(), "nvme_resets") == [2.0]
+
+
 def test_an_array_that_lacks_a_member_or_copies_counts_its_time(machine: Path):
     md = "sys/devices/nvme0/nvme0n1/md"
     write(machine, {f"{md}/degraded": "0\n", f"{md}/sync_action": "idle\n"})

@@ -22,6 +22,7 @@ from fathom.targets.target import REAL_KINDS, Target
 from fathom.targets.telemetry_names import (
     ARRAY_COPYING,
     ARRAY_DEGRADED,
+    CONTROLLER_RESETS,
     CPU_QUOTA,
     JOULES,
     NIC_BUSY,
@@ -161,6 +162,7 @@ def _sources(targets: Sequence[Target], proc: Path, sys: Path) -> list[Source | 
                     _power(target.name, device.controller),
                     _media(target.name, device.disk),
                     *_paths(target.name, device),
+                    *_resets(target.name, device),
                     *_arrays(target.name, device),
                 ]
     return found
@@ -367,8 +369,9 @@ class _Counter:
         scale: float,
         paths: list[Path],
         wraps_at: Callable[[Path], int] = lambda _: 0,
+        target: str | None = None,
     ) -> None:
-        self.target: str | None = None
+        self.target = target
         self._name, self._unit, self._scale = name, unit, scale
         self._last = {path: number(path) for path in paths}
         self._range = {path: wraps_at(path) for path in paths}
@@ -436,6 +439,12 @@ def _paths(target: str, device: BlockDevice) -> list[Source]:
     ports = device.ports
     over_network = [port for port in ports if text(port / "transport") not in ("pcie", "loop", None)]
     return [_Paths(target, ports)] if len(ports) > 1 or over_network else []
+
+
+def _resets(target: str, device: BlockDevice) -> list[Source]:
+    """Returns the resets of the controllers that lead to a drive, where the kernel counts them."""
+    paths = [path for port in device.ports if (path := port / "diag/reset_count").exists()]
+    return [_Counter(CONTROLLER_RESETS, "resets", 1, paths, target=target)] if paths else []
 
 
 @dataclass

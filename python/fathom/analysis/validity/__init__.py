@@ -49,6 +49,7 @@ RULES: tuple[Rule, ...] = (
     of_device.foreign,
     of_device.throttled,
     of_device.path_down,
+    of_device.controller_reset,
     of_device.array_state,
     of_device.link,
     of_block_layer.io_limit,

@@ -7,7 +7,7 @@ from fathom.analysis.run_view import OFF_DEVICE, PAGE_CACHE, RunView
 from fathom.analysis.validity.note import Level, Note
 from fathom.output.text import in_others, percent
 from fathom.runs.document import TargetRecord
-from fathom.targets.telemetry_names import ARRAY_COPYING, ARRAY_DEGRADED, PATH_DOWN, PATHS
+from fathom.targets.telemetry_names import ARRAY_COPYING, ARRAY_DEGRADED, CONTROLLER_RESETS, PATH_DOWN, PATHS
 
 FOREIGN_MOST = 0.001
 FOREIGN_LEAST_BYTES = 1 << 20
@@ -149,6 +149,26 @@ def path_down(view: RunView) -> Iterable[Note]:
                 f"{_longest(view, target, step)}"
             ),
             "`nvme list-subsys` shows the paths; repeat with all of them live",
+        )
+
+
+def controller_reset(view: RunView) -> Iterable[Note]:
+    """Yields a note where the kernel reset a drive's controller: one a target, of the step with most resets."""
+    found: dict[str, list[tuple[float, str]]] = {}
+    for (target, step), resets in view.total(CONTROLLER_RESETS).items():
+        if target and step and resets > 0:
+            found.setdefault(target, []).append((resets, step))
+    for target, steps in found.items():
+        resets, step = max(steps)
+        often = "once" if resets == 1 else f"{resets:.0f} times"
+        yield Note(
+            "controller-reset",
+            "warning",
+            target,
+            step,
+            f"the kernel reset the drive's controller {often} during this step: I/O waited meanwhile"
+            f"{in_others('reset too', len(steps) - 1, 'step')}{_longest(view, target, step)}",
+            "the kernel's log (`dmesg`) says why; repeat once no reset happens",
         )
 
 
