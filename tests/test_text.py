@@ -13,6 +13,7 @@ from fathom.output.text import (
     size,
     span,
 )
+from fathom.report.style import seconds
 
 
 @pytest.mark.parametrize(
@@ -49,6 +50,26 @@ def test_three_digits_have_no_exponent(value: float, text: str) -> None:
 def test_a_size_is_printed_without_an_exponent() -> None:
     assert size(99_999 << 40) == "99,999 TiB"
     assert size(1536 << 30) == "1.5 TiB"
+
+
+def test_a_rate_of_few_ios_a_second_keeps_two_digits() -> None:
+    assert [iops_text(iops) for iops in (0, 0.667, 2.5, 9.96, 12.4)] == [
+        "0 IOPS",
+        "0.67 IOPS",
+        "2.5 IOPS",
+        "10 IOPS",
+        "12 IOPS",
+    ]
+
+
+def test_a_short_window_has_no_exponent() -> None:
+    assert [seconds(value) for value in (0.0, 4.94e-5, 9.997e-4, 0.0125, 3.0)] == [
+        "0 s",
+        "49.4 us",
+        "0.001 s",
+        "0.0125 s",
+        "3 s",
+    ]
 
 
 def test_what_rounds_up_to_the_next_unit_is_in_that_unit() -> None:

@@ -200,7 +200,7 @@ def test_a_workload_that_the_new_run_lacks_fails_a_limit(made: Made, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    "text", ["p99", "p99 > 5", "p98 > 5%", "p99 >= 5%", "> 5%", "p99 > +nan%", "p99 > 5% 6%"]
+    "text", ["p99", "p99 > 5", "p98 > 5%", "p99 >= 5%", "> 5%", "p99 > +nan%", "p99 > 5% 6%", "p99 > x5%"]
 )
 def test_what_is_no_limit_is_refused_in_one_line(made: Made, text: str):
     with pytest.raises(UsageError):

@@ -8,7 +8,7 @@ from fathom.compare.metrics import check_name
 from fathom.errors import UsageError
 from fathom.statistics.differences import Difference
 
-_FORM = re.compile(r"\s*(?P<metric>\S+?)\s*(?P<side>[<>])\s*(?P<limit>[+-−]?\d+(?:\.\d+)?)\s*%\s*")
+_FORM = re.compile(r"\s*(?P<metric>\S+?)\s*(?P<side>[<>])\s*(?P<limit>[+−-]?\d+(?:\.\d+)?)\s*%\s*")
 _EXAMPLE = 'write it as "p99 > +5%" or "iops < -3%"'
 
 

@@ -49,7 +49,9 @@ def capacity(number_of_bytes: float) -> str:
 
 
 def iops_text(iops: float) -> str:
-    """Returns `812 IOPS`, `45.2k IOPS`, `2.11M IOPS`."""
+    """Returns `0.67 IOPS`, `812 IOPS`, `45.2k IOPS`, `2.11M IOPS`."""
+    if iops < 10:
+        return f"{digits(iops, 2)} IOPS"
     if iops < 1e4:
         return f"{iops:,.0f} IOPS"
     return f"{iops / 1e3:,.1f}k IOPS" if iops < 999_950 else f"{iops / 1e6:.2f}M IOPS"

@@ -74,7 +74,9 @@ def about(value: float) -> str:
 
 
 def seconds(value: float) -> str:
-    """Returns a length of time: `5 s`, `2.5 s`, `10 min`, `6 h`, `1,500 h`."""
+    """Returns a length of time: `49.4 us`, `5 s`, `2.5 s`, `10 min`, `6 h`, `1,500 h`."""
+    if 0 < value < 0.9995e-3:
+        return f"{value * 1e6:.3g} us"
     for unit, size in (("h", 3600), ("min", 60)):
         if value >= 2 * size:
             count = value / size
