@@ -2,8 +2,10 @@
 
 use std::mem::discriminant;
 
-use workload::Verify;
+use workload::{Job, Op, Verify};
 use xxhash_rust::xxh3::xxh3_64;
+
+use crate::target_spec::TargetKind;
 
 /// Every device writes at least this much or nothing of it.
 pub(crate) const SECTOR_BYTES: usize = 512;
@@ -18,7 +20,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"fathom\0\x01");
 pub(crate) enum Finding {
     /// What was expected.
     Good,
-    /// Zeroes.
+    /// Zeroes or ones alone: what deallocated blocks and erased flash read as.
     Unwritten,
     /// Right but of an earlier pass: a later write was lost.
     Stale(u32),
@@ -114,15 +116,37 @@ pub(crate) struct Accepted {
     pub(crate) earlier: bool,
     /// Zeroes.
     pub(crate) zeroes: bool,
+    /// Ones alone: a drive may return them for deallocated blocks (NVMe: DLFEAT 010b), a file system never.
+    pub(crate) ones: bool,
+}
+
+impl Accepted {
+    /// Returns what reads may find while `whole` runs on such a target. While that writes, they may find what is not
+    /// overwritten yet, and what it has trimmed or zeroed.
+    pub(crate) fn by(whole: &Job, kind: TargetKind) -> Self {
+        let trims = whole.ops().any(|op| op == Op::Trim);
+        Self {
+            earlier: whole.is_destructive(),
+            zeroes: trims || whole.ops().any(|op| op == Op::WriteZeroes),
+            ones: trims && matches!(kind, TargetKind::BlockDevice | TargetKind::NvmeGeneric),
+        }
+    }
+}
+
+/// Returns the byte that fills all of `data`, if it is one of blank media: zeroes, or ones alone.
+pub(crate) fn blank(data: &[u8]) -> Option<u8> {
+    let first = data.first().copied().unwrap_or(0);
+    (matches!(first, 0 | 0xff) && data.iter().all(|&byte| byte == first)).then_some(first)
 }
 
 /// Returns what a sector is that was read at a place.
 pub(crate) fn find(sector: &[u8], place: u64, expected: Verify, accepted: Accepted) -> Finding {
     if word(sector, 0) != MAGIC {
-        return match sector.iter().all(|&byte| byte == 0) {
-            true if accepted.zeroes => Finding::Good,
-            true => Finding::Unwritten,
-            false => Finding::Foreign,
+        return match blank(sector) {
+            Some(0) if accepted.zeroes => Finding::Good,
+            Some(0xff) if accepted.ones => Finding::Good,
+            Some(_) => Finding::Unwritten,
+            None => Finding::Foreign,
         };
     }
     if word(sector, CHECKSUM_AT) != xxh3_64(&sector[..CHECKSUM_AT]) {
@@ -181,4 +205,59 @@ pub(crate) fn combine(
         .find(|(finding, _)| alike(finding))
         .unwrap_or((worst, place));
     (Verdict::Bad(shown), place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXPECTED: Verify = Verify {
+        generation: 1,
+        seed: 0,
+    };
+
+    fn accepted(mix: &str, kind: TargetKind) -> Accepted {
+        let text = format!(
+            r#"{{"mix": {mix}, "block": "4KiB", "pattern": "uniform", "load": {{}}, "until": {{"count": 1}}}}"#
+        );
+        Accepted::by(&Job::from_json(&text, "job.json").unwrap(), kind)
+    }
+
+    #[test]
+    fn what_a_job_has_trimmed_may_read_as_zeroes_and_on_a_drive_as_ones_too() {
+        let (trims, zeroes) = (
+            r#"{"read": 1, "trim": 1}"#,
+            r#"{"read": 1, "write-zeroes": 1}"#,
+        );
+        for (mix, kind, allows_zeroes, allows_ones) in [
+            (trims, TargetKind::BlockDevice, true, true),
+            (trims, TargetKind::NvmeGeneric, true, true),
+            (trims, TargetKind::File, true, false),
+            (zeroes, TargetKind::BlockDevice, true, false),
+            (r#""read""#, TargetKind::BlockDevice, false, false),
+        ] {
+            let accepted = accepted(mix, kind);
+            for (byte, allowed) in [(0, allows_zeroes), (0xff, allows_ones)] {
+                let (verdict, _) = judge(&[byte; 4096], 0, EXPECTED, accepted);
+                let expected = match allowed {
+                    true => Verdict::Good,
+                    false => Verdict::Bad(Finding::Unwritten),
+                };
+                assert_eq!(verdict, expected, "{mix} {kind:?} {byte}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_data_are_foreign_though_trims_are_accepted() {
+        let trims = accepted(r#"{"read": 1, "trim": 1}"#, TargetKind::BlockDevice);
+        for data in [[1; 512], [0xfe; 512]] {
+            let (verdict, _) = judge(&data, 0, EXPECTED, trims);
+            assert_eq!(verdict, Verdict::Bad(Finding::Foreign));
+        }
+        let mut almost = [0xff; 512];
+        almost[511] = 0;
+        let (verdict, _) = judge(&almost, 0, EXPECTED, trims);
+        assert_eq!(verdict, Verdict::Bad(Finding::Foreign));
+    }
 }

@@ -24,6 +24,7 @@ use crate::{
     prioritized::Prioritized,
     protocol::Protocol,
     ring::{Ring, RingOptions, describe},
+    sector::Accepted,
     submission::{Encoder, Nops, discard},
     verify::Checked,
     write_journal::WriteJournal,
@@ -357,7 +358,7 @@ fn checked<P: Protocol>(spec: &ThreadSpec, below: P) -> Result<Checked<P>, Engin
     Ok(Checked::new(
         below,
         job,
-        &spec.whole,
+        Accepted::by(&spec.whole, spec.target.spec.kind),
         thread,
         spec.clock,
         journal,

@@ -47,12 +47,11 @@ pub(crate) struct Checked<P> {
 }
 
 impl<P> Checked<P> {
-    /// Over `below`, for a job that has `content.verify` and is one stream of `whole`, or all of it. While that writes,
-    /// reads may find what is not overwritten yet, and where it has trimmed they find zeroes.
+    /// Over `below`, for a job that has `content.verify`, with what its reads may find.
     pub(crate) fn new(
         below: P,
         job: &Job,
-        whole: &Job,
+        accepted: Accepted,
         thread: usize,
         clock: Clock,
         journal: Option<WriteJournal>,
@@ -71,12 +70,7 @@ impl<P> Checked<P> {
                 generation: 1,
                 seed: 0,
             }),
-            accepted: Accepted {
-                earlier: whole.is_destructive(),
-                zeroes: whole
-                    .ops()
-                    .any(|op| matches!(op, Op::Trim | Op::WriteZeroes)),
-            },
+            accepted,
             flights: vec![idle; job.load.iodepth() as usize].into(),
             checked: 0,
             found: [0; KINDS.len()],

@@ -5,7 +5,7 @@
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::sector::{SECTOR_BYTES, is_sealed};
+use crate::sector::{SECTOR_BYTES, blank, is_sealed};
 
 /// The first word is left out: per I/O a number is stamped over that of every 4 KiB.
 const CHECKSUM_AT: usize = 8;
@@ -25,16 +25,11 @@ fn is_own(sector: &[u8]) -> bool {
     sector[CHECKSUM_AT..DATA_AT] == checksum || is_sealed(sector)
 }
 
-fn is_blank(sector: &[u8]) -> bool {
-    let first = sector.first().copied().unwrap_or(0);
-    matches!(first, 0 | 0xff) && sector.iter().all(|&byte| byte == first)
-}
-
 /// Returns where the first sector of `data` begins that is neither blank (all zeroes or all ones) nor written by this
 /// engine. What is left behind the last whole sector counts as foreign unless it is blank.
 pub fn first_foreign(data: &[u8]) -> Option<usize> {
     let known =
-        |sector: &[u8]| is_blank(sector) || (sector.len() == SECTOR_BYTES && is_own(sector));
+        |sector: &[u8]| blank(sector).is_some() || (sector.len() == SECTOR_BYTES && is_own(sector));
     data.chunks(SECTOR_BYTES)
         .position(|sector| !known(sector))
         .map(|number| number * SECTOR_BYTES)

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     affinity::{allowed_cpus, pin_to},
     protocol::Protocol,
+    sector::Accepted,
     submission::Nops,
     verify::Checked,
 };
@@ -93,7 +94,7 @@ fn a_writer_that_panics_ends_the_load_and_is_its_failure() {
     journal.writer = writer.ok();
     let text = r#"{"mix": "write", "block": "4KiB", "pattern": "uniform", "load": {}, "until": {"count": 1}}"#;
     let job = workload::Job::from_json(text, "job.json").unwrap();
-    let mut checked = Checked::new(Nops, &job, &job, 0, clock, Some(journal));
+    let mut checked = Checked::new(Nops, &job, Accepted::default(), 0, clock, Some(journal));
     wait_until(|| checked.is_over());
     let fault = checked.fault().unwrap();
     assert!(

@@ -117,11 +117,13 @@ fn a_block_at_the_wrong_place_is_misdirected() {
 }
 
 #[test]
-fn other_data_are_foreign_and_zeroes_unwritten() {
+fn other_data_are_foreign_and_zeroes_or_ones_alone_unwritten() {
     let file = written(2);
     overwrite(&file, 8192, &[0xab; 4096]);
     assert_one(&file, "foreign", "is not generation 2");
     overwrite(&file, 8192, &[0; 4096]);
+    assert_one(&file, "unwritten", "at 8192");
+    overwrite(&file, 8192, &[0xff; 4096]);
     assert_one(&file, "unwritten", "at 8192");
     let (errors, notes) = verified(&written(2), 2, 8);
     assert_eq!(errors, SIZE / BLOCK, "{notes:?}");
