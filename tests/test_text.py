@@ -13,7 +13,7 @@ from fathom.output.text import (
     size,
     span,
 )
-from fathom.report.style import seconds
+from fathom.report.style import seconds, with_micro
 
 
 @pytest.mark.parametrize(
@@ -95,3 +95,8 @@ def test_four_digits_have_no_exponent(value: float, sign: str, text: str) -> Non
 @pytest.mark.parametrize(("count", "text"), [(1, "1 I/O in flight"), (64, "64 I/Os in flight")])
 def test_one_io_in_flight_is_no_plural(count: int, text: str) -> None:
     assert ios_in_flight(count) == text
+
+
+def test_pages_write_the_unit_of_micro_seconds_and_leave_words_alone() -> None:
+    said = "service latencies, in us. 49.4 us to 3 s (us); us-east and a target of us all"
+    assert with_micro(said) == "service latencies, in µs. 49.4 µs to 3 s (µs); us-east and a target of us all"

@@ -1,15 +1,19 @@
 """Two replays are compared by what they can differ in: latency, and whether they kept up with the recorded times."""
 
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from random import Random
 
 import pytest
 
 import fathom
+from fathom.columns.schema import PhaseOfOp
 from fathom.compare.metrics import DEFAULT
-from fathom.compare.rows import Result, compare_sides
+from fathom.compare.phases import PhasePair
+from fathom.compare.rows import Compared, Result, compare_sides
 from fathom.compare.sides import read_side
+from fathom.compare.views import to_markdown
 from fathom.compare.words import answer
 from fathom.plan.replay import Replay
 from fathom.runs.reader import Run
@@ -68,3 +72,11 @@ def test_a_replay_that_fell_behind_is_named_with_the_time_that_its_ios_waited(tm
     [load] = pair.loads
     assert not load.new_kept
     assert load.new_wait_us > load.base_wait_us > 0
+
+
+def test_phases_name_their_operations_as_the_tables_do() -> None:
+    facts = {"op": "flush", "phase": 1, "recorded_start_s": 0.0, "recorded_length_s": 2.0}
+    row = PhaseOfOp(**dict.fromkeys(field.name for field in fields(PhaseOfOp)) | facts)
+    pair = Compared("new", "base", [], [], [], [PhasePair(row, row)])
+    text = to_markdown(Result("base", "new", [pair], 0.95, 2.0, []), [])
+    assert "| flushes |" in text

@@ -10,6 +10,7 @@ from fathom.compare.rows import Compared, Result, Row
 from fathom.compare.sides import Side
 from fathom.compare.views import PHASE_HEADINGS
 from fathom.compare.words import WIDEST, answer, asides, change_of, headline, meaning
+from fathom.output.text import many_of
 from fathom.report.blocks import (
     Answer,
     Block,
@@ -168,7 +169,7 @@ def _phases(phases: Sequence[PhasePair]) -> list[Block]:
     if not phases:
         return []
     groups = [
-        Group(when_, [TableRow(Item(f"{one.new.op}s"), [Item(text) for text in one.cells]) for one in own])
+        Group(when_, [TableRow(Item(many_of(one.new.op)), [Item(text) for text in one.cells]) for one in own])
         for when_, own in groupby(phases, key=lambda one: one.when)
     ]
     head = [Item(text) for text in PHASE_HEADINGS]

@@ -13,6 +13,7 @@ from fathom.compare.phases import FIGURES, NOTE, PhasePair
 from fathom.compare.rows import Missing, Result, Row
 from fathom.compare.words import answer, asides, change, change_of, limits_of, meaning, order_of, workload_of
 from fathom.output.table import flush_table
+from fathom.output.text import many_of
 from fathom.report.style import grouped, plain
 from fathom.statistics.differences import Verdict
 
@@ -72,7 +73,7 @@ def _print_phases(console: Console, phases: Sequence[PhasePair]) -> None:
     for heading in ("", *PHASE_HEADINGS):
         table.add_column(heading, justify="right" if heading else "left")
     for pair in phases:
-        table.add_row(pair.when, f"{pair.new.op}s", *pair.cells)
+        table.add_row(pair.when, many_of(pair.new.op), *pair.cells)
     console.print(table)
     console.print(Text(NOTE, style="dim"))
 
@@ -125,7 +126,7 @@ def _phase_lines(phases: Sequence[PhasePair]) -> list[str]:
     table = [heads, ("---", "---", *("--:" for _ in PHASE_HEADINGS))]
     lines = [f"| {' | '.join(row)} |" for row in table]
     for pair in phases:
-        lines.append(f"| {' | '.join(map(_cell, (pair.when, f'{pair.new.op}s', *pair.cells)))} |")
+        lines.append(f"| {' | '.join(map(_cell, (pair.when, many_of(pair.new.op), *pair.cells)))} |")
     return ["", *lines, "", NOTE]
 
 

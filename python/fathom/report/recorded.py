@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from fathom.columns.schema import PhaseOfOp
+from fathom.output.text import many_of
 from fathom.report.blocks import Block, Group, Item, Prose, Row, Table
 from fathom.report.comparison import Cell, Column, Corner
 from fathom.report.style import grouped, plain, seconds
@@ -64,7 +65,7 @@ def _latencies(whole: Sequence[tuple[Corner, list[Row]]]) -> Table:
     return Table(
         "Replayed and recorded",
         [Item(text, "us") for text in LATENCIES.values()],
-        [Group(f"{op}s", rows) for op, rows in groups.items() if rows],
+        [Group(many_of(op), rows) for op, rows in groups.items() if rows],
         [
             "Service latency, from issue to completion. Beneath it are the recorded one, and the replay's as a "
             "multiple of that. A percentile needs 100 I/Os beyond it."
@@ -103,7 +104,8 @@ def _phases(column: Column, rows: Sequence[PhaseOfOp]) -> Iterator[Table]:
         [Item(text) for text in OF_PHASES.values()],
         [
             Group(
-                when(own[0]), [Row(Item(f"{row.op}s"), [_beside(row, n) for n in OF_PHASES]) for row in own]
+                when(own[0]),
+                [Row(Item(many_of(row.op)), [_beside(row, n) for n in OF_PHASES]) for row in own],
             )
             for own in groups.values()
         ],

@@ -30,8 +30,8 @@ MIN_TAIL = LEAST_BEYOND
 """A percentile is shown only when at least this many I/Os lie beyond it."""
 
 
-MICRO = re.compile(r"(?:(?<=\d )|(?<=, )|(?<=\()|^)us(?=$|[\s,;.:)])")
-"""The unit where it follows a number or a comma, or stands alone; a name that holds the word is left as it is."""
+MICRO = re.compile(r"(?:(?<=\d )|(?<=, )|(?<=\()|(?<= in )|^)us(?=$|[\s,;.:)])")
+"""The unit where it follows a number, a comma or `in`, or stands alone; a name that holds the word is left as it is."""
 
 
 def with_micro(text: str) -> str:
