@@ -425,6 +425,14 @@ def test_the_last_good_run_moves_on_only_to_what_is_not_worse(made: Made):
     assert str(better) in fathom(worse, "--against", "last-good", "--json").stdout
 
 
+def test_the_last_good_run_may_have_a_comma_in_its_path(made: Made, tmp_path: Path):
+    good = tmp_path / "old, and kept" / "a-four-corners-0"
+    shutil.copytree(made("a"), good)
+    assert "is it from now on" in fathom(good, "--against", "last-good").stdout
+    done = fathom(made("b", seed=2), "--against", "last-good", "--json")
+    assert str(good) in done.stdout, done.stderr
+
+
 def test_a_run_that_did_not_end_well_becomes_no_base(made: Made, tmp_path: Path):
     cut = tmp_path / "cut-four-corners-0"
     shutil.copytree(made("a"), cut)

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from fathom.compare.sides import Side
+from fathom.compare.sides import Side, names_of
 from fathom.errors import FathomError, UsageError
 from fathom.runs.files import alone_in, write_atomically
 from fathom.runs.home import runs_home
@@ -19,7 +19,7 @@ def last_good(new: Side) -> str | None:
     Raises FathomError for a damaged file, and for a run that is gone.
     """
     kept = _load().get(_key(new))
-    if kept is not None and not all(Path(path).exists() for path in kept.split(",")):
+    if kept is not None and not all(Path(path).exists() for path in names_of(kept)):
         raise FathomError(
             f"{kept}: the last good run is gone", f"remove its line from {runs_home() / _FILE}, or name a run"
         )

@@ -91,8 +91,13 @@ def read_side(text: str, finder: Finder = LOCAL) -> Side:
     return Side(text, comparison, unsettled(view), little_written(view))
 
 
+def names_of(text: str) -> list[str]:
+    """Returns the names of a side's runs; a path of one run may have commas in it."""
+    return [text] if (Path(text) / RUN).exists() else [name for name in text.split(",") if name]
+
+
 def _paths(text: str, finder: Finder) -> list[Path]:
-    names = [text] if (Path(text) / RUN).exists() else [name for name in text.split(",") if name]
+    names = names_of(text)
     if not names:
         raise UsageError("a side of the comparison names no run", "`fathom runs` lists the runs")
     paths = [finder.find(name) for name in names]
