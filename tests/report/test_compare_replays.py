@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -75,8 +76,9 @@ def test_a_replay_that_fell_behind_is_named_with_the_time_that_its_ios_waited(tm
 
 
 def test_phases_name_their_operations_as_the_tables_do() -> None:
-    facts = {"op": "flush", "phase": 1, "recorded_start_s": 0.0, "recorded_length_s": 2.0}
-    row = PhaseOfOp(**dict.fromkeys(field.name for field in fields(PhaseOfOp)) | facts)
+    values: dict[str, Any] = dict.fromkeys(field.name for field in fields(PhaseOfOp))
+    values |= {"op": "flush", "phase": 1, "recorded_start_s": 0.0, "recorded_length_s": 2.0}
+    row = PhaseOfOp(**values)
     pair = Compared("new", "base", [], [], [], [PhasePair(row, row)])
     text = to_markdown(Result("base", "new", [pair], 0.95, 2.0, []), [])
     assert "| flushes |" in text

@@ -2,11 +2,14 @@
 
 import os
 import re
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from vm_guest import sh
+
+from fathom.targets.syscalls import device_ioctl
 
 TRACING = Path("/sys/kernel/debug/tracing")
 EVENT = TRACING / "events/block/block_bio_queue/enable"
@@ -24,8 +27,12 @@ _OPS = {
     "R": "read",
     "W": "write",
 }
-#: Open by itself or by command, and closed: what counts as active.
-ACTIVE = ("oi", "oe", "cl")
+_BLKREPORTZONE = 0xC0101282
+_REPORT = struct.Struct("<QII")
+_MOST_ZONES = 1024
+_ZONE_SIZE, _CONDITION_AT = 64, 25
+#: Open, by a write or by a command, or closed (linux/blkzoned.h).
+_ACTIVE = (2, 3, 4)
 
 
 @dataclass(frozen=True)
@@ -44,7 +51,6 @@ class ReportedZone:
     start: int
     end: int
     pointer: int
-    condition: str
     sequential: bool
 
 
@@ -83,5 +89,17 @@ def zones_of(device: Path) -> list[ReportedZone]:
         assert line
         start, _, capacity, pointer = (SECTOR * int(line[at], 16) for at in (1, 2, 3, 4))
         full = start + capacity if line[5] == "fu" else start + pointer
-        found.append(ReportedZone(start, start + capacity, full, line[5], line[6] == "2"))
+        found.append(ReportedZone(start, start + capacity, full, line[6] == "2"))
     return found
+
+
+def active_zones(device: Path) -> int:
+    """How many zones the device reports as open or closed now, asked by this process: Fathom refuses a device that
+    another one has open.
+    """
+    report = bytearray(_REPORT.size + _MOST_ZONES * _ZONE_SIZE)
+    _REPORT.pack_into(report, 0, 0, _MOST_ZONES, 0)
+    device_ioctl(device, _BLKREPORTZONE, report)
+    _, count, _ = _REPORT.unpack_from(report)
+    conditions = report[_REPORT.size + _CONDITION_AT :: _ZONE_SIZE]
+    return sum(one in _ACTIVE for one in conditions[:count])

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from block_events import ACTIVE, Event, ReportedZone, events_of, zones_of
+from block_events import Event, ReportedZone, active_zones, events_of, zones_of
 from vm_guest import sh
 
 import fathom
@@ -22,6 +22,7 @@ from fathom.targets.safety import destroy_token
 MIB = 1 << 20
 ZNS = Path("/dev/nvme1n1")
 BLOCK = 512 << 10
+PAUSE_S = 0.02
 #: The first zone that a job has, behind the conventional ones.
 FIRST = 8
 USUAL = ("rw=randwrite", f"bs={BLOCK}", "direct=1", "ioengine=psync", "zonemode=zbd", f"offset={FIRST}z")
@@ -134,7 +135,8 @@ def watched(disk: Path) -> Iterator[list[int]]:
 
     def watch() -> None:
         while not done.is_set():
-            counts.append(sum(zone.condition in ACTIVE for zone in zones_of(disk)))
+            counts.append(active_zones(disk))
+            done.wait(PAUSE_S)
 
     thread = threading.Thread(target=watch)
     thread.start()
@@ -210,7 +212,7 @@ def test_never_more_zones_are_open_than_asked_for(disk: Path, tmp_path: Path, wh
     state = followed(events, before, disk)
     assert state.resets == counted
     assert state.most_active == 3
-    assert max(counts) <= 3
+    assert 0 < max(counts) <= 3
     assert state.finished > 0
 
 
