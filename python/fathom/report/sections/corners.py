@@ -319,7 +319,8 @@ def _window(cell: Cell) -> Item:
     point = cell.point
     if point.window_s is None or point.n is None:
         return NONE
-    return Item(seconds(point.window_s), f"{compact(point.n)} I/Os", title=f"{point.n:,} I/Os")
+    ios = "I/O" if point.n == 1 else "I/Os"
+    return Item(seconds(point.window_s), f"{compact(point.n)} {ios}", title=f"{point.n:,} {ios}")
 
 
 def _steady(cell: Cell) -> Item:

@@ -103,7 +103,7 @@ def _cliff(found: Sequence[Saturation], changing: Mapping[str, Unsettled]) -> st
     name, rate, written = best.column.short, compact(last), f"{digits(best.capacities, 2)} capacities"
     if why := changing.get(name):
         return f"{name} {why.verb} after {written}: it was at {rate} IOPS."
-    if last > STEADY_SHARE * first:
+    if last >= STEADY_SHARE * first:
         return f"{name} loses nothing to {best.load}: {rate} IOPS after {written}."
     return f"{name} keeps {100 * last / first:.0f} % of its first rate: {rate} IOPS."
 
@@ -114,7 +114,7 @@ def _fall(one: Saturation) -> str:
     """
     first, last = one.stretches[0].iops, one.stretches[-1].iops
     start = f"{one.column.short}: {compact(first)} IOPS {'fresh' if one.was_purged else 'at first'}"
-    if last > STEADY_SHARE * first:
+    if last >= STEADY_SHARE * first:
         return f"{start}, {compact(last)} at the end."
     cliff = next(
         (
