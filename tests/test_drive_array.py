@@ -7,6 +7,7 @@ import pytest
 
 import fathom
 from fathom.analysis.mechanics import Mechanics, limits_of
+from fathom.analysis.settled import Unsettled
 from fathom.method.method import load_method
 from fathom.report import write_html
 from fathom.report.blocks import Table
@@ -192,6 +193,27 @@ def test_a_ratio_whose_interval_holds_1_and_much_else_decides_nothing(ratio: Rat
 def test_workloads_known_too_little_are_named_and_not_counted(comparison: Comparison) -> None:
     text = str(disk_verdict.build(comparison))
     assert "because the ratio's interval includes 1 and reaches beyond 10 %" in text
+
+
+def test_workloads_whose_load_threads_lacked_cores_are_named_and_not_judged(
+    comparison: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = disk_verdict.build(comparison)
+    assert before is not None
+    assert before.key_figure is not None
+    assert not before.key_figure.sentence.startswith("No workload")
+    cmr, _ = disks(comparison)
+    busy = {(cmr.column.short, step): Unsettled.MACHINE_BUSY for step in cmr.cells}
+    monkeypatch.setattr(disk_verdict, "gate", lambda _: busy)
+    section = disk_verdict.build(comparison)
+    assert section is not None
+    assert section.key_figure is not None
+    assert section.key_figure.sentence.startswith("No workload of HC650 ")
+    assert "Not judged, because one or both lacked cores: " in str(section)
+    assert "not judged: machine busy" in str(section)
+    cached = {(cmr.column.short, step): Unsettled.PAGE_CACHE for step in cmr.cells}
+    monkeypatch.setattr(disk_verdict, "gate", lambda _: cached)
+    assert "lacked cores" not in str(disk_verdict.build(comparison))
 
 
 def test_the_shipped_prices_are_relative_and_say_so(run: Run, tmp_path: Path) -> None:

@@ -2,11 +2,12 @@
 sentence follows from the run's ratios and the price list. The method's source names the uses.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 
 from fathom.analysis.finding import joined
+from fathom.analysis.settled import Unsettled, tags, verbs
 from fathom.output.text import span, without_document
 from fathom.report.blocks import Block, Group, Item, KeyFigure, Points, Row, Section, Table
 from fathom.report.comparison import Comparison
@@ -23,6 +24,8 @@ from fathom.statistics.uncertainty import Comparison as Ratio
 ORDER = 22
 AS_FAST = 0.05
 """A smaller difference decides no purchase, however certain it is."""
+OF_CACHES = (Unsettled.PAGE_CACHE, Unsettled.OFF_DEVICE)
+"""What keeps other figures from being claimed, and these not: they are what reached the medium."""
 LEVEL_WITHIN = 0.10
 """How far from 1 the interval of a level ratio may reach. One that reaches further says nothing."""
 MOST_WORDS = 25
@@ -78,13 +81,17 @@ def is_certain(ratio: Ratio) -> bool:
 
 @dataclass(frozen=True)
 class DiskVerdict:
-    """One disk against the reference: the workloads judged, those that memory absorbed, and those known too little."""
+    """One disk against the reference: the workloads judged, those that memory absorbed, and those known too little.
+
+    `unclaimed` has the reason for which a workload of either is not claimed.
+    """
 
     disk: Disk
     reference: Disk
     judged: dict[str, WorkloadVerdict]
     in_memory: Sequence[str]
     uncertain: Sequence[str]
+    unclaimed: Mapping[str, Unsettled] = field(default_factory=dict)
 
     def of(self, speed: Speed, steps: Sequence[str]) -> list[WorkloadVerdict]:
         """Returns the steps with that outcome."""
@@ -106,15 +113,15 @@ def build(comparison: Comparison) -> Section | None:
     reference = reference_of(found)
     if reference is None:
         return None
-    prices = comparison.prices
+    prices, out = comparison.prices, gate(comparison)
     blocks: list[Block] = [_costs(found, prices)]
     told: list[str] = []
     for disk in found:
         if disk is not reference:
-            judgement = _judge(disk, reference)
+            judgement = _judge(disk, reference, out)
             blocks += [Points(_sentences(judgement, prices)), _uses(judgement)]
             told += _answers(judgement, prices)
-    key = _key_figure(found, reference, gate(comparison))
+    key = _key_figure(found, reference, out)
     return Section(
         "verdict", "Which disk for which use", blocks, short="Verdict", answer=told, key_figure=key
     )
@@ -123,7 +130,7 @@ def build(comparison: Comparison) -> Section | None:
 def _key_figure(found: Sequence[Disk], reference: Disk, out: Gate) -> KeyFigure:
     """Returns bars by block size and pattern, and the number of workloads in which the other disk keeps up."""
     others = [disk for disk in found if disk is not reference]
-    judgement = _judge(others[0], reference)
+    judgement = _judge(others[0], reference, out)
     judged = [one for step in STEPS if (one := judgement.judged.get(step))]
     fast = [one for one in judged if one.speed.keeps_up]
     own, other = others[0].name, reference.name
@@ -132,7 +139,11 @@ def _key_figure(found: Sequence[Disk], reference: Disk, out: Gate) -> KeyFigure:
         *_where("It keeps up where", "It keeps up, too, where", fewer),
         *_where("It is slower where", "It is slower, too, where", slow),
     ]
-    sentence = f"{own} keeps up with {other} in {len(fast)} of {len(judged)} workloads that can be judged."
+    sentence = (
+        f"{own} keeps up with {other} in {len(fast)} of {len(judged)} workloads that can be judged."
+        if judged
+        else f"No workload of {own} and {other} can be judged."
+    )
     return KeyFigure(sentence, by_block(found, out), reasons)
 
 
@@ -158,18 +169,21 @@ def _answers(judgement: DiskVerdict, prices: Prices) -> list[str]:
     return [*told, *_price_sentences(judgement, prices)[:1]]
 
 
-def _judge(disk: Disk, reference: Disk) -> DiskVerdict:
+def _judge(disk: Disk, reference: Disk, out: Gate) -> DiskVerdict:
     steps = dict.fromkeys([*STEPS, *(step for steps in USES.values() for step in steps)])
-    judged, in_memory, uncertain = {}, [], []
+    judged, in_memory, uncertain, unclaimed = {}, [], [], {}
     for step in steps:
-        if disk.in_memory(step) or reference.in_memory(step):
+        reasons = [why for one in (disk, reference) if (why := out.get((one.column.short, step)))]
+        if doubts := [why for why in reasons if why not in OF_CACHES]:
+            unclaimed[step] = doubts[0]
+        elif disk.in_memory(step) or reference.in_memory(step):
             in_memory.append(step)
         elif found := ratio(disk, reference, step):
             if is_certain(found):
                 judged[step] = WorkloadVerdict(step, found)
             else:
                 uncertain.append(step)
-    return DiskVerdict(disk, reference, judged, in_memory, uncertain)
+    return DiskVerdict(disk, reference, judged, in_memory, uncertain, unclaimed)
 
 
 def _sentences(judgement: DiskVerdict, prices: Prices) -> list[str]:
@@ -195,6 +209,9 @@ def _sentences(judgement: DiskVerdict, prices: Prices) -> list[str]:
             f"Not judged, because the ratio's interval includes 1 and reaches beyond {100 * LEVEL_WITHIN:.0f} %: "
             f"{names}."
         )
+    if judgement.unclaimed:
+        why, names = verbs(judgement.unclaimed.values()), called_together([*judgement.unclaimed])
+        said.append(f"Not judged, because one or both {why}: {names}.")
     said += _price_sentences(judgement, prices)
     return said
 
@@ -303,7 +320,10 @@ def _why_not(judgement: DiskVerdict, steps: Sequence[str]) -> str:
     """Returns why none of these workloads was judged."""
     if set(steps) & set(judgement.in_memory):
         return "taken in memory"
-    return "too uncertain" if set(steps) & set(judgement.uncertain) else "too few seconds, or not measured"
+    if set(steps) & set(judgement.uncertain):
+        return "too uncertain"
+    doubts = [why for step, why in judgement.unclaimed.items() if step in steps]
+    return tags(doubts) or "too few seconds, or not measured"
 
 
 def _uses(judgement: DiskVerdict) -> Table:
