@@ -150,13 +150,13 @@ job = { mix = "read", block = "4KiB", pattern = "uniform", load = { iodepth = %d
 """
 
 
-@pytest.mark.parametrize(("most", "steady"), [("0.0001%", False), ("20%", True)], ids=["unsteady", "steady"])
+@pytest.mark.parametrize(("limit", "steady"), [("0.0001%", False), ("20%", True)], ids=["unsteady", "steady"])
 def test_no_depth_is_claimed_of_rounds_that_are_not_steady(
-    tmp_path: Path, most: str, *, steady: bool
+    tmp_path: Path, limit: str, *, steady: bool
 ) -> None:
     method = tmp_path / "demands.toml"
     demands = "".join(DEMAND % (depth, depth) for depth in (1, 4, 16, 64))
-    method.write_text(DEMANDS % most + demands)
+    method.write_text(DEMANDS % limit + demands)
     run = fathom.run(str(method), f"{PM9A3},settled_share=1", out=tmp_path)
     comparison = compare([load(run.path)])
     found, scaling = rounds.build(comparison), depths.build(comparison)

@@ -50,13 +50,13 @@ class Series:
 
     def latency_us(self, window: int) -> float:
         """Returns the mean service latency over the same rounds."""
-        return figure([vars(point) for point in self._points_of(window)], "latency") or 0.0
+        return figure([vars(point) for point in self.points_of(window)], "latency") or 0.0
 
     def max_us(self, window: int) -> float:
         """Returns the longest service latency of the same rounds."""
-        return max((point.max_us or 0.0 for point in self._points_of(window)), default=0.0)
+        return max((point.max_us or 0.0 for point in self.points_of(window)), default=0.0)
 
-    def _points_of(self, window: int) -> list[Point]:
+    def points_of(self, window: int) -> list[Point]:
         """Returns the points of the last rounds that have a figure."""
         return [point for number in sorted(self.figures)[-window:] for point in self.points.get(number, ())]
 
@@ -137,8 +137,9 @@ class RepeatedRounds:
     @property
     def window_steps(self) -> list[str]:
         """Names in the method of the steps behind the means: each round of the window has its own."""
+        window = self.place.window
         return [
-            point.step for one in self.pooled for series in one.series for point in one.points_of(series.step)
+            point.step for one in self.pooled for series in one.series for point in series.points_of(window)
         ]
 
     def a_point(self, step: str) -> Point:
@@ -259,16 +260,15 @@ def verdicts(found: dict[str, list[TargetRounds]], out: Gate) -> list[str]:
 
     `out` has the steps that support no claim.
     """
-    return [_verdict(name, one, unsettled_of(one, out)) for name, members in found.items() for one in members]
+    return [
+        _verdict(name, one, unsettled_of(one.column, one, out))
+        for name, members in found.items()
+        for one in members
+    ]
 
 
-def unsettled_of(one: TargetRounds, out: Gate) -> Unsettled | None:
+def unsettled_of(column: Column, rounds: RepeatedRounds, out: Gate) -> Unsettled | None:
     """Returns why no figure of the rounds is claimed, whatever their window says; None where nothing is in the way."""
-    return unsettled_rounds(one.column, one, out)
-
-
-def unsettled_rounds(column: Column, rounds: RepeatedRounds, out: Gate) -> Unsettled | None:
-    """Returns `unsettled_of` a column's rounds."""
     keys = [(column.short, step) for step in rounds.window_steps]
     return next((out[key] for key in keys if key in out), None)
 

@@ -55,7 +55,7 @@ def _has_means(one: TargetRounds) -> bool:
 def _why_not(one: TargetRounds, out: Gate) -> str | None:
     """Returns what keeps the means from being those of a steady state; None where they are."""
     name = one.column.short
-    if why := unsettled_of(one, out):
+    if why := unsettled_of(one.column, one, out):
         return f"{name} {why.verb}: {why.value}."
     if one.place.judged and not one.steady:
         return f"{name} did not reach steady state: its figures are of the last rounds."

@@ -18,7 +18,7 @@ from fathom.report.blocks import Item
 from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.data import RunData
 from fathom.report.findings import Gate
-from fathom.report.rounds import RepeatedRounds, repeated_rounds, unsettled_rounds
+from fathom.report.rounds import RepeatedRounds, repeated_rounds, unsettled_of
 from fathom.report.rows import as_shown
 from fathom.report.style import compact, plain, seconds
 from fathom.report.totals import TOTAL, total
@@ -169,7 +169,7 @@ def claimed(steps: Sequence[SweptStep], out: Gate, least: int, named: str) -> tu
 def unsettled(one: SweptStep, out: Gate) -> Unsettled | None:
     """Returns why nothing is claimed of a step. Means over rounds are judged by their rounds."""
     if one.rounds:
-        why, steady = unsettled_rounds(one.column, one.rounds, out), bool(one.rounds.steady)
+        why, steady = unsettled_of(one.column, one.rounds, out), bool(one.rounds.steady)
     else:
         why, steady = out.get((one.column.short, one.halves[0].step)), one.halves[0].steady is not False
     return why or (None if steady else Unsettled.NOT_STEADY)
