@@ -11,6 +11,13 @@ from fathom.catalog import load_device
 from fathom.catalog.twin_params import twin_params_json
 from fathom.errors import FathomError
 from fathom.load.backend import TwinBackend
+from fathom.load.resolve import resolve_targets
+from fathom.method.method import Step, parse_method
+from fathom.plan.expect import expect
+from fathom.session import Options, SilentObserver, start_run
+from fathom.session.remaining import remaining_of
+from fathom.session.stepper import Progress
+from fathom.targets.target import Target
 
 ZN540 = "wd-ultrastar-dc-zn540-1tb"
 
@@ -21,6 +28,36 @@ def run(name: str, job: str) -> _core.Recording:
     while not handle.done():
         handle.poll()
     return handle.result()[0]
+
+
+ONE_PASS = """
+schema = "fathom-method/1"
+name = "pass"
+slice = "1GiB"
+[[steps]]
+name = "pass"
+[steps.job]
+mix = "write"
+block = "128KiB"
+pattern = { zones = "in-order" }
+load = { threads = 1, iodepth = 1 }
+until = { written = "1x" }
+"""
+
+
+class LastShare(SilentObserver):
+    """Keeps the share of a step that was done when it was last seen."""
+
+    def __init__(self) -> None:
+        self.share = 0.0
+        self._step: Step | None = None
+
+    def step_started(self, target: Target, number: int, total: int, step: Step) -> None:
+        self._step = step
+
+    def progressed(self, target: Target, progress: Progress) -> None:
+        assert self._step
+        self.share = remaining_of(self._step, target, progress).share
 
 
 def zones_job(threads: int, until: str = '{"time": "1s"}') -> str:
@@ -94,3 +131,16 @@ def test_a_step_that_fails_on_zones_names_the_zone_and_why_it_refused(tmp_path: 
     said = r"step again: .* I/O failed .* was refused: zone 0 is full .*NVMe status 1B9h"
     with pytest.raises(FathomError, match=said):
         fathom.run(TWICE, targets=[f"twin:{ZN540}"], out=tmp_path)
+
+
+def test_one_pass_is_planned_as_what_the_zones_take():
+    target = resolve_targets([f"twin:{ZN540}"])[0]
+    [step] = parse_method(ONE_PASS, "pass.toml").steps
+    assert expect(step, target, None).written_bytes == 904 * 1077 * 2**20
+
+
+def test_a_pass_over_zones_is_done_when_they_are_full(tmp_path: Path):
+    observer = LastShare()
+    target = resolve_targets([f"twin:{ZN540}"])[0]
+    start_run(parse_method(ONE_PASS, "pass.toml"), [target], Options(out=tmp_path, observer=observer))
+    assert observer.share == pytest.approx(1, abs=0.05)

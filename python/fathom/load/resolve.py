@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import count
 
 from fathom.catalog import load_device
+from fathom.catalog.models.base import values_of
 from fathom.catalog.setting_words import labelled
 from fathom.catalog.settings import split
 from fathom.catalog.twin_params import parameters_sha256, twin_params_json
@@ -21,6 +22,7 @@ from fathom.targets.parse import FileSizes, TwinFacts, parse_targets
 from fathom.targets.safety import ensure_same
 from fathom.targets.target import FILE_KINDS, Identity, Target
 from fathom.targets.twin_names import TWIN
+from fathom.targets.zones import zones_of_twin
 
 _NUMBER = re.compile(r"\*\d+")
 #: Blocks of twins whose parameters state none: the unit of their mapping.
@@ -178,4 +180,5 @@ def _twin_facts(name: str) -> TwinFacts:
         logical_block_bytes=int(stated.value) if stated else TWIN_BLOCK_BYTES,
         placement_handles=device.placement_handles,
         parameters_sha256=parameters_sha256(device),
+        zones=zones_of_twin(values_of(device.twin.parameters) if device.twin else {}),
     )

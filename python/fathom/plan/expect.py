@@ -14,7 +14,8 @@ from fathom.errors import UsageError
 from fathom.method.method import Step
 from fathom.sizing.drive import Drive, rated_drive
 from fathom.sizing.needs import Op
-from fathom.targets.target import Target
+from fathom.targets.target import Identity, Target
+from fathom.targets.zones import pass_bytes
 
 WHOLE = 0.95
 """A region of at least this share counts as the whole drive."""
@@ -75,7 +76,7 @@ def _expect_of_unit(step: Step, target: Target, drive: Drive | None) -> Expected
         # Deallocating takes seconds on a device of any size.
         return Expected(0.0, 0)
     job = step.job
-    moved_most = _most_moved(job, target.unit_capacity_bytes)
+    moved_most = _most_moved(job, target.identity, target.unit_capacity_bytes)
     write_share, moved_bps = _at_rated_speed(job, drive)
     if moved_bps is not None and (of_maximum := step.place or step.offered) is not None:
         moved_bps *= min(of_maximum.share or 1.0, 1.0)
@@ -136,7 +137,7 @@ def _written_by_streams(job: Job, target: Target) -> int | None:
     units = max(1, len(target.parts))
     written_bytes = 0.0
     for name, own in job.streams.items():
-        moved_bytes = _most_moved(own, target.unit_capacity_bytes)
+        moved_bytes = _most_moved(own, target.identity, target.unit_capacity_bytes)
         if moved_bytes is None:
             return None
         write_share, _ = _at_rated_speed(own, None)
@@ -145,12 +146,12 @@ def _written_by_streams(job: Job, target: Target) -> int | None:
     return round(written_bytes)
 
 
-def _most_moved(job: Job, capacity_bytes: int) -> int | None:
+def _most_moved(job: Job, identity: Identity, capacity_bytes: int) -> int | None:
     """Returns the bytes after which a job ends; as many I/Os of mean size where it counts them. None where it ends by
     time alone.
     """
     if job.region_multiple is not None:
-        return round(job.region_multiple * job.region_on(capacity_bytes)[1])
+        return round(job.region_multiple * pass_bytes(job, identity, capacity_bytes))
     if job.bytes is not None or job.count is None:
         return job.bytes
     return round(job.count * _mean_moved(job))

@@ -7,7 +7,7 @@ from fathom._core import Job
 from fathom.errors import UsageError
 from fathom.output.text import size
 from fathom.targets.target import Target
-from fathom.targets.zones import HOST_MANAGED, ZoneSizes
+from fathom.targets.zones import HOST_MANAGED, ZoneSizes, zones_of_twin
 
 _END_BYTES = 1 << 20
 """Requests leave at most that much at the end of a device."""
@@ -19,7 +19,7 @@ def check_order(parameters_json: str, *, writes: bool, name: str = "", hint: str
 
     The twin itself would advise other patterns, which a trace does not have.
     """
-    if writes and _takes_order_only(parameters_json):
+    if writes and zones_of_twin(json.loads(parameters_json)):
         place = f"{name}: " if name else ""
         raise UsageError(
             f"{place}its zones take writes at their write pointers only, and a trace writes where it was recorded",
@@ -46,22 +46,15 @@ def check_zones_of_twin(step: str, job: Job, target: Target, parameters_json: st
 
     A twin takes writes in the order in which they were issued, so it may have several at once.
     """
-    if target.identity.file_system or not _takes_order_only(parameters_json):
+    zones = zones_of_twin(json.loads(parameters_json))
+    if target.identity.file_system or zones is None:
         return
     try:
         _core.TwinDevice(parameters_json, 1).check(job)
     except _core.BackendError as error:
         raise UsageError(f"{target.name}: step {step}: {error}") from error
     _check_pass(step, job, target, f"{target.name}/btrfs")
-    values = json.loads(parameters_json)
-    zone_bytes = int(values["zone_bytes"])
-    _check_gaps(step, job, target, ZoneSizes(zone_bytes, int(values.get("zone_capacity_bytes", zone_bytes))))
-
-
-def _takes_order_only(parameters_json: str) -> bool:
-    """Returns whether a twin's zones take writes in order only. Those of a drive-managed disk take any write."""
-    values = json.loads(parameters_json)
-    return bool(values.get("zone_bytes")) and values.get("tracks", HOST_MANAGED) == HOST_MANAGED
+    _check_gaps(step, job, target, zones)
 
 
 def _check_gaps(step: str, job: Job, target: Target, zones: ZoneSizes) -> None:

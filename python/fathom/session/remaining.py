@@ -6,7 +6,8 @@ from fathom.method.job import of_parts
 from fathom.method.method import Job, Step
 from fathom.runs.live import Basis
 from fathom.session.stepper import Progress
-from fathom.targets.target import Target
+from fathom.targets.target import Identity, Target
+from fathom.targets.zones import pass_bytes
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,8 @@ def remaining_of(step: Step, target: Target, progress: Progress) -> Remaining:
         left_s = progress.elapsed_s * (1 / progress.share - 1) if progress.share else None
         return Remaining(progress.share, left_s, "target", at_most)
     job = step.job
-    total_bytes = _volume_bytes(job, progress.simulated_bytes or target.capacity_bytes, progress.parts)
+    capacity_bytes = progress.simulated_bytes or target.capacity_bytes
+    total_bytes = _volume_bytes(job, target.identity, capacity_bytes, progress.parts)
     if total_bytes:
         left_bytes = max(0, total_bytes - progress.moved_bytes)
         left_s = left_bytes / (progress.mbps * 1e6) if progress.mbps else None
@@ -40,8 +42,8 @@ def remaining_of(step: Step, target: Target, progress: Progress) -> Remaining:
     return Remaining(0.0, None, None, at_most)
 
 
-def _volume_bytes(job: Job, capacity_bytes: int, parts: int) -> int | None:
+def _volume_bytes(job: Job, identity: Identity, capacity_bytes: int, parts: int) -> int | None:
     """Returns the bytes that all parts of a target move together; None where the job does not end by volume."""
     if job.region_multiple is not None:
-        return round(job.region_multiple * parts * job.region_on(capacity_bytes // parts)[1])
+        return round(job.region_multiple * parts * pass_bytes(job, identity, capacity_bytes // parts))
     return None if job.bytes is None else sum(one.bytes or 0 for one in of_parts(job, parts))

@@ -21,7 +21,7 @@ from fathom.targets.safety import block_device
 from fathom.targets.sysfs import BlockDevice
 from fathom.targets.target import Identity, Target
 from fathom.targets.twin_names import TWIN
-from fathom.targets.zones import with_zones
+from fathom.targets.zones import ZoneSizes, with_zones
 from fathom.text_file import expanded_path
 
 EMPTY_CAPACITY_BYTES = 1 << 40
@@ -53,6 +53,8 @@ class TwinFacts:
     placement_handles: int = 1
     parameters_sha256: str | None = None
     """None for what cannot be simulated."""
+    zones: ZoneSizes | None = None
+    """None where it has none that must be written in order."""
 
 
 TwinLookup = Callable[[str], TwinFacts]
@@ -259,7 +261,12 @@ def _twin_target(rest: str, twins: TwinLookup | None) -> Target:
         capacity_bytes=many * facts.capacity_bytes,
         logical_block_bytes=facts.logical_block_bytes,
         direct_align_bytes=facts.logical_block_bytes,
-        identity=Identity(file_system=file_system, parameters_sha256=facts.parameters_sha256),
+        identity=Identity(
+            file_system=file_system,
+            parameters_sha256=facts.parameters_sha256,
+            zone_bytes=facts.zones.zone_bytes if facts.zones else None,
+            zone_capacity_bytes=facts.zones.capacity_bytes if facts.zones else None,
+        ),
         label=f"{mark}, {file_system}" if file_system else mark,
         catalog=form["name"],
         parts=tuple(f"{name}#{k}" for k in range(1, many + 1)) if form["mark"] == "*" else (),

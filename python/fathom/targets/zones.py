@@ -1,10 +1,12 @@
 """Zones of a block device, as the kernel reports them (linux/blkzoned.h)."""
 
 import struct
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from fathom._core import Job
 from fathom.targets.syscalls import device_ioctl
 from fathom.targets.target import Identity
 
@@ -37,6 +39,23 @@ def with_zones(identity: Identity, node: Path) -> Identity:
     if sizes is None:
         return identity
     return replace(identity, zone_bytes=sizes.zone_bytes, zone_capacity_bytes=sizes.capacity_bytes)
+
+
+def zones_of_twin(parameters: Mapping[str, bool | int | float | str]) -> ZoneSizes | None:
+    """Returns the sizes of a twin's zones that are written in order; None without, as on a drive-managed disk."""
+    zone_bytes = int(parameters.get("zone_bytes", 0))
+    if not zone_bytes or parameters.get("tracks", HOST_MANAGED) != HOST_MANAGED:
+        return None
+    return ZoneSizes(zone_bytes, int(parameters.get("zone_capacity_bytes", zone_bytes)))
+
+
+def pass_bytes(job: Job, identity: Identity, capacity_bytes: int) -> int:
+    """Returns the bytes of one pass of a job over its region: by zones, what the whole zones in it take."""
+    start, length = job.region_on(capacity_bytes)
+    if job.pattern.kind != "zones" or not identity.zone_bytes or not identity.zone_capacity_bytes:
+        return length
+    first, end = -(-start // identity.zone_bytes), (start + length) // identity.zone_bytes
+    return max(0, end - first) * identity.zone_capacity_bytes
 
 
 def zone_sizes(node: Path) -> ZoneSizes | None:

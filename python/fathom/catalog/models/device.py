@@ -127,8 +127,13 @@ class Device(Strict):
 
     @property
     def addressed_bytes(self) -> int:
-        """Bytes that jobs on its twin address: the drive's, or those of the namespace that was asked for."""
+        """Bytes that jobs on its twin address: the drive's, or those of the namespace that was asked for.
+
+        Zones with a capacity below their size leave gaps, which count.
+        """
         values = values_of(self.twin.parameters) if self.twin else {}
+        if values.get("zone_capacity_bytes"):
+            return self.capacity_bytes // int(values["zone_capacity_bytes"]) * int(values["zone_bytes"])
         number, stated = int(values.get("namespace", 0)), str(values.get("namespaces", "1"))
         if not 1 <= number <= self.namespaces:
             return self.capacity_bytes
