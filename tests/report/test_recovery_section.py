@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import fathom
+from fathom.report.blocks import Figure
 from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.sections import recovery
@@ -61,6 +62,22 @@ def test_a_rate_of_a_drive_that_was_not_filled_is_no_rate_to_be_back_at(tmp_path
     assert key.sentence.startswith(NAME if filled else f"{NAME} had not settled: it ")
     assert (" had not settled" in key.sentence) is not filled
     assert (WHY in key.reasons) is not filled
+
+
+def test_the_rate_of_a_mix_of_sizes_is_the_bytes_that_it_moves(tmp_path: Path) -> None:
+    method = tmp_path / "back-again.toml"
+    sizes = '[{ size = "64KiB", share = 50 }, { size = "1MiB", share = 50 }]'
+    method.write_text((METHOD % FILL).replace('block = "1MiB"', f"block = {sizes}"))
+    run = load(fathom.run(str(method), "twin:samsung-pm9a3-7.68tb", out=tmp_path).path)
+    section = recovery.build(compare([run]))
+    assert section is not None
+    assert section.key_figure is not None
+    figure = section.key_figure.block
+    assert isinstance(figure, Figure)
+    assert figure.data is not None
+    shown = {row.label.text: row.cells[0].text for row in figure.data.groups[0].rows}
+    measured = next(point.mbps for point in run.points if point.step == "before")
+    assert float(shown["seq"]) == pytest.approx(measured, rel=0.2)
 
 
 @pytest.mark.parametrize(

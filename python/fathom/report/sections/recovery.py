@@ -9,6 +9,7 @@ from fathom.report.axes import Axis, time_axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Section, Table
 from fathom.report.charts import Line, Span, line_chart
 from fathom.report.comparison import Column, Comparison
+from fathom.report.data import RunData
 from fathom.report.findings import Gate, gate
 from fathom.report.legend import legend_of
 from fathom.report.style import grouped, plain, seconds, slot
@@ -86,7 +87,8 @@ def build(comparison: Comparison) -> Section | None:
         height_px=380,
     )
     caption = (
-        f"Steps laid end to end, in up to {MAX_DOTS} seconds each target. Recovered: {100 * RECOVERED:.0f} % of the "
+        f"Steps laid end to end, in up to {MAX_DOTS} seconds each target. MB/s: the I/Os of a "
+        "second times their mean size in its step. Recovered: {100 * RECOVERED:.0f} % of the "
         f"rate in the second half of the first step, from a second on that has it, if the next {RECOVERED_S} s and all "
         "that follow have it in the mean."
     )
@@ -112,13 +114,21 @@ def _recovery(column: Column) -> Recovery | None:
         return None
     parts, at_s = [], 0.0
     for step, intervals in measured.items():
-        bytes_ = next((point.block_bytes or 0 for point in run.points if point.step == step), 0)
+        bytes_ = _mean_bytes(run, target, step)
         whole = [second for second in intervals if second.length_s > 0]
         rates = [(second.start_s, second.n * bytes_ / second.length_s / 1e6) for second in whole]
         length_s = whole[-1].start_s + whole[-1].length_s if whole else 0.0
         parts.append(Part(step, plain(run.steps[step].label), at_s, rates, at_s + length_s))
         at_s += length_s
     return Recovery(column, parts) if all(part.rates for part in parts) else None
+
+
+def _mean_bytes(run: RunData, target: str, step: str) -> float:
+    """Returns the mean bytes of an I/O of a step."""
+    moved = [
+        counts for (name, own, _), counts in run.interval_sums.counts.items() if (name, own) == (target, step)
+    ]
+    return sum(one.bytes for one in moved) / max(1, sum(one.n for one in moved))
 
 
 def _points(one: Recovery) -> list[tuple[float, float]]:
