@@ -11,6 +11,12 @@ from fathom.report.data import load
 from fathom.report.sections import background_load, placement
 
 BESIDE = Path(__file__).parents[1] / "data" / "beside.toml"
+SETTLED = """
+[[steps]]
+name = "overwrite"
+kind = "fill"
+job  = { mix = "write", block = "4KiB", pattern = "uniform", load = { iodepth = 128 }, until = { written = "1.5x" } }
+"""
 ALONE = """
 [[steps]]
 name = "reads-alone"
@@ -22,7 +28,9 @@ job  = { mix = "read", block = "4KiB", pattern = "uniform", load = { iodepth = 4
 def run(tmp_path_factory: pytest.TempPathFactory) -> fathom.Run:
     out = tmp_path_factory.mktemp("runs")
     method = out / "beside.toml"
-    method.write_text(BESIDE.read_text() + ALONE)
+    begun, measured = BESIDE.read_text().split('\n[[steps]]\nname = "writes"')
+    text = f'{begun}{SETTLED}\n[[steps]]\nname = "writes"{measured}{ALONE}'
+    method.write_text(text.replace("200ms", "1s"))
     return fathom.run(str(method), "twin:samsung-pm9a3-7.68tb", seed=5, out=out)
 
 
@@ -53,6 +61,14 @@ def test_the_same_reads_alone_come_first_and_shares_follow(section: Section, run
 def test_what_was_not_sustained_is_marked_and_named(section: Section) -> None:
     assert [row.cells[0].tone for row in rows(section)] == ["quiet", "", "", "bad"]
     assert "from 200 % on, the background load fell behind" in section.answer[0]
+
+
+def test_shares_of_a_rate_that_had_not_settled_are_shown_and_not_claimed(tmp_path: Path) -> None:
+    fresh = fathom.run(str(BESIDE), "twin:samsung-pm9a3-7.68tb", seed=5, out=tmp_path)
+    built = background_load.build(compare([load(fresh.path)], lambda *_: ()))
+    assert built is not None
+    assert [row.label.text for row in rows(built)] == ["25 %", "75 %", "200 %"]
+    assert built.answer == []
 
 
 def test_such_streams_are_no_comparison_of_placement_handles(run: fathom.Run) -> None:

@@ -231,6 +231,16 @@ until = { count = 1000 }
 """
 
 
+FILLED = SHORT.replace(
+    "[[steps]]",
+    """[[steps]]
+name = "fill"
+kind = "fill"
+job = { mix = "write", block = "128KiB", pattern = "sequential", load = { iodepth = 32 }, until = { written = "1x" } }
+[[steps]]""",
+).replace("count = 1000", 'time = "1s"')
+
+
 def test_words_name_states_and_all_are_those_that_take_io() -> None:
     drive = Drive()
     assert states_of("2,0", [TARGET], drive.admin) == (2, 0)
@@ -277,7 +287,6 @@ def test_one_command_runs_in_each_state_and_leaves_the_drive_as_it_was(
     assert attached.now == HINT
     page = fathom.write_report(runs).read_text()
     assert "at most 14 W" in page
-    assert "power state 2 costs most in" in page
 
 
 def test_an_interrupt_puts_the_drive_back_and_leaves_the_other_states(
@@ -305,7 +314,7 @@ def test_a_state_that_is_not_there_is_refused_before_the_first_run(attached: Dri
 
 def test_a_twin_runs_in_each_of_its_states_and_the_page_lays_them_side_by_side(tmp_path: Path) -> None:
     method = tmp_path / "short.toml"
-    method.write_text(SHORT.replace("uniform", "sequential").replace("4KiB", "128KiB"))
+    method.write_text(FILLED.replace("uniform", "sequential").replace("4KiB", "128KiB"))
     twin = "twin:samsung-pm9a3-7.68tb?power_states=25+7"
     runs = fathom.run_in_power_states(str(method), twin, out=tmp_path)
     assert [run.document.targets[0].name for run in runs] == [f"{twin},power_state={n}" for n in (0, 1)]
@@ -315,8 +324,21 @@ def test_a_twin_runs_in_each_of_its_states_and_the_page_lays_them_side_by_side(t
     page = fathom.write_report(runs).read_text()
     assert "Power states" in page
     assert "at most 7 W" in page
+    assert "power state 1 costs most in" in page
     with pytest.raises(RefusedError, match="no source states their watts"):
         fathom.run_in_power_states(str(method), "twin:samsung-pm9a3-7.68tb", out=tmp_path)
+
+
+def test_a_state_that_lets_every_workload_run_as_before_costs_nothing(tmp_path: Path) -> None:
+    method = tmp_path / "short.toml"
+    twin = "twin:samsung-pm9a3-7.68tb?power_states=25+20"
+    said = "in power state 1 no workload falls below 99\u00a0% of its rate in state 0"
+    for text, claimed in ((FILLED, True), (SHORT, False)):
+        method.write_text(text)
+        runs = fathom.run_in_power_states(str(method), twin, out=tmp_path / str(claimed))
+        page = fathom.write_report(runs).read_text()
+        assert (said in page) is claimed
+        assert "costs most" not in page
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Line, line_chart
 from fathom.report.comparison import Column, Comparison
 from fathom.report.data import RunData
+from fathom.report.findings import Gate, gate
 from fathom.report.latencies import latency, percentile
 from fathom.report.style import grouped, plain, seconds
 
@@ -75,7 +76,8 @@ def build(comparison: Comparison) -> Section | None:
     charts = [chart for place, one in enumerate(found) if (chart := _chart(place, one))]
     legend = [Item(name, slot=place) for place, (_, name) in enumerate(DRAWN)]
     blocks = [Figure(charts, caption, _table(found), legend, columns=2)] if charts else [_table(found)]
-    sentences = [text for one in found if (text := _sentence(one))]
+    out = gate(comparison)
+    sentences = [text for one in found if (text := _sentence(one, out))]
     return Section(
         "background-load",
         "Latency under a background load",
@@ -173,9 +175,12 @@ def _shape(job: Job) -> list[object]:
     return [job.ops, job.pattern, job.region_start, job.region_size, *load]
 
 
-def _sentence(one: LatencyUnderLoad) -> str:
-    """Returns p99 from the lowest to the highest background load; empty if every share has too few I/Os."""
-    known = [(step, grouped(step.point.p99_us)) for step in one.steps if step.point.p99_us is not None]
+def _sentence(one: LatencyUnderLoad, out: Gate) -> str:
+    """Returns p99 from the lowest to the highest background load; empty if no share has enough I/Os, or is claimed."""
+    if (one.column.short, one.of) in out:
+        return ""
+    claimed = [step for step in one.steps if (one.column.short, step.point.step) not in out]
+    known = [(step, grouped(step.point.p99_us)) for step in claimed if step.point.p99_us is not None]
     alone = [f"{p99} us alone" for step, p99 in known if step.beside_iops is None]
     beside = [(f"{100 * step.share:g}", p99) for step, p99 in known if step.beside_iops is not None]
     if not beside:
@@ -184,7 +189,7 @@ def _sentence(one: LatencyUnderLoad) -> str:
     most = f"{tails} us beside {shares} % of the IOPS of {plain(one.column.run.steps[one.of].label)}"
     apart = f" ({one.apart})" if one.apart else ""
     text = f"{one.column.label}: p99 of {many_of(one.op)}{apart} is {joined([*alone, most])}"
-    if short := [step for step in one.steps if not step.sustained]:
+    if short := [step for step in claimed if not step.sustained]:
         text += f"; from {100 * short[0].share:g} % on, the background load fell behind"
     return text + "."
 

@@ -8,12 +8,15 @@ from fathom.output.text import signed_pct
 from fathom.report import power
 from fathom.report.blocks import Group, Item, Row, Section, Table
 from fathom.report.comparison import Cell, Column, Comparison, Corner
+from fathom.report.findings import gate
 from fathom.report.latencies import latency, percentile
 from fathom.report.power import power_item
 from fathom.report.style import grouped, plain, slot
 
 ORDER = 17
 NONE = Item("–", tone="quiet", title="does not apply, or was not recorded")
+KEPT = 0.99
+"""Share of a rate from which a state costs nothing that a reader would notice."""
 HEAD = (
     Item("Result"),
     Item("Latency, mean", "us"),
@@ -152,17 +155,25 @@ def _name(one: InState) -> str:
 
 
 def _sentence(comparison: Comparison, states: Sequence[InState]) -> str:
-    """Returns where the last state costs most, with what it saves there; empty where nothing can be compared."""
-    first, last = states[0], states[-1]
+    """Returns where the last state costs most, with what it saves there, or that it costs nothing; empty where nothing
+    can be compared.
+    """
+    first, last, out = states[0], states[-1], gate(comparison)
     pairs = [
         (b.value / a.value, corner.label, a, b)
         for corner in comparison.corners
         if (a := corner.cell(first.column)) and (b := corner.cell(last.column))
         if a.value and b.value and not a.failed and not b.failed
+        if not any((cell.column.short, cell.step.name) in out for cell in (a, b))
     ]
     if not pairs:
         return ""
     share, label, a, b = min(pairs, key=lambda one: one[0])
+    if share >= KEPT:
+        return (
+            f"{_name(last)}: in power state {last.state} no workload falls below "
+            f"{100 * KEPT:.0f} % of its rate in state {first.state}."
+        )
     before, after = _watts(a), _watts(b)
     saved = f", for {100 * after / before:.0f} % of its watts" if before and after else ""
     return (
