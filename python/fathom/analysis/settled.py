@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from math import inf
+from typing import cast
 
 from fathom._core import Job
 from fathom.analysis.coverage import WHOLE, Coverage
@@ -18,6 +19,7 @@ from fathom.analysis.disk_caches import media_cache_of, writes_at_random
 from fathom.analysis.interval_sums import IntervalSums
 from fathom.analysis.run_view import IO_LIMIT, OFF_DEVICE, PAGE_CACHE, Key, RunView
 from fathom.analysis.validity.of_curves import maximum_gaps
+from fathom.method.rounds import Round, RoundJson, parse_round
 from fathom.prediction.interval import known_device
 from fathom.runs.document import TargetRecord
 from fathom.runs.remarks import CpuWait, DoubtfulTimes
@@ -103,20 +105,21 @@ def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
     """Returns the measured steps that support no claim, with the reason. Only the others may be claimed.
 
     Steps of rounds are judged by what had been written, by what reached the device, and by whether load threads had
-    cores. Whether rounds are steady is their own standard's rule.
+    cores. Whether rounds are steady is their own standard's rule, so they may begin without random writes; rounds that
+    are only counted may not.
     """
     written, gaps = written_before(view), maximum_gaps(view)
     jobs = {one.name: view.origin_of(one).jobs for one in view.document.targets}
     waited = {(one.target, one.step) for one in view.remarks if isinstance(one.fact, CpuWait)}
-    found = dict.fromkeys((key for key in waited if view.step_of(*key).get("round")), Unsettled.MACHINE_BUSY)
+    found = dict.fromkeys((key for key in waited if _round_of(view, key)), Unsettled.MACHINE_BUSY)
     found |= {
         key: why
         for key, before in written.items()
-        if view.step_of(*key).get("round")
-        and (why := _unwritten(before, jobs[key[0]][key[1]], at_random_x=0.0))
+        if (place := _round_of(view, key))
+        and (why := _unwritten(before, jobs[key[0]][key[1]], at_random_x=0.0 if place.judged else WHOLE))
     }
     short = set(_before_media_cache_is_full(view))
-    found |= {key: Unsettled.CACHE_NOT_FULL for key in short if view.step_of(*key).get("round")}
+    found |= {key: Unsettled.CACHE_NOT_FULL for key in short if _round_of(view, key)}
     doubtful = {
         (one.target, one.step): TIMES[one.fact.doubt.fault]
         for one in view.remarks
@@ -144,6 +147,12 @@ def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
         elif key in waited:
             found[key] = Unsettled.MACHINE_BUSY
     return found
+
+
+def _round_of(view: RunView, key: Key) -> Round | None:
+    """Returns the step's place in rounds; None for a step that is run once."""
+    place = view.step_of(*key).get("round")
+    return parse_round(cast("RoundJson", place)) if place else None
 
 
 @dataclass(frozen=True)

@@ -33,9 +33,9 @@ Found = Mapping[str, Sequence[TargetRounds]]
 
 def key_figure(found: Found, comparison: Comparison) -> KeyFigure | None:
     """Returns the key figure of the first rounds that have means; None where none has."""
-    if any(run.document.method.name == IDLE for run in comparison.runs):
-        return pause_key(found)
     out = gate(comparison)
+    if any(run.document.method.name == IDLE for run in comparison.runs):
+        return pause_key(found, out)
     known = [[one for one in members if _has_means(one)] for members in found.values()]
     members = next(filter(None, known), None)
     if members is None:
