@@ -109,7 +109,7 @@ def test_a_pause_leaves_what_follows_as_fast_as_before(run: Run) -> None:
 
 
 def test_the_terminal_shows_the_means_of_the_rounds(run: Run) -> None:
-    console = Console(file=StringIO(), width=100)
+    console = Console(file=StringIO(), width=120)
     print_table(console, [run.path])
     assert isinstance(console.file, StringIO)
     lines = console.file.getvalue().splitlines()

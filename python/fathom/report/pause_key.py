@@ -8,7 +8,7 @@ from fathom.analysis.settled import Unsettled
 from fathom.report.axes import Axis
 from fathom.report.blocks import Chart, Figure, Group, Item, KeyFigure, Row, Table
 from fathom.report.charts import Line, scatter_chart
-from fathom.report.comparison import Column
+from fathom.report.comparison import Column, margin_of
 from fathom.report.findings import Gate
 from fathom.report.legend import legend_of
 from fathom.report.rounds import Mean, TargetRounds, unsettled_of
@@ -123,7 +123,7 @@ def _table(columns: Sequence[Column], names: Sequence[str], bursts: Sequence[_Bu
 
 
 def _half(mean: Mean) -> str:
-    return f"± {grouped((mean.interval.high - mean.interval.low) / 2)}" if mean.interval else ""
+    return margin_of(mean.value, mean.interval.low, mean.interval.high) if mean.interval else ""
 
 
 def _sentence(one: _Bursts) -> str:

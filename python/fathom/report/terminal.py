@@ -24,13 +24,13 @@ from fathom.report.blocks import Section
 from fathom.report.blocks import Table as PageTable
 from fathom.report.built import Built, build
 from fathom.report.comparison import Cell, Column, Comparison, Corner, margin_of
-from fathom.report.findings import NAMED_MOST, gate, unclaimed_words
+from fathom.report.findings import NAMED_MOST, Gate, gate, unclaimed_words
 from fathom.report.latencies import latency
 from fathom.report.method_answers import method_answers
 from fathom.report.note_groups import note_groups
 from fathom.report.published import Lookup, catalogue, fitted_words
 from fathom.report.published_count import fitted_count
-from fathom.report.rounds import Mean, TargetRounds, axes, rounds_of
+from fathom.report.rounds import Mean, TargetRounds, axes, rounds_of, unsettled_of
 from fathom.report.sections import answers
 from fathom.report.style import grouped, plain
 from fathom.report.workloads import workloads
@@ -83,7 +83,7 @@ def print_built(console: Console, built: Built) -> None:
         console.print()
     for members in rounds_of(comparison).values():
         for rounds in members:
-            _print_rounds(console, rounds)
+            _print_rounds(console, rounds, gate(comparison))
     for section in built.sections:
         if section.key == "power-states":
             _print_states(console, section)
@@ -211,12 +211,15 @@ def _print_answers(console: Console, texts: Sequence[str]) -> None:
         console.print()
 
 
-def _print_rounds(console: Console, rounds: TargetRounds) -> None:
-    """Prints means over the window of one target's rounds: a matrix if its steps form one, else a row per step."""
+def _print_rounds(console: Console, rounds: TargetRounds, out: Gate) -> None:
+    """Prints means over the window of one target's rounds: a matrix if its steps form one, else a row per step.
+
+    A matrix of a single run has no room for intervals; the report has them.
+    """
     place = rounds.place
     means = {step: rounds.mean(step) for step in rounds.steps}
-    repeated = len(rounds.repeats) > 1
     rows, columns = axes(rounds)
+    margins = len(rounds.repeats) > 1 or not columns
     unit = UNITS[place.metric]
     table = _table(lines=False)
     table.add_column(Text(unit, style="dim not bold"))
@@ -225,9 +228,13 @@ def _print_rounds(console: Console, rounds: TargetRounds) -> None:
     for row in rows or means:
         names = [f"{row}-{column}" for column in columns] or [row]
         table.add_row(
-            Text(rows.get(row) or rounds.called(row)), *(_mean(means.get(name), repeated) for name in names)
+            Text(rows.get(row) or rounds.called(row)), *(_mean(means.get(name), margins) for name in names)
         )
-    console.print(Text(f"{rounds.column.short}, {plain(place.of)}: {_rounds_text(rounds)}", style="bold"))
+    console.print(
+        Text(f"{rounds.column.short}, {plain(place.of)}: {_rounds_text(rounds, margins)}", style="bold")
+    )
+    if why := unsettled_of(rounds.column, rounds, out):
+        console.print(Text(f"Not claimed: {why.value}.", style="yellow"))
     console.print(table)
     console.print()
 
@@ -256,33 +263,35 @@ def _print_states(console: Console, section: Section) -> None:
         console.print()
 
 
-def _rounds_text(rounds: TargetRounds) -> str:
+def _rounds_text(rounds: TargetRounds, margins: bool) -> str:
     """Returns how many rounds there were, their outcome, and which of them the means cover."""
     place, repeats = rounds.place, rounds.repeats
     counts = [one.count for one in repeats]
     took = " to ".join(dict.fromkeys((str(min(counts)), str(max(counts)))))
     last = min(place.window, *counts)
+    half = " ± half their 95 % interval" if margins else ""
     if not place.judged:
-        return f"means of {took} rounds" + (f" over {len(repeats)} repeats" if len(repeats) > 1 else "")
+        over = f" over {len(repeats)} repeats" if len(repeats) > 1 else ""
+        return f"means of {took} rounds{over}{half}"
     if len(repeats) == 1:
         outcome = "the standard's window passes" if rounds.steady else "steady state not reached"
-        return f"{outcome} after {took} rounds; means of the last {last}"
+        return f"{outcome} after {took} rounds; means of the last {last}{half}"
     outcome = (
         f"the standard's window passes in {len(rounds.steady)} of {len(repeats)} repeats"
         if rounds.steady
         else f"steady state not reached in any of {len(repeats)} repeats"
     )
     many = len(rounds.pooled)
-    means = f"means over {many} repeats ± half their 95 % interval" if many > 1 else "means of the one"
+    means = f"means over {many} repeats{half}" if many > 1 else "means of the one"
     return f"{outcome}, after {took} rounds; {means}, of the last {last}"
 
 
-def _mean(found: Mean | None, repeated: bool) -> Text:
-    """Returns a mean, for repeats with half its interval."""
+def _mean(found: Mean | None, margins: bool) -> Text:
+    """Returns a mean; with `margins`, half its interval behind it."""
     if found is None:
         return Text("–", style="dim")
     text = Text(grouped(found.value))
-    if repeated:
+    if margins:
         margin = margin_of(found.value, found.interval.low, found.interval.high) if found.interval else ""
         text.append(f"  {margin or 'no interval'}", style="dim")
     return text
