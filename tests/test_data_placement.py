@@ -3,6 +3,8 @@
 import json
 import tomllib
 
+import pytest
+
 from fathom import _core
 from fathom.catalog import load_device, method_text
 from fathom.catalog.twin_params import twin_params_json
@@ -47,6 +49,7 @@ def runs(twin: _core.TwinDevice, job: _core.Job) -> list[_core.Interval]:
     return seconds
 
 
+@pytest.mark.long
 def test_the_waf_of_a_cache_does_not_depend_on_where_its_log_begins() -> None:
     first, shifted = waf(cache("4%")), waf(cache(SHIFTED))
     assert abs(shifted / first - 1) < 0.03

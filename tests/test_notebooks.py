@@ -5,6 +5,7 @@ import runpy
 from pathlib import Path
 
 import nbformat
+import pytest
 from nbclient import NotebookClient
 
 NOTEBOOKS = Path(__file__).parents[1] / "docs" / "notebooks"
@@ -15,6 +16,7 @@ def printed(notebook: nbformat.NotebookNode) -> list[str]:
     return ["".join(out.get("text", "") for out in cell.get("outputs", ())) for cell in notebook.cells]
 
 
+@pytest.mark.long
 def test_the_jupyter_notebook_prints_again_what_it_shows(tmp_path: Path) -> None:
     text = (NOTEBOOKS / "two-drives.ipynb").read_text()
     shown = printed(nbformat.reads(text, as_version=4))

@@ -134,6 +134,7 @@ def test_a_quick_run_does_not_take_the_first_seconds_of_a_purged_drive_for_its_l
     assert saturated(3.2, quick=True, purged=False)[0]
 
 
+@pytest.mark.long
 def test_write_saturation_of_a_twin_is_judged_in_many_rounds_and_its_result_is_not_of_the_fall(
     tmp_path: Path,
 ) -> None:

@@ -22,7 +22,7 @@ time = "{pause}"
 
 [[steps.steps]]
 name = "write"
-job  = {{ mix = "write", block = "4KiB", pattern = "uniform", load = {{ iodepth = 128 }}, until = {{ time = "100ms" }} }}
+job = {{ mix = "write", block = "4KiB", pattern = "uniform", load = {{ iodepth = 128 }}, until = {{ time = "100ms" }} }}
 """
 METHOD = """
 schema = "fathom-method/1"

@@ -194,8 +194,19 @@ def test_twins_have_the_range_that_measurements_are_expected_in_and_measured_tar
     assert "Expect 80 %" not in " ".join(printed([nothing.path], 200))
 
 
+READS = """
+schema = "fathom-method/1"
+name = "reads"
+[[steps]]
+name = "reads"
+job = { mix = "read", block = "4KiB", pattern = "uniform", load = { iodepth = 4 }, until = { time = "1s" } }
+"""
+
+
 def test_a_twin_without_a_range_is_named_beside_the_range_of_the_others(settled: Run, tmp_path: Path) -> None:
-    other = fathom.run("four-corners", targets=["twin:toshiba-mg11-24tb"], out=tmp_path)
+    method = tmp_path / "reads.toml"
+    method.write_text(READS)
+    other = fathom.run(str(method), targets=["twin:toshiba-mg11-24tb"], out=tmp_path)
     text = " ".join(" ".join(printed([settled.path, other.path], 200)).split())
     assert "No range is known for Toshiba MG11 · B." in text
     assert "No range is known" not in " ".join(printed([settled.path], 200))
