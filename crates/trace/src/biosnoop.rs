@@ -84,11 +84,18 @@ fn io(
     if issue_ns > i64::MAX as u64 {
         return Err(range("TIME(s)"));
     }
+    let size_bytes = number::whole(field(Column::Bytes)?).map_err(in_field("BYTES"))?;
+    // The tool of bcc has letters for reads and writes alone. Requests of programs to the device, which may move nothing
+    // too, are not accounted by the kernel, so they have no line.
+    let op = match op {
+        Operation::Read | Operation::Write if size_bytes == 0 => Operation::Flush,
+        op => op,
+    };
     let (offset_bytes, size_bytes) = match op {
         Operation::Flush => (0, 0),
         _ => (
             number::scaled(field(Column::Sector)?, SECTOR_BYTES).map_err(in_field("SECTOR"))?,
-            number::whole(field(Column::Bytes)?).map_err(in_field("BYTES"))?,
+            size_bytes,
         ),
     };
     Ok(Io {

@@ -1,6 +1,6 @@
 //! What fuzzing found, each as its own test.
 
-use trace::{Batch, Fault, Format, Profile, Reader};
+use trace::{Batch, Fault, Format, Operation, Profile, Reader};
 
 fn read(format: Format, bytes: &[u8], portion: usize) -> (Batch, Reader) {
     let mut reader = Reader::new(format, None, 1).expect("a reader");
@@ -68,4 +68,17 @@ fn a_biosnoop_line_that_was_issued_beyond_the_range_of_times_is_a_fault() {
     assert_eq!(batch.issue_ns, [0]);
     let fault = Fault::Range { field: "TIME(s)" };
     assert_eq!(reader.wrong().first, [(3, fault)]);
+}
+
+#[test]
+fn a_biosnoop_line_that_moves_nothing_is_a_flush_by_whatever_letter() {
+    let text = "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n\
+                0.001 fsync 1 sda W 18446744073709551615 0 0.5\n\
+                0.002 jbd2 1 sda R 0 0 0.5\n\
+                0.003 fio 1 sda FF 0 0 0.5\n\
+                0.004 fio 1 sda D 8 0 0.5\n";
+    let (batch, reader) = read(Format::Biosnoop, text.as_bytes(), text.len());
+    assert_eq!(batch.op, [Operation::Flush as u8; 3]);
+    assert_eq!(batch.offset_bytes, [0; 3]);
+    assert_eq!(reader.wrong().first.len(), 1);
 }
