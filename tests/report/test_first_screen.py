@@ -4,6 +4,7 @@ Methods run shortened, and most with fewer steps than they have, so that all of 
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from cut_methods import CUTS, run_cut
 from fathom.catalog import method_names
 from fathom.report import write_html
+from fathom.report.blocks import Figure
 from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.html_page import unbroken
@@ -54,6 +56,16 @@ def test_the_first_screen_holds_the_answer_and_its_figure_in_few_words_and_numbe
     assert [text for text in said if numbers(text, run_of_method) > MOST_NUMBERS] == []
     assert [text for text in said if len(text.split()) > MOST_IN_A_SENTENCE] == []
     assert seen.complaints == []
+
+
+def test_no_two_charts_of_a_page_have_one_key(run_of_method: Path) -> None:
+    """Charts of one key would draw the same data."""
+    sections = build_all(compare([load(run_of_method)]))
+    opening = [one.key_figure.block for one in sections if one.key_figure]
+    blocks = [block for section in sections for block in section.blocks] + opening
+    charts = {id(chart): chart.key for block in blocks if isinstance(block, Figure) for chart in block.charts}
+    assert len(charts) > 0
+    assert [key for key, times in Counter(charts.values()).items() if times > 1] == []
 
 
 def declared_sentence(run: Path) -> str:
