@@ -49,7 +49,7 @@ NAME = "Samsung PM9A3"
     [
         ("", OVERWRITTEN, "Longer pauses do not speed up the writes of "),
         (CLEANS, OVERWRITTEN, "Longer pauses take the writes of "),
-        ("", "", f"{NAME} had not settled: its writes went from "),
+        ("", "", f"{NAME} had not settled: its writes ran at "),
     ],
     ids=["cleans no more", "cleans when idle", "never overwritten"],
 )

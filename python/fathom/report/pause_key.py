@@ -129,7 +129,11 @@ def _half(mean: Mean) -> str:
 def _sentence(one: _Bursts) -> str:
     name = one.column.short
     if one.doubt:
-        return f"{name} {one.doubt.verb}: its writes went {one.rates} as pauses grew."
+        least, most = compact(one.least.value), compact(one.most.value)
+        return (
+            f"{name} {one.doubt.verb}: its writes ran at {least} IOPS after the shortest pause, and at {most} after the "
+            "longest."
+        )
     if one.differs:
         return f"Longer pauses take the writes of {name} {one.rates}."
     return f"Longer pauses do not speed up the writes of {name}: {compact(one.most.value)} IOPS."
