@@ -131,8 +131,8 @@ def _sentence(one: _Bursts) -> str:
     if one.doubt:
         least, most = compact(one.least.value), compact(one.most.value)
         return (
-            f"{name} {one.doubt.verb}: its writes ran at {least} IOPS after the shortest pause, and at {most} after the "
-            "longest."
+            f"{name} {one.doubt.verb}: its writes ran at {least} IOPS after the shortest pause, and at {most} "
+            "after the longest."
         )
     if one.differs:
         return f"Longer pauses take the writes of {name} {one.rates}."
