@@ -132,8 +132,9 @@ class Device(Strict):
         Zones with a capacity below their size leave gaps, which count.
         """
         values = values_of(self.twin.parameters) if self.twin else {}
-        if values.get("zone_capacity_bytes"):
-            return self.capacity_bytes // int(values["zone_capacity_bytes"]) * int(values["zone_bytes"])
+        zone_bytes, taken_bytes = (int(values.get(name, 0)) for name in ("zone_bytes", "zone_capacity_bytes"))
+        if zone_bytes and taken_bytes:
+            return self.capacity_bytes // taken_bytes * zone_bytes
         number, stated = int(values.get("namespace", 0)), str(values.get("namespaces", "1"))
         if not 1 <= number <= self.namespaces:
             return self.capacity_bytes
