@@ -76,6 +76,15 @@ def test_an_imported_job_resets_zones_by_the_same_rule(tmp_path: Path) -> None:
     check_resets(ran.trace.columns["offset_bytes"].tolist(), *OF_THE_TWIN[1:])
 
 
+@pytest.mark.parametrize(("end", "differs"), [("", True), ("time_based\nruntime=10\n", False)])
+def test_random_writes_that_end_by_volume_are_said_to_end_sooner_where_zones_have_gaps(
+    tmp_path: Path, end: str, differs: bool
+) -> None:
+    path = tmp_path / "x.fio"
+    path.write_text(f"[x]\nfilename=/dev/sdz\nrw=randwrite\nbs=32k\ndirect=1\nzonemode=zbd\nsize=1g\n{end}")
+    assert any("hold less than their size" in note for note in import_method(path)[1]) is differs
+
+
 def test_without_a_limit_as_many_zones_are_open_as_the_device_allows(tmp_path: Path) -> None:
     text = "[x]\nfilename=/dev/sdz\nrw=randwrite\nbs=1m\ndirect=1\nsize=64g\nio_size=2g\nzonemode=zbd\n"
     steps, _ = imported(tmp_path, text)

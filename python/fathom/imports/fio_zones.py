@@ -65,6 +65,11 @@ def _note_random_zones(given: GivenOptions, blocks: Blocks, *, resets: bool) -> 
         given.idle(key, "has no effect on zones here")
     if "write" in blocks.ops and not (resets or given.flag("norandommap")):
         given.note("zonemode", "zones are drawn anew each time, as with norandommap")
+    if "write" in blocks.ops and not given.is_timed and not is_verified(given):
+        given.note(
+            "zonemode",
+            "where zones hold less than their size, fio writes as much as with full ones; here a pass is what they hold",
+        )
     if "read" in blocks.ops:
         given.note(
             "zonemode",
