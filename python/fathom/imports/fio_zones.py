@@ -68,7 +68,8 @@ def _note_random_zones(given: GivenOptions, blocks: Blocks, *, resets: bool) -> 
     if "write" in blocks.ops and not given.is_timed and not is_verified(given):
         given.note(
             "zonemode",
-            "where zones hold less than their size, fio writes as much as with full ones; here a pass is what they hold",
+            "where zones hold less than their size, fio writes as much as if they did not; here a pass is what they "
+            "hold",
         )
     if "read" in blocks.ops:
         given.note(
