@@ -157,6 +157,26 @@ def test_a_target_that_never_meets_the_objective_has_no_capacity(tmp_path: Path)
     assert table.groups[0].rows[0].cells[0].text == "none"
 
 
+def test_runs_with_objectives_of_their_own_have_a_row_each_and_no_common_line(tmp_path: Path) -> None:
+    text, runs = Path(CURVE).read_text(), []
+    for target, limit in ((PM9A3, "500us"), (SN861, "900us")):
+        method = tmp_path / f"{limit}.toml"
+        method.write_text(text.replace("500us", limit))
+        runs.append(load(fathom.run(str(method), targets=[target], seed=5, out=tmp_path / limit).path))
+    section = curves.build(compare(runs))
+    assert section is not None
+    capacities, figure = section.blocks
+    assert isinstance(capacities, Table)
+    assert isinstance(figure, Figure)
+    rows = capacities.groups[0].rows
+    assert [row.label.sub.split("≤ ")[1] for row in rows] == [
+        "500 us, each operation",
+        "900 us, each operation",
+    ]
+    assert [[cell.text == "–" for cell in row.cells] for row in rows] == [[False, True], [True, False]]
+    assert not any("markLine" in series_of(chart)[0] for chart in figure.charts)
+
+
 def test_an_objective_that_no_p99_was_known_for_is_not_said_to_be_missed(comparison: Comparison) -> None:
     run = comparison.columns[0].run
     unknown = [replace(point, p99_us=None, response_p99_us=None) for point in run.points]

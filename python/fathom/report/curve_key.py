@@ -191,12 +191,15 @@ def _rounded(dot: Dot, latency: Latency) -> list[float | None]:
 
 
 def objective(workload: Workload, latency: Latency) -> Limit | None:
-    """Returns the objective, for the panel of its latency. It limits a percentile, so means lie well below it."""
-    for one in workload.drawn:
-        slo = one.curve.slo
-        if slo and one.curve.latency == latency:
-            return Limit(slo.limit_us, f"SLO: {slo.name} {grouped(slo.limit_us)} us")
-    return None
+    """Returns the objective, for the panel of its latency; None where runs have different ones. It limits a percentile,
+    so means lie well below it.
+    """
+    found = {
+        Limit(slo.limit_us, f"SLO: {slo.name} {grouped(slo.limit_us)} us")
+        for one in workload.drawn
+        if (slo := one.curve.slo) and one.curve.latency == latency
+    }
+    return found.pop() if len(found) == 1 else None
 
 
 def _caption(count: int, *, whiskers: bool) -> str:

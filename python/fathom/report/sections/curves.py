@@ -250,12 +250,17 @@ def _capacities(comparison: Comparison, workloads: Sequence[Workload]) -> Table:
     """Returns the highest sustained rate within the objective, per workload and target."""
     rows = []
     for workload in workloads:
-        of = {one.column.index: one for one in workload.drawn}
-        latency, slo = next((one.curve.latency, slo) for one in workload.drawn if (slo := one.curve.slo))
-        sub = f"{slo.name} of {latency} latency ≤ {grouped(slo.limit_us)} us, each operation"
-        rows.append(
+        by_objective: dict[str, dict[int, TargetCurve]] = {}
+        for one in workload.drawn:
+            if slo := one.curve.slo:
+                sub = (
+                    f"{slo.name} of {one.curve.latency} latency ≤ {grouped(slo.limit_us)} us, each operation"
+                )
+                by_objective.setdefault(sub, {})[one.column.index] = one
+        rows += [
             Row(Item(workload.label, sub), [_capacity(of.get(column.index)) for column in comparison.columns])
-        )
+            for sub, of in by_objective.items()
+        ]
     heads = [Item(column.label, "IOPS", slot=slot(column.index)) for column in comparison.columns]
     notes = [
         "The highest rate tried that the target sustains within the objective, found by bisection. The lowest "
