@@ -170,8 +170,8 @@ def test_runs_with_objectives_of_their_own_have_a_row_each_and_no_common_line(tm
     assert isinstance(figure, Figure)
     rows = capacities.groups[0].rows
     assert [row.label.sub.split("≤ ")[1] for row in rows] == [
-        "500 us, each operation",
-        "900 us, each operation",
+        "500.0 us, each operation",
+        "900.0 us, each operation",
     ]
     assert [[cell.text == "–" for cell in row.cells] for row in rows] == [[False, True], [True, False]]
     assert not any("markLine" in series_of(chart)[0] for chart in figure.charts)
