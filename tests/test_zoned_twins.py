@@ -7,6 +7,7 @@ import pytest
 
 import fathom
 from fathom import _core
+from fathom.analysis.settled import Unsettled
 from fathom.catalog import load_device
 from fathom.catalog.twin_params import twin_params_json
 from fathom.errors import FathomError
@@ -14,6 +15,9 @@ from fathom.load.backend import TwinBackend
 from fathom.load.resolve import resolve_targets
 from fathom.method.method import Step, parse_method
 from fathom.plan.expect import expect
+from fathom.report.comparison import compare
+from fathom.report.data import load
+from fathom.report.findings import gate
 from fathom.session import Options, SilentObserver, start_run
 from fathom.session.remaining import remaining_of
 from fathom.session.stepper import Progress
@@ -42,6 +46,13 @@ block = "128KiB"
 pattern = { zones = "in-order" }
 load = { threads = 1, iodepth = 1 }
 until = { written = "1x" }
+"""
+
+
+READS = """
+[[steps]]
+name = "reads"
+job = { mix = "read", block = "4KiB", pattern = "uniform", load = { iodepth = 8 }, until = { time = "1s" } }
 """
 
 
@@ -131,6 +142,18 @@ def test_a_step_that_fails_on_zones_names_the_zone_and_why_it_refused(tmp_path: 
     said = r"step again: .* I/O failed .* was refused: zone 0 is full .*NVMe status 1B9h"
     with pytest.raises(FathomError, match=said):
         fathom.run(TWICE, targets=[f"twin:{ZN540}"], out=tmp_path)
+
+
+def test_zones_that_a_pass_has_filled_are_claimed_as_filled(tmp_path: Path):
+    text = ONE_PASS.replace('name = "pass"\n[steps.job]', 'name = "pass"\nkind = "fill"\n[steps.job]') + READS
+    for drives in ("", "*2"):
+        run = fathom.run(text, targets=[f"twin:{ZN540}{drives}"], out=tmp_path)
+        assert gate(compare([load(run.path)])) == {}
+    unwritten = ONE_PASS.split("[[steps]]")[0] + READS
+    [why] = gate(
+        compare([load(fathom.run(unwritten, targets=[f"twin:{ZN540}"], out=tmp_path).path)])
+    ).values()
+    assert why is Unsettled.NOT_FILLED
 
 
 def test_one_pass_is_planned_as_what_the_zones_take():

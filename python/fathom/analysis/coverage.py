@@ -66,13 +66,15 @@ class _Effect:
 class Coverage:
     """A target's blocks: which hold data, and how often they were written at random."""
 
-    def __init__(self, units: float, unit_bytes: float, begins: float = 0.0) -> None:
+    def __init__(self, units: float, unit_bytes: float, begins: float = 0.0, taken: float = 1.0) -> None:
         """A target is `units` drives or copies of `unit_bytes`, whose regions are the same part of each.
 
-        The share `begins`, from the start, holds data and was written at random.
+        The share `begins`, from the start, holds data and was written at random. Only the share `taken` of every part
+        can hold data: gaps lie behind the capacity of zones.
         """
         self._units = units
         self._unit_bytes = unit_bytes
+        self._held_bytes = taken * unit_bytes
         self._stretches = [_Stretch(0.0, 1.0)]
         self.written_x = 0.0
         """Volume of all writes since the last purge, in multiples of the target."""
@@ -95,7 +97,7 @@ class Coverage:
 
     def _add(self, written_bytes: float) -> float:
         """Counts a volume of writes; returns it in multiples of the target."""
-        volume_x = written_bytes / (self._units * self._unit_bytes)
+        volume_x = written_bytes / (self._units * self._held_bytes)
         self.written_x += volume_x
         return volume_x
 
@@ -106,14 +108,14 @@ class Coverage:
         if one is None:
             return
         start, end = self._place(one)
-        size_bytes = (end - start) * self._unit_bytes * self._units
+        size_bytes = (end - start) * self._held_bytes * self._units
         if not size_bytes or not (written_bytes or freed_bytes):
             return
         x, freed_x = written_bytes / size_bytes, freed_bytes / size_bytes
         in_order = one.pattern.kind == "sequential"
         kept = max(0.0, 1.0 - freed_x) if in_order else exp(-freed_x)
         for low, high, volume_x in _bands(one, start, end, x):
-            effect = _effect(one, volume_x, (high - low) * self._unit_bytes)
+            effect = _effect(one, volume_x, (high - low) * self._held_bytes)
             self._apply(low, high, replace(effect, random_x=0.0 if in_order else volume_x, kept=kept))
 
     def of(self, job: Job) -> tuple[float, float]:

@@ -113,6 +113,19 @@ class TargetRecord(_Model):
             )
         return self.capacity_bytes
 
+    @property
+    def taken_share(self) -> float:
+        """Share of the capacity that can hold data, 0..1: the rest are gaps behind the capacity of zones."""
+        zone_bytes, taken_bytes = (self.identity.get(name) for name in ("zone_bytes", "zone_capacity_bytes"))
+        if isinstance(zone_bytes, int) and isinstance(taken_bytes, int) and 0 < taken_bytes < zone_bytes:
+            return taken_bytes / zone_bytes
+        return 1.0
+
+    @property
+    def usable_bytes(self) -> int:
+        """What it can hold. Raises FathomError as `known_bytes`."""
+        return round(self.taken_share * self.known_bytes)
+
 
 def made_of(targets: Sequence[TargetRecord]) -> Made:
     """Returns how the figures of targets came to be: those of twins are simulated."""

@@ -75,7 +75,7 @@ def measured_drive(path: Path, needs: Sequence[Need] = (), product: str | None =
     for need in needs:
         if need.kind == "latency" and need.op:
             limits_us[need.op] = min(need.amount, limits_us.get(need.op, inf))
-    figures: _Figures = {("capacity", None): Figure(target.known_bytes, "size", f"run {run.id}")}
+    figures: _Figures = {("capacity", None): Figure(target.usable_bytes, "size", f"run {run.id}")}
     view = _view(run)
     points = list(_points(run, target, view))
     for op in OPS.values():

@@ -140,7 +140,7 @@ def _saturation(column: Column) -> Saturation | None:
         "from rows where target = $target[1] and starts_with(step, $steps[1]) group by step, start_s order by place",
         {"target": [target.name], "steps": [STEPS]},
     ).to_pylist()
-    capacity_bytes = round(target.capacity_bytes * (target.scale or 1))
+    capacity_bytes = round(target.usable_bytes * (target.scale or 1))
     width = -(-len(rows) // MAX_DOTS) or 1
     stretches: list[Stretch] = []
     written = 0.0
@@ -173,7 +173,7 @@ def _points(one: Saturation) -> list[tuple[float, float]]:
 
 def _sentence(one: Saturation) -> str:
     first, last = one.stretches[0], one.stretches[-1]
-    size = capacity(one.column.target.known_bytes * one.capacities)
+    size = capacity(one.column.target.usable_bytes * one.capacities)
     begun = percent_digits(first.capacities, 2)
     return (
         f"{one.column.label}: {compact(first.iops)} IOPS in the first {begun} of its capacity, "
@@ -192,7 +192,7 @@ def _table(found: Sequence[Saturation]) -> Table:
     whole = Row(
         Item("in all"),
         [
-            Item(f"{digits(one.capacities)}x", capacity(one.column.target.known_bytes * one.capacities))
+            Item(f"{digits(one.capacities)}x", capacity(one.column.target.usable_bytes * one.capacities))
             for one in found
         ],
     )

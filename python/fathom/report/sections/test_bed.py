@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from itertools import pairwise, product
 
+from fathom.catalog.settings import split
 from fathom.output.text import without_document
 from fathom.report.bed_of_run import NOTHING, bed_of_run
 from fathom.report.bed_of_twin import bed_of_twin
@@ -92,9 +93,9 @@ def _prices(comparison: Comparison) -> Table | None:
     prices = comparison.prices
     rows = []
     for column in comparison.columns:
-        item = prices.items.get(column.target.catalog or "")
+        item = prices.items.get(split(column.target.catalog or "")[0])
         if item:
-            per_tb = item.price / (column.target.known_bytes / 1e12)
+            per_tb = item.price / (column.target.usable_bytes / 1e12)
             cells = [Item(grouped(item.price)), Item(grouped(per_tb)), Item(item.source)]
             rows.append(Row(Item(column.label, slot=slot(column.index)), cells))
     heads = [Item("Price", prices.currency), Item("Price per TB", prices.currency), Item("Where it is from")]
