@@ -128,6 +128,17 @@ def test_a_target_over_a_network_shows_the_network(tmp_path: Path) -> None:
     assert "NVMe over TCP" in [node.title for node in diagram.nodes]
 
 
+def test_a_twin_with_set_parameters_has_the_price_of_its_drive(tmp_path: Path) -> None:
+    drive = "micron-7450-pro-7.68tb"
+    twins = [
+        replace(synthetic.TWINS[0], name=f"twin:{name}", label=label, catalog=name)
+        for name, label in ((drive, "as it is"), (f"{drive}?op=0.28", "with more spare space"))
+    ]
+    _, tables = _blocks(tmp_path, twins)
+    shown = _cells(tables[-1])
+    assert shown["as it is"][0] == shown["with more spare space"][0] == "7.68"
+
+
 def test_a_twin_that_the_catalogue_does_not_know_is_said_to_be_one(tmp_path: Path) -> None:
     twin = replace(synthetic.TWINS[0], name="twin:gone", catalog="gone")
     [diagram], _ = _blocks(tmp_path, [twin])
