@@ -209,11 +209,11 @@ def test_workloads_whose_load_threads_lacked_cores_are_named_and_not_judged(
     assert section is not None
     assert section.key_figure is not None
     assert section.key_figure.sentence.startswith("No workload of HC650 ")
-    assert "Not judged, because one or both lacked cores: " in str(section)
+    assert "Not judged, because one or both had a busy host: " in str(section)
     assert "not judged: machine busy" in str(section)
     cached = {(cmr.column.short, step): Unsettled.PAGE_CACHE for step in cmr.cells}
     monkeypatch.setattr(disk_verdict, "gate", lambda _: cached)
-    assert "lacked cores" not in str(disk_verdict.build(comparison))
+    assert "busy host" not in str(disk_verdict.build(comparison))
 
 
 def test_the_shipped_prices_are_relative_and_say_so(run: Run, tmp_path: Path) -> None:

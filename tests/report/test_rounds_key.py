@@ -130,7 +130,7 @@ def test_rounds_whose_load_threads_waited_for_cores_are_not_claimed(tmp_path: Pa
         section = rounds.build(compare([load(run.path)]))
     assert section is not None
     key = key_in(section)
-    waited = any("lacked cores: its load threads waited for cores." in reason for reason in key.reasons)
+    waited = any("had a busy host: its load threads waited for cores." in reason for reason in key.reasons)
     assert (waited, key.sentence.endswith(" over its last rounds.")) == (place == -1, place == -1)
 
 

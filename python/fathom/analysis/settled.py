@@ -72,7 +72,7 @@ _WORDS = {
     Unsettled.LIMITED: ("came near an I/O limit", "I/O limit"),
     Unsettled.HOSTS_MISSING: ("lacked hosts", "hosts missing"),
     Unsettled.BRIEF: ("was measured too briefly", "too brief"),
-    Unsettled.MACHINE_BUSY: ("lacked cores", "machine busy"),
+    Unsettled.MACHINE_BUSY: ("had a busy host", "machine busy"),
 }
 """The verb and the tag of what is no matter of steady state."""
 BY_NOTE = {

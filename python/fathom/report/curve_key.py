@@ -68,7 +68,7 @@ def key_figure(
 
 
 def _unclaimed(workload: Workload, without: Mapping[int, Unsettled]) -> str:
-    """Returns each target with its reason: "PM9A3 had not settled, SN861 lacked cores"."""
+    """Returns each target with its reason: "PM9A3 had not settled, SN861 lacked hosts"."""
     drawn = [one.column for one in workload.drawn if one.column.index in without]
     return ", ".join(f"{column.short} {without[column.index].verb}" for column in drawn)
 
