@@ -142,6 +142,26 @@ def test_a_page_opens_with_the_first_workload_whose_depth_is_claimed(tmp_path: P
     )
 
 
+def test_a_page_without_a_claim_opens_with_the_reasons_of_its_own_workload(
+    swept: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = swept_steps(swept)
+    out = {
+        (one.column.short, one.halves[0].step): Unsettled.MACHINE_BUSY
+        if one.read_pct == 100
+        else Unsettled.BRIEF
+        for one in steps
+    }
+    monkeypatch.setattr(depths, "gate", lambda _: out)
+    section = depths.build(swept)
+    assert section is not None
+    assert section.key_figure is not None
+    assert (
+        section.key_figure.sentence
+        == "Every target had a busy host in 4 KiB random read, so no depth is claimed."
+    )
+
+
 def test_points_of_mixes_that_had_not_settled_are_hollow_and_the_caption_says_so(swept: Comparison) -> None:
     figure = block(mixes.build(swept), Figure)
     assert "Hollow: not claimed, for the reason that the findings give" in figure.caption

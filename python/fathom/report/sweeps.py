@@ -4,7 +4,7 @@ Sections draw figures over either. Steps of rounds are taken as their means over
 repeat that is pooled. Points of curves are left out: they have a section of their own.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from fathom.analysis.finding import joined
@@ -155,7 +155,7 @@ def claimed(steps: Sequence[SweptStep], out: Gate, least: int, named: str) -> tu
     Fewer than `least` show no trend, so none is left. `named` is the target with its workload; the text is empty where
     all had settled.
     """
-    reasons = [why for one in steps if (why := unsettled(one, out))]
+    reasons = reasons_of(steps, out)
     if not reasons:
         return steps, ""
     why = joined(list(dict.fromkeys(reason.value for reason in reasons)))
@@ -173,6 +173,11 @@ def unsettled(one: SweptStep, out: Gate) -> Unsettled | None:
     else:
         why, steady = out.get((one.column.short, one.halves[0].step)), one.halves[0].steady is not False
     return why or (None if steady else Unsettled.NOT_STEADY)
+
+
+def reasons_of(steps: Iterable[SweptStep], out: Gate) -> list[Unsettled]:
+    """Returns why nothing is claimed of some of the steps."""
+    return [why for one in steps if (why := unsettled(one, out))]
 
 
 def series(

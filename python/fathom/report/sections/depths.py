@@ -26,6 +26,7 @@ from fathom.report.sweeps import (
     claimed,
     expected,
     intervals_of,
+    reasons_of,
     series,
     swept,
     unsettled,
@@ -130,7 +131,7 @@ def _key_figure(labels: Sequence[str], groups: Sequence[Sequence[Scaling]], out:
     each = [(label, group, _kept(group, out)) for label, group in zip(labels, groups, strict=True)]
     place = next((number for number, (_, _, kept) in enumerate(each) if kept), 0)
     label, group, kept = each[place]
-    passed = [_nothing_claimed(label, out) for label, _, _ in each[:place]]
+    passed = [_nothing_claimed(label, group, out) for label, group, _ in each[:place]]
     figure = Figure(
         _charts("key-depth", label, group, KEY_PX, kept, out),
         (
@@ -143,7 +144,7 @@ def _key_figure(labels: Sequence[str], groups: Sequence[Sequence[Scaling]], out:
         group="key-depth",
     )
     if not kept:
-        return KeyFigure(_nothing_claimed(label, out), figure)
+        return KeyFigure(_nothing_claimed(label, group, out), figure)
     reasons = [
         f"{one.column.short}: {compact(one.enough.iops)} IOPS at depth {one.enough.depth}."
         for one in kept
@@ -164,8 +165,9 @@ def _kept(group: Sequence[Scaling], out: Gate) -> list[Scaling]:
     return [Scaling(column, steps) for column, steps in left if steps]
 
 
-def _nothing_claimed(label: str, out: Gate) -> str:
-    return f"{no_target(out.values()).capitalize()} in {label}, so no depth is claimed."
+def _nothing_claimed(label: str, group: Sequence[Scaling], out: Gate) -> str:
+    reasons = reasons_of((step for one in group for step in one.steps), out)
+    return f"{no_target(reasons).capitalize()} in {label}, so no depth is claimed."
 
 
 def _key_sentence(label: str, kept: Sequence[Scaling]) -> str:

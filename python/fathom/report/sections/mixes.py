@@ -25,6 +25,7 @@ from fathom.report.sweeps import (
     intervals_of,
     of_rounds,
     rate_margin,
+    reasons_of,
     series,
     swept,
     unsettled,
@@ -108,7 +109,8 @@ def _key_figure(label: str, load: Load, out: Gate) -> KeyFigure:
     unclaimed = [text for _, text in each if text]
     ranked = sorted(kept, key=lambda steps: -max(one.iops for one in steps))
     if not ranked:
-        return KeyFigure(f"{no_target(out.values()).capitalize()} in {label}, so no rate is claimed.", figure)
+        why = no_target(reasons_of((one for steps in load for one in steps), out))
+        return KeyFigure(f"{why.capitalize()} in {label}, so no rate is claimed.", figure)
     reasons = [*map(_spanned, ranked[1:]), *unclaimed, *map(_least, ranked)]
     return KeyFigure(_spanned(ranked[0]), figure, reasons)
 
