@@ -126,6 +126,13 @@ def test_the_page_opens_with_the_recommendation_and_says_what_is_left_out() -> N
     assert "not quotes" in html
 
 
+def test_the_page_of_needs_that_take_millions_of_systems_is_as_small_as_any() -> None:
+    few, many = (render(chosen(need)) for need in ("2 PB", "500000 PB"))
+    assert "A mark for each whole number of systems" in few
+    assert "Marks at some whole numbers of systems" in many
+    assert len(many) < 1.1 * len(few)
+
+
 def test_the_command_writes_the_page_and_does_not_replace_a_file_of_others(tmp_path: Path) -> None:
     needs, out = tmp_path / "needs.toml", tmp_path / "choice.html"
     needs.write_text('schema = "fathom-needs/1"\nneeds = ["250 TB"]\n')

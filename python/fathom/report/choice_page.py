@@ -33,6 +33,8 @@ from fathom.sizing.system import GROUPS
 NONE = Item("–", tone="quiet", title="not known")
 DRAWN = 4
 """Least number of systems of a kind at which the chart ends. It ends later if the needs take more."""
+MOST_MARKS = 64
+"""Most marks of a line, beside those of the offers: needs may take millions of systems."""
 
 
 def render(choice: Choice) -> str:
@@ -144,6 +146,10 @@ def _cost(choice: Choice) -> Section:
 def _figure(choice: Choice) -> Figure | None:
     """Returns lines of cost over usable capacity, a mark for each number of systems."""
     most = max(DRAWN, *(offer.count for offer in choice.offers))
+    apart = -(-most // MOST_MARKS)
+    counts = sorted(
+        {*range(apart, most + 1, apart), 1, *(offer.count for offer in choice.offers if offer.count)}
+    )
     lines: list[Line] = []
     rows: list[Row] = []
     for place, offer in enumerate(choice.offers):
@@ -151,12 +157,12 @@ def _figure(choice: Choice) -> Figure | None:
         if not each or not price:
             continue
         name = plain(offer.system.label)
-        points = [[count * each / 1e12, count * price] for count in range(1, most + 1)]
-        needed = [count != offer.count for count in range(1, most + 1)]
+        points = [[count * each / 1e12, count * price] for count in counts]
+        needed = [count != offer.count for count in counts]
         lines.append(Line(name, slot(place), points, marks=True, hollow=needed))
         rows += [
             Row(Item(f"{count} x {name}"), [Item(grouped(x)), Item(grouped(y))])
-            for count, (x, y) in enumerate(points, 1)
+            for count, (x, y) in zip(counts, points, strict=True)
         ]
     if not lines:
         return None
@@ -169,9 +175,10 @@ def _figure(choice: Choice) -> Figure | None:
         summary="Cost over usable capacity; the table below has the figures.",
         height_px=320,
     )
+    marks = "A mark for each whole number" if apart == 1 else "Marks at some whole numbers"
     caption = (
-        "A mark for each whole number of systems; the filled one is the number that the needs take. Servers, network "
-        "and drives are counted as the price list has them."
+        f"{marks} of systems; the filled one is the number that the needs take. Servers, network and drives are "
+        "counted as the price list has them."
     )
     data = Table("", [Item("Usable capacity", "TB"), Item("Cost", currency)], [Group("", rows)])
     legend = [Item(line.name, slot=line.slot) for line in lines]
