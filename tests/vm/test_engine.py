@@ -6,9 +6,19 @@ import pytest
 from vm_guest import GIB, counts, run, sh
 
 from fathom import _core
+from fathom.analysis.settled import Unsettled
+from fathom.method.method import Step, parse_method
+from fathom.report.comparison import compare
+from fathom.report.data import load
+from fathom.report.findings import gate
 from fathom.runs.remarks import Refused, facts_of
+from fathom.session import Options, SilentObserver, start_run
+from fathom.session.remaining import remaining_of
+from fathom.session.stepper import Progress
 from fathom.targets.media_logs import open_reader
 from fathom.targets.parse import parse_target
+from fathom.targets.safety import destroy_token
+from fathom.targets.target import Target
 
 SMR = GIB // 2
 
@@ -182,6 +192,56 @@ def test_each_stream_writes_to_its_own_reclaim_unit_and_the_drives_log_counts_it
 def test_the_capacity_of_zones_is_known_before_a_run() -> None:
     target = parse_target("/dev/nvme1n1")
     assert (target.identity.zone_bytes, target.identity.zone_capacity_bytes) == (64 << 20, 48 << 20)
+
+
+FILLED = """
+schema = "fathom-method/1"
+name = "filled"
+[[steps]]
+name = "fill"
+kind = "fill"
+[steps.job]
+mix = "write"
+block = "1MiB"
+pattern = { zones = "in-order" }
+load = { iodepth = 1 }
+until = { written = "1x" }
+[[steps]]
+name = "reads"
+[steps.job]
+mix = "read"
+block = "4KiB"
+pattern = { zones = "in-order" }
+load = { iodepth = 1 }
+until = { time = "2s" }
+"""
+
+
+class LastShares(SilentObserver):
+    """Keeps the share of each step that was done when it was last seen."""
+
+    def __init__(self) -> None:
+        self.shares: dict[str, float] = {}
+        self._step: Step | None = None
+
+    def step_started(self, target: Target, number: int, total: int, step: Step) -> None:
+        self._step = step
+
+    def progressed(self, target: Target, progress: Progress) -> None:
+        assert self._step
+        self.shares[self._step.name] = remaining_of(self._step, target, progress).share
+
+
+def test_zones_with_gaps_are_full_after_a_pass_which_is_followed_and_claimed_as_that(tmp_path: Path) -> None:
+    sh("blkzone", "reset", "/dev/nvme1n1")
+    target = parse_target("/dev/nvme1n1")
+    seen = LastShares()
+    confirmed = Options(
+        out=tmp_path, observer=seen, destroy=(destroy_token(target.identity),), unknown_data=True
+    )
+    done = start_run(parse_method(FILLED, "filled.toml"), [target], confirmed)
+    assert seen.shares["fill"] == pytest.approx(1, abs=0.05)
+    assert Unsettled.NOT_FILLED not in gate(compare([load(done.path)])).values()
 
 
 def test_the_pointers_of_the_zones_tell_what_was_appended() -> None:
