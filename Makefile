@@ -25,8 +25,8 @@ test-rust:
 
 # Python in two halves at once, with fuzzing in what they leave of the processors.
 # Tests start `fathom` several hundred times: its compiled modules are kept, whatever the environment says.
-FIRST_HALF := $(addprefix tests/,analysis catalog exports imports power report results serve statistics targets \
-  traces validation)
+FIRST_HALF := $(addprefix tests/,analysis catalog exports imports power report results statistics targets traces \
+  validation)
 KEPT_BYTECODE := unset PYTHONDONTWRITEBYTECODE; export PYTHONPYCACHEPREFIX='$(CURDIR)/target/pycache'
 test-python: $(TOOLS)
 	@$(KEPT_BYTECODE); $(BIN)/python tools/side_by_side.py \

@@ -172,7 +172,7 @@ NO_LENGTH = {
         "8,0 0 3 0.000000003 7 D FN [fio]\n8,0 0 4 0.000000004 7 D R 0 + 8 [fio]\n"
     ),
     "biosnoop": (
-        "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n0.1 fio 7 sda R 0 0 0.1\n0.2 fio 7 sda W 8 0 0.1\n"
+        "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n0.1 fio 7 sda D 0 0 0.1\n0.2 fio 7 sda DS 8 0 0.1\n"
         "0.3 fio 7 sda FF 0 0 0.1\n0.4 fio 7 sda R 0 4096 0.1\n"
     ),
     "perf": (
