@@ -101,10 +101,9 @@ def test_a_chain_takes_the_latency_of_the_target_and_the_recorded_think_times(tm
         [point] = found.table("points").to_pylist()
         assert point["n"] == len(rows)
         least_s = (len(rows) - 1) * 100e-6 + len(rows) * point["mean_us"] / 1e6
-        assert point["window_s"] >= 0.999 * least_s
-        # A busy machine wakes a real target's thread late, by any time.
-        if target.startswith("twin:"):
-            assert point["window_s"] <= 1.001 * least_s
+        # Behind the clock of a busy machine, a real target's thread may wake late.
+        most = 1.001 if target.startswith("twin:") else 3.0
+        assert 0.999 * least_s <= point["window_s"] <= most * least_s + (0 if most < 2 else 0.05)
 
 
 def test_without_io_uring_a_chain_has_the_same_pauses(tmp_path: Path):

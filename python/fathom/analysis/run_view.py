@@ -223,6 +223,10 @@ class Origin:
     copies: float = 1.0
     is_quick: bool = False
 
+    def taken_share(self, target: TargetRecord) -> float:
+        """Returns the share of the target, or of the drive behind it with the least, that can hold data."""
+        return min(one.taken_share for one in (target, *self.drives))
+
 
 @dataclass(frozen=True)
 class RunView:

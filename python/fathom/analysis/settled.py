@@ -236,8 +236,7 @@ def _written_of(view: RunView, target: TargetRecord, repeat: _Repeat) -> dict[Ke
     units = len(origin.drives) or 1
     unit_bytes = target.known_bytes * (target.scale or 1) / units
     begins = min(_settled_share(one.catalog) for one in drives) if target.kind == "twin" else 0.0
-    taken = min(one.taken_share for one in (target, *drives))
-    coverage = Coverage(origin.copies * units, unit_bytes, begins, taken)
+    coverage = Coverage(origin.copies * units, unit_bytes, begins, origin.taken_share(target))
     # A twin with a share that is settled begins as after writes without end.
     empty = target.kind == "twin" and not begins
     found: dict[Key, Before] = {}

@@ -144,7 +144,7 @@ def _cost(choice: Choice) -> Section:
 
 
 def _figure(choice: Choice) -> Figure | None:
-    """Returns lines of cost over usable capacity, a mark for each number of systems."""
+    """Returns lines of cost over usable capacity, with marks at whole numbers of systems."""
     most = max(DRAWN, *(offer.count for offer in choice.offers))
     apart = -(-most // MOST_MARKS)
     counts = sorted(

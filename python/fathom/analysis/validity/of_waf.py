@@ -105,7 +105,7 @@ def _written_x(view: RunView) -> dict[Key, float]:
             if own != pattern:
                 pattern, since = own, 0
             since += wrote
-            region_bytes = target.taken_share * job.region_on(unit_bytes)[1] * units * origin.copies
+            region_bytes = origin.taken_share(target) * job.region_on(unit_bytes)[1] * units * origin.copies
             out[target.name, step] = since / max(1.0, region_bytes)
     return out
 
