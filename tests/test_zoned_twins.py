@@ -13,15 +13,13 @@ from fathom.catalog.twin_params import twin_params_json
 from fathom.errors import FathomError
 from fathom.load.backend import TwinBackend
 from fathom.load.resolve import resolve_targets
-from fathom.method.method import Step, parse_method
+from fathom.method.method import parse_method
 from fathom.plan.expect import expect
 from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.findings import gate
-from fathom.session import Options, SilentObserver, start_run
-from fathom.session.remaining import remaining_of
-from fathom.session.stepper import Progress
-from fathom.targets.target import Target
+from fathom.session import Options, start_run
+from followed import LastShares
 
 ZN540 = "wd-ultrastar-dc-zn540-1tb"
 
@@ -54,21 +52,6 @@ READS = """
 name = "reads"
 job = { mix = "read", block = "4KiB", pattern = "uniform", load = { iodepth = 8 }, until = { time = "1s" } }
 """
-
-
-class LastShare(SilentObserver):
-    """Keeps the share of a step that was done when it was last seen."""
-
-    def __init__(self) -> None:
-        self.share = 0.0
-        self._step: Step | None = None
-
-    def step_started(self, target: Target, number: int, total: int, step: Step) -> None:
-        self._step = step
-
-    def progressed(self, target: Target, progress: Progress) -> None:
-        assert self._step
-        self.share = remaining_of(self._step, target, progress).share
 
 
 def zones_job(threads: int, until: str = '{"time": "1s"}') -> str:
@@ -163,7 +146,7 @@ def test_one_pass_is_planned_as_what_the_zones_take():
 
 
 def test_a_pass_over_zones_is_done_when_they_are_full(tmp_path: Path):
-    observer = LastShare()
+    observer = LastShares()
     target = resolve_targets([f"twin:{ZN540}"])[0]
     start_run(parse_method(ONE_PASS, "pass.toml"), [target], Options(out=tmp_path, observer=observer))
-    assert observer.share == pytest.approx(1, abs=0.05)
+    assert observer.shares["pass"] == pytest.approx(1, abs=0.05)

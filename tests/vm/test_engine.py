@@ -7,18 +7,16 @@ from vm_guest import GIB, counts, run, sh
 
 from fathom import _core
 from fathom.analysis.settled import Unsettled
-from fathom.method.method import Step, parse_method
+from fathom.method.method import parse_method
 from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.findings import gate
 from fathom.runs.remarks import Refused, facts_of
-from fathom.session import Options, SilentObserver, start_run
-from fathom.session.remaining import remaining_of
-from fathom.session.stepper import Progress
+from fathom.session import Options, start_run
 from fathom.targets.media_logs import open_reader
 from fathom.targets.parse import parse_target
 from fathom.targets.safety import destroy_token
-from fathom.targets.target import Target
+from followed import LastShares
 
 SMR = GIB // 2
 
@@ -215,21 +213,6 @@ pattern = { zones = "in-order" }
 load = { iodepth = 1 }
 until = { time = "2s" }
 """
-
-
-class LastShares(SilentObserver):
-    """Keeps the share of each step that was done when it was last seen."""
-
-    def __init__(self) -> None:
-        self.shares: dict[str, float] = {}
-        self._step: Step | None = None
-
-    def step_started(self, target: Target, number: int, total: int, step: Step) -> None:
-        self._step = step
-
-    def progressed(self, target: Target, progress: Progress) -> None:
-        assert self._step
-        self.shares[self._step.name] = remaining_of(self._step, target, progress).share
 
 
 def test_zones_with_gaps_are_full_after_a_pass_which_is_followed_and_claimed_as_that(tmp_path: Path) -> None:
