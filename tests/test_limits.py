@@ -103,10 +103,21 @@ def test_a_total_is_limited_where_all_its_parts_are() -> None:
     for rates, near in (((990.0, 980.0), True), ((990.0, 100.0), False)):
         parts = [points(StepRows(f"h{n}:/dev/sda", step), iops) for n, iops in enumerate(rates)]
         total = points(StepRows("/dev/sda", step, parts), sum(rates))
-        limits = {one.target: {"read_iops_max": 1000} for one in (total, *parts)}
+        limits = {one.target: {"read_iops_max": 1000} for one in parts}
         assert total.take_io_limits(limits) is near
         assert ("control group" in str(total.points[0]["limited_by"])) is near
         assert "control group" in str(parts[0].points[0]["limited_by"])
+
+
+def test_files_that_share_the_limit_of_their_device_are_limited_together() -> None:
+    step = load_method("four-corners").steps[0]
+    for iops, near in ((495.0, True), (300.0, False)):
+        files = [points(StepRows(f"file:/mnt/{name}", step), iops) for name in "ab"]
+        total = points(StepRows("array:file:/mnt/a,file:/mnt/b", step, files), 2 * iops)
+        limits = {one.target: {"read_iops_max": 1000} for one in (total, *files)}
+        assert total.take_io_limits(limits) is near
+        said = [str(one.points[0]["limited_by"]) for one in (total, *files)]
+        assert ["control group" in words for words in said] == [near] * 3
 
 
 def test_a_client_without_processor_time_left_is_the_limit_of_a_target_that_says_nothing() -> None:

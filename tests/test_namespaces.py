@@ -1,5 +1,7 @@
 """Drives split into namespaces, and held to a power state, as named on the command line."""
 
+from pathlib import Path
+
 import pytest
 
 from fathom import _core
@@ -8,6 +10,9 @@ from fathom.catalog.twin_params import twin_params_json
 from fathom.errors import FathomError
 from fathom.load.backend import TwinBackend
 from fathom.load.resolve import resolve_targets
+from fathom.method.method import parse_method
+from fathom.report import write_html
+from fathom.session import Options, start_run
 
 PM9A3 = "samsung-pm9a3-7.68tb"
 
@@ -56,6 +61,43 @@ def test_the_drive_counts_each_namespace_by_itself():
     for member, name, depth in ((1, "one", 4), (2, "two", 8)):
         seen = sum(op.n for op in streams[name])
         assert abs(counted["namespace", member] - seen) <= depth, "but for what was under way at the end"
+
+
+TWO_TENANTS = """
+schema = "fathom-method/1"
+name = "two-tenants"
+[[steps]]
+name = "tenants"
+[steps.job]
+until = { time = "1s" }
+[[steps.job.streams]]
+name = "one"
+mix = "read"
+block = "4KiB"
+pattern = "uniform"
+region = "50%"
+load = { iodepth = 1 }
+[[steps.job.streams]]
+name = "two"
+mix = "read"
+block = "4KiB"
+pattern = "uniform"
+region = { start = "50%" }
+load = { iodepth = 16 }
+"""
+
+
+def test_a_report_judges_no_shares_of_namespaces_that_streams_load_each_in_its_own_way(tmp_path: Path):
+    run = start_run(
+        parse_method(TWO_TENANTS, "tenants.toml"),
+        resolve_targets([f"twin:{PM9A3}?slice_denominator=64,namespaces=2"]),
+        Options(out=tmp_path),
+    )
+    page = write_html([run.path], tmp_path / "report.html").read_text()
+    section = page[page.index("How the load was spread") :]
+    assert "namespaces (2)" in section
+    assert "uneven over namespaces" not in section
+    assert "namespaces that lag" not in section
 
 
 def test_what_cannot_be_is_refused_in_one_line():

@@ -66,6 +66,25 @@ def test_an_array_on_a_host_is_judged_by_the_limits_of_its_drives_together() -> 
         assert all("IOPS of reads on all drives together" in note.text for note in found)
 
 
+@pytest.mark.parametrize("own", [4_900.0, 9_100.0, 2_000.0])
+def test_an_array_of_files_that_share_a_limited_device_gets_one_note_where_no_file_comes_near(own: float):
+    limits = {"read_iops_max": 10_000}
+    total = device("array:file:/mnt/a,file:/mnt/b", "S", **limits).model_copy(update={"kind": "array"})
+    files = [
+        device(f"file:/mnt/{name}", dev="8:0", **limits).model_copy(
+            update={"kind": "file", "part_of": total.name}
+        )
+        for name in "ab"
+    ]
+    measured = [
+        Measured(total.name, [2 * own] * 60),
+        *(Measured(one.name, [own] * 60) for one in files),
+    ]
+    found = [note.target for note in notes(run_view(measured, [total, *files])) if note.rule == IO_LIMIT]
+    named = {4_900.0: [total.name], 9_100.0: [one.name for one in files], 2_000.0: []}
+    assert found == named[own]
+
+
 def test_a_straggler_is_named_with_its_share_and_jains_index() -> None:
     note = only(fleet({"h1": 10_000.0, "h2": 12_000.0, "h3": 4_400.0}))
     assert (note.rule, note.target) == ("straggler", "h3:dir:/s")

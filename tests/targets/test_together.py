@@ -107,6 +107,12 @@ def test_the_report_and_the_notes_name_each_member(finished: Run, tmp_path: Path
         assert record.name in page
 
 
+def test_the_report_calls_no_load_uneven_that_is_split_on_purpose(finished: Run, tmp_path: Path) -> None:
+    page = write_html([finished.path], tmp_path / "report.html").read_text()
+    assert "split: the load gives 2 drives unequal parts (Jain" in page
+    assert "split: uneven over" not in page
+
+
 def test_an_array_is_resumed_as_it_began(
     finished: Run, interrupted: Callable[[Path, Iterable[str]], Path]
 ) -> None:

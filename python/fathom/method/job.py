@@ -37,6 +37,11 @@ def begins_ahead(job: Job) -> bool:
     return any(isinstance(one, dict) and one.get("ahead_bytes") for one in positions)
 
 
+def is_uneven(job: Job) -> bool:
+    """Returns whether a load gives hosts or drives unequal parts on purpose: by shares, or by streams on some only."""
+    return bool(job.stream_targets) or any(one.uneven for one in [*job.streams.values()] or [job])
+
+
 def _received(value: object) -> Job:
     if isinstance(value, Job):
         return value

@@ -18,7 +18,7 @@ from fathom.runs.manifest import Manifest
 from fathom.runs.steps import load_record
 from fathom.runs.writer import is_written
 from fathom.targets.array import PREFIX as ARRAY
-from fathom.targets.target import Kind, is_world_wide
+from fathom.targets.target import REAL_KINDS, Kind, is_world_wide
 
 Status = Literal["running", "killed", "complete", "partial", "interrupted", "failed"]
 """`partial`: a host was lost, and the others went on to the end.
@@ -217,6 +217,15 @@ class RunDocument(_Model):
         if total.kind == "twin":
             return []
         return [one for one in self.parts_of(total) if not one.is_drive_of(total)]
+
+    @property
+    def bound_by_limits(self) -> dict[str, TargetRecord]:
+        """The targets that one machine loads, by name: the limits of its control group bind their rates."""
+        return {
+            one.name: one
+            for one in self.targets
+            if one.kind in (*REAL_KINDS, "array") and not self.hosts_of(one)
+        }
 
     def copies_of(self, total: TargetRecord) -> float:
         """Returns how often its hosts have a target's capacity: once where they share its drives.

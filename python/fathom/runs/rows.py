@@ -163,15 +163,18 @@ class StepRows:
     def _new_load(self) -> Window:
         return Window(self.target, each_second=self.each_second, scratch=self.scratch)
 
-    def take_io_limits(self, identities: Mapping[str, Mapping[str, object]]) -> bool:
-        """Adds to what limits the points that a control group may have. `identities` are of target and parts, by name.
+    def take_io_limits(
+        self, identities: Mapping[str, Mapping[str, object]], *, whole_reached: bool = False
+    ) -> bool:
+        """Adds to what limits the points that a control group may have.
 
-        Returns whether its limit was reached. That of a total is where those of all its parts are.
+        `identities` are of targets that have such limits of their own, by name. Returns whether the limit was reached:
+        the target's own, or those of all its parts. Parts of a whole that reached its own share that limit.
         """
-        of_parts = [part.take_io_limits(identities) for part in self.parts]
         moved = [(str(row["op"]), _number(row["iops"]), 1e6 * _number(row["mbps"])) for row in self.points]
-        own = bool(limits_reached(identities.get(self.target, {}), moved))
-        reached = all(of_parts) if of_parts else own
+        own = whole_reached or bool(limits_reached(identities.get(self.target, {}), moved))
+        of_parts = [part.take_io_limits(identities, whole_reached=own) for part in self.parts]
+        reached = own or (bool(of_parts) and all(of_parts))
         for point in self.points:
             point |= _limit_columns(with_io_limit(limit_in(point), reached=reached))
         return reached

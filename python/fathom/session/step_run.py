@@ -134,7 +134,8 @@ class StepRun:
         recordings, outcome = self._drive(key, step, backend, rows, written)
         ended_s = time.time()
         rows.finish(recordings, self.method.name, steady)
-        rows.take_io_limits({one.name: one.identity for one in self.store.document.targets})
+        bound = self.store.document.bound_by_limits
+        rows.take_io_limits({name: one.identity for name, one in bound.items()})
         if sampler is not None:
             self._sample(key, rows, sampler, outcome.window_s, ended_s)
         self._remark(key, step, recordings[0], outcome)

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 
 from fathom._core import MOVES_DATA
+from fathom.analysis.interval_sums import Key
 from fathom.analysis.run_view import IO_LIMIT, RunView
 from fathom.analysis.validity.note import Note
 from fathom.output.text import in_others, size
 from fathom.targets.io_limits import limits_reached
-from fathom.targets.target import REAL_KINDS
 
 _ORDERS_MUCH = "bfq"
 
@@ -15,21 +15,19 @@ _ORDERS_MUCH = "bfq"
 def io_limit(view: RunView) -> Iterable[Note]:
     """Yields a note on each step whose rate came near what the control group of this process, or of a host's, may do.
 
-    A total with figures of its parts is not judged. An array on a host has no figures of its drives: it is judged by
-    what all their limits come to.
+    An array is judged by what the limits of all its drives come to, unless one of them came near its own. A total over
+    hosts is not judged, because each host has limits of its own.
     """
-    totals = {view.totals[name] for name, _ in view.part_steps}
-    real = {
-        one.name: one
-        for one in view.document.targets
-        if one.kind in (*REAL_KINDS, "array") and one.name not in totals
-    }
-    for (name, step), figures in (view.steps | view.part_steps).items():
+    bound, near = view.document.bound_by_limits, dict[Key, Note]()
+    for (name, step), figures in (view.part_steps | view.steps).items():
+        own = bound.get(name)
+        if own is None or any((part.name, step) in near for part in view.document.parts_of(own)):
+            continue
         moved = ((row.op, row.iops or 0.0, 1e6 * (row.mbps or 0.0)) for row in figures.rows)
-        if name in real and (reached := limits_reached(real[name].identity, moved)):
+        if reached := limits_reached(own.identity, moved):
             said = " and ".join(f"{limit.amount} of {limit.direction}s" for limit in reached)
-            said += " on all drives together" if real[name].kind == "array" else ""
-            yield Note(
+            said += " on all drives together" if own.kind == "array" else ""
+            near[name, step] = Note(
                 IO_LIMIT,
                 "warning",
                 name,
@@ -37,6 +35,7 @@ def io_limit(view: RunView) -> Iterable[Note]:
                 f"the control group of this process allows {said}: that may set the rate, and not the target",
                 "raise the limit (io.max of cgroup v2, blkio.throttle of v1), or run outside of the group",
             )
+    return near.values()
 
 
 def split_io(view: RunView) -> Iterable[Note]:

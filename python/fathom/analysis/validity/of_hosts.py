@@ -6,6 +6,7 @@ from statistics import median
 from fathom.analysis.balance import jain
 from fathom.analysis.run_view import RunView, StepFigures
 from fathom.analysis.validity.note import Note
+from fathom.method.job import is_uneven
 from fathom.output.text import in_others, percent
 from fathom.runs.document import TargetRecord
 from fathom.statistics.limits import CLIENT_BUSY_PCT
@@ -120,9 +121,8 @@ def stragglers(view: RunView) -> Iterable[Note]:
     unlike = {one.name for one in view.document.targets if one.kind == "twin" and one.has_members}
     by_step: dict[tuple[str, str], dict[str, StepFigures]] = {}
     for (part, step), figures in view.part_steps.items():
-        whole = view.jobs.get(step)
-        uneven = any(job.uneven for job in view.workloads(step)) or (whole and whole.stream_targets)
-        if uneven or view.totals[part] in unlike:
+        job = view.jobs.get(step)
+        if (job and is_uneven(job)) or view.totals[part] in unlike:
             continue
         by_step.setdefault((view.totals[part], step), {})[part] = figures
     for (total, step), parts in by_step.items():

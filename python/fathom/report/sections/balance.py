@@ -16,6 +16,8 @@ SLOW = 1.25
 """A member is named when its mean latency is more than this many times the median of its kind."""
 MOST_NAMED = 4
 NONE = Item("–", tone="quiet")
+NAMESPACE = "namespace"
+"""Streams load namespaces each in its own way, so their shares are not judged."""
 
 Shares = Mapping[str, Sequence[Share]]
 """The members of each kind in one step."""
@@ -37,12 +39,22 @@ def _blocks(column: Column) -> list[Block]:
     for shares in steps.values():
         for kind, members in shares.items():
             kinds[kind] = max(len(members), kinds.get(kind, 0))
-    said = [*_uneven(run, steps), *(text for kind in kinds for text in _slow(run, kind, steps))]
+    judged = {
+        step: {
+            kind: members
+            for kind, members in shares.items()
+            if not (kind == NAMESPACE and (job := run.jobs.get(step)) and job.streams)
+        }
+        for step, shares in steps.items()
+    }
+    said = [*_uneven(run, judged), *(text for kind in kinds for text in _slow(run, kind, judged))]
     points: list[Block] = [Points(said)] if said else []
-    return [*points, _table(column, kinds, steps)]
+    return [*points, _table(column, kinds, steps, judged)]
 
 
-def _table(column: Column, kinds: Mapping[str, int], steps: Mapping[str, Shares]) -> Table:
+def _table(
+    column: Column, kinds: Mapping[str, int], steps: Mapping[str, Shares], judged: Mapping[str, Shares]
+) -> Table:
     """Returns a row per step. `kinds` maps each kind of member to how many there are."""
     writing = {
         kind
@@ -56,7 +68,9 @@ def _table(column: Column, kinds: Mapping[str, int], steps: Mapping[str, Shares]
             [
                 cell
                 for kind, count in kinds.items()
-                for cell in _cells(shares.get(kind, []), count, kind in writing)
+                for cell in _cells(
+                    shares.get(kind, []), count, writing=kind in writing, judged=kind in judged[step]
+                )
             ],
         )
         for step, shares in steps.items()
@@ -93,8 +107,8 @@ def _uneven(run: RunData, steps: Mapping[str, Shares]) -> list[str]:
     ]
 
 
-def _cells(members: Sequence[Share], count: int, writing: bool) -> list[Item]:
-    spread = _spread(members, count)
+def _cells(members: Sequence[Share], count: int, *, writing: bool, judged: bool) -> list[Item]:
+    spread = _spread(members, count, judged=judged)
     if not writing:
         return spread
     wafs = " / ".join(
@@ -103,7 +117,7 @@ def _cells(members: Sequence[Share], count: int, writing: bool) -> list[Item]:
     return [*spread, Item(wafs) if members else NONE]
 
 
-def _spread(members: Sequence[Share], count: int) -> list[Item]:
+def _spread(members: Sequence[Share], count: int, *, judged: bool) -> list[Item]:
     counts = [share.n for share in members]
     index, total = jain(counts), sum(counts)
     if index is None:
@@ -114,7 +128,7 @@ def _spread(members: Sequence[Share], count: int) -> list[Item]:
     )
     if len(members) < count:
         spread = f"{len(members)} of {count}: {spread}"
-    even = Item(f"{index:.3f}", spread, tone="" if index >= FAIR_FROM else "bad")
+    even = Item(f"{index:.3f}", spread, tone="bad" if judged and index < FAIR_FROM else "")
     means = {share.member: share.mean_us for share in members if share.mean_us is not None}
     if not means:
         return [even, NONE]

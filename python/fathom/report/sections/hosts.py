@@ -6,6 +6,7 @@ from statistics import median
 from fathom.analysis.balance import FAIR_FROM, jain
 from fathom.columns.schema import Point
 from fathom.method.curve import is_point
+from fathom.method.job import is_uneven
 from fathom.report.blocks import Block, Group, Item, Prose, Row, Section, Table
 from fathom.report.comparison import Comparison, part_name
 from fathom.report.data import RunData
@@ -44,7 +45,8 @@ def _blocks(run: RunData, total: TargetRecord, parts: Sequence[TargetRecord]) ->
                 continue
             label = plain(step.label) + (f", {plain(op)}" if len({point.op for point in own}) > 1 else "")
             groups.append(Group(label, [*_rows(points, names), *_totals(points, whole)]))
-            sentences.append(_sentence(label, points, names, "drives" if drives else "hosts"))
+            meant = (job := run.jobs.get(step.name)) is not None and is_uneven(job)
+            sentences.append(_sentence(label, points, names, "drives" if drives else "hosts", meant=meant))
     head = [Item(text, unit) for text, unit in zip(HEAD, ("", "", "%", "us", "us", ""), strict=True)]
     active = "drive" if drives else "host"
     footnote = (
@@ -89,13 +91,15 @@ def _totals(points: Sequence[Point], whole: Point) -> list[Row]:
     return [total, Row(Item("Sum of whole steps", tone="quiet"), summed)]
 
 
-def _sentence(label: str, points: Sequence[Point], names: dict[str, str], kind: str) -> str:
+def _sentence(label: str, points: Sequence[Point], names: dict[str, str], kind: str, *, meant: bool) -> str:
+    """Returns how even the rates are. `meant`: the load gives unequal parts on purpose."""
     rates = {names[point.target]: point.iops or 0 for point in points}
     index = jain(list(rates.values()))
     if index is None:
         return f"{label}: nothing moved."
     slow, fast = min(rates, key=lambda name: rates[name]), max(rates, key=lambda name: rates[name])
-    even = "even" if index >= FAIR_FROM else "uneven"
+    over = f"{'even' if index >= FAIR_FROM else 'uneven'} over {len(rates)} {kind}"
+    shared = f"the load gives {len(rates)} {kind} unequal parts" if meant else over
     if rates[slow] == rates[fast]:
         spread = f"each had {grouped(rates[slow])} IOPS"
     else:
@@ -103,7 +107,7 @@ def _sentence(label: str, points: Sequence[Point], names: dict[str, str], kind: 
             f"{slow} had least ({grouped(rates[slow])} IOPS), {fast} most ({grouped(rates[fast])}), "
             f"the median is {grouped(median(rates.values()))}"
         )
-    return f"{label}: {even} over {len(rates)} {kind} (Jain's index {index:.3f}); {spread}."
+    return f"{label}: {shared} (Jain's index {index:.3f}); {spread}."
 
 
 def _number(value: float | None) -> Item:
