@@ -18,6 +18,7 @@ from fathom.method.rounds import figure, parse_round
 from fathom.report.blocks import Prose, Section
 from fathom.report.comparison import compare
 from fathom.report.data import load
+from fathom.report.rounds import rounds_of
 from fathom.report.sections import rounds, summary
 from fathom.report.terminal import print_table
 from fathom.runs.reader import Run
@@ -121,6 +122,31 @@ def test_the_terminal_shows_the_means_of_the_rounds(run: Run) -> None:
     means = [row["iops"] for row in run.points.to_pylist() if row["step"].endswith("rnd-4kib-r0")]
     shown = next(line.split() for line in lines if line.startswith("rnd-4kib-r0"))
     assert float(shown[1].replace(",", "")) == pytest.approx(sum(means) / len(means), rel=1e-3)
+
+
+def test_the_terminals_matrix_of_means_says_how_well_they_are_known(tmp_path: Path) -> None:
+    matrix = METHOD.replace(
+        '["4KiB", "256"], names = ["4kib", "256b"]', '["4KiB", "8KiB"], names = ["4kib", "8kib"]'
+    )
+    file = tmp_path / "matrix.toml"
+    file.write_text(matrix.replace("most = 8, window = 3", "most = 5, window = 5"))
+    run = fathom.run(str(file), targets=[PM9A3], seed=3, out=tmp_path)
+    console = Console(file=StringIO(), width=200)
+    print_table(console, [run.path])
+    assert isinstance(console.file, StringIO)
+    head, *lines = console.file.getvalue().splitlines()
+    means = [
+        mean
+        for found in rounds_of(compare([load(run.path)])).values()
+        for one in found
+        for mean in map(one.mean, one.steps)
+    ]
+    halves = [
+        50 * (mean.interval.high - mean.interval.low) / mean.value for mean in means if mean and mean.interval
+    ]
+    assert len(halves) == 4
+    assert f"known to ± {max(halves):.1f} % or better (95 %)" in head
+    assert next(line.split() for line in lines if line.startswith("IOPS")) == ["IOPS", "r100", "r0"]
 
 
 def test_the_report_says_by_how_much_rounds_still_vary_and_move(run: Run) -> None:

@@ -55,11 +55,16 @@ pub fn parse_size_bytes(text: &str) -> Result<u64, String> {
         })
         .map(|&(_, factor)| factor)
         .ok_or_else(|| unknown_unit(text, unit, &SIZES, expected))?;
+    let beyond = || format!("`{text}` is beyond 2^64 bytes");
+    // A float keeps only the first 53 bits of a whole number.
+    if let Some(count) = digits(number) {
+        return count.checked_mul(factor).ok_or_else(beyond);
+    }
     let bytes = scaled(number, factor).ok_or_else(|| format!("`{text}`: {expected}"))?;
     if bytes.fract() != 0.0 {
         return Err(format!("`{text}` is not a whole number of bytes"));
     }
-    whole(bytes).ok_or_else(|| format!("`{text}` is beyond 2^64 bytes"))
+    whole(bytes).ok_or_else(beyond)
 }
 
 /// Parses `500us`, `10s`, `10min`, `6h`, `1h30min`, `1h 30min`.
@@ -152,6 +157,14 @@ fn decimal(text: &str) -> Option<f64> {
     }
 }
 
+/// As [`decimal`], of a whole number below 2^64.
+fn digits(text: &str) -> Option<u64> {
+    match text.starts_with('_') {
+        true => None,
+        false => text.replace('_', "").parse().ok(),
+    }
+}
+
 fn scaled(number: &str, factor: u64) -> Option<f64> {
     decimal(number).map(|value| value * factor as f64)
 }
@@ -209,6 +222,8 @@ mod tests {
             ("64kB", 64_000),
             ("7.68TB", 7_680_000_000_000),
             ("1_000", 1000),
+            ("9_007_199_254_740_993", (1 << 53) + 1),
+            ("8796093022209KiB", (1 << 53) + 1024),
         ];
         for (text, bytes) in sizes {
             assert_eq!(parse_size_bytes(text), Ok(bytes), "{text}");

@@ -214,7 +214,7 @@ def _print_answers(console: Console, texts: Sequence[str]) -> None:
 def _print_rounds(console: Console, rounds: TargetRounds, out: Gate) -> None:
     """Prints means over the window of one target's rounds: a matrix if its steps form one, else a row per step.
 
-    A matrix of a single run has no room for intervals; the report has them.
+    A matrix of a single run has no room for intervals, so its heading has the widest; the report has all.
     """
     place = rounds.place
     means = {step: rounds.mean(step) for step in rounds.steps}
@@ -230,8 +230,11 @@ def _print_rounds(console: Console, rounds: TargetRounds, out: Gate) -> None:
         table.add_row(
             Text(rows.get(row) or rounds.called(row)), *(_mean(means.get(name), margins) for name in names)
         )
+    widest = "" if margins else _widest([one for one in means.values() if one])
     console.print(
-        Text(f"{rounds.column.short}, {plain(place.of)}: {_rounds_text(rounds, margins)}", style="bold")
+        Text(
+            f"{rounds.column.short}, {plain(place.of)}: {_rounds_text(rounds, margins)}{widest}", style="bold"
+        )
     )
     if why := unsettled_of(rounds.column, rounds, out):
         console.print(Text(f"Not claimed: {why.value}.", style="yellow"))
@@ -284,6 +287,17 @@ def _rounds_text(rounds: TargetRounds, margins: bool) -> str:
     many = len(rounds.pooled)
     means = f"means over {many} repeats{half}" if many > 1 else "means of the one"
     return f"{outcome}, after {took} rounds; {means}, of the last {last}"
+
+
+def _widest(means: Sequence[Mean]) -> str:
+    """Returns the widest 95 % interval of means, in percent of its mean, and how many means have none."""
+    known = [(one.interval.high - one.interval.low, one) for one in means if one.interval and one.value]
+    without = len(means) - len(known)
+    if not known:
+        return ", none with an interval"
+    _, worst = max(known, key=lambda one: one[0] / one[1].value)
+    margin = margin_of(worst.value, worst.interval.low, worst.interval.high) if worst.interval else ""
+    return f", known to {margin} or better (95 %)" + (f", {without} without an interval" if without else "")
 
 
 def _mean(found: Mean | None, margins: bool) -> Text:

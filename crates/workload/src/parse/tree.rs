@@ -134,7 +134,12 @@ fn toml_node(value: &Spanned<DeValue>, lines: &Lines, depth: u32) -> Result<Node
             line,
             message: format!("`{number}` is not a number"),
         })?),
-        DeValue::Datetime(date) => Value::Text(date.to_string()),
+        DeValue::Datetime(date) => {
+            return Err(Refusal {
+                line,
+                message: format!("{date} is a date, expected text in quotes or a number"),
+            });
+        }
         DeValue::Array(items) => Value::List(
             items
                 .iter()

@@ -10,6 +10,14 @@ fn a_misspelt_key_is_refused_with_its_line_and_the_nearest_key() {
 }
 
 #[test]
+fn a_date_without_quotes_is_no_text() {
+    assert_eq!(
+        refusal("\"uniform\"", "2026-11-30"),
+        "job.toml:3: 2026-11-30 is a date, expected text in quotes or a number"
+    );
+}
+
+#[test]
 fn fio_words_are_led_to_the_words_used_here() {
     assert_eq!(
         refusal("block =", "bs ="),
