@@ -1,11 +1,14 @@
 """The examples of the documentation run, and its links lead somewhere."""
 
+import ast
 import os
 import re
 import runpy
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,7 @@ from fathom.imports import import_method
 from fathom.method.method import parse_method
 
 ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "python" / "fathom"
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 DEMO: str = runpy.run_path(str(ROOT / "tools" / "site.py"))["DEMO"]
 """A page that the site is given when it is built."""
@@ -139,3 +143,27 @@ def test_the_commands_of_the_page_on_pages_with_a_twin_inside_work_as_printed(
         if printed:
             assert done.stdout == f"{printed}\n"
             assert 1_000_000 < Path(printed).stat().st_size < 1_300_000
+
+
+def _rules_in(file: Path) -> Iterator[str]:
+    """Yields the rules of the notes that a module makes, where it names them."""
+    for call in ast.walk(ast.parse(file.read_text())):
+        if (
+            isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Name)
+            and call.func.id in ("Note", "NoteRecord")
+        ):
+            given = [*call.args[:1], *(one.value for one in call.keywords if one.arg == "rule")]
+            for one in (part for rule in given for part in ast.walk(rule)):
+                if isinstance(one, ast.Constant) and isinstance(one.value, str):
+                    yield one.value
+                elif isinstance(one, ast.Name) and one.id.isupper():
+                    module = ".".join(("fathom", *file.relative_to(PACKAGE).with_suffix("").parts))
+                    yield getattr(import_module(module), one.id)
+
+
+def test_the_page_on_statistics_lists_the_rule_of_every_note() -> None:
+    rules = {rule for file in PACKAGE.rglob("*.py") for rule in _rules_in(file)}
+    assert len(rules) > 40
+    listed = set(re.findall(r"`([a-z-]+)`", (ROOT / "docs/explanation/statistics.md").read_text()))
+    assert rules <= listed

@@ -25,7 +25,7 @@ class HostOptions(NamedTuple):
     ] = None
     local_hosts: Annotated[
         int | None,
-        typer.Option(help="run as N processes on this machine, to try a fleet", metavar="N", min=1, max=1024),
+        typer.Option(help="run as N processes on this machine, to try a fleet", metavar="N", min=1, max=64),
     ] = None
     wait: Annotated[
         str | None,

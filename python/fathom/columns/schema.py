@@ -48,7 +48,7 @@ WORKLOAD = _key("the key by which results are compared")
 STREAM = _key("the name of one of several workloads at once")
 OP = _key("the operation", operations=COMPUTED)
 PLACEMENT = _key("the placement handles of the stream: `1`, `0,2`")
-KIND = _key("fill, precondition, measure, or point: a point of a curve")
+KIND = _key("fill, purge, idle, precondition, measure, or point: a point of a curve")
 BLOCK_BYTES = Column("B", "block size of the operation; null when it has several", SAME, SAME, SAME, True)
 READ_PCT = Column("%", "share of reads in the mix", SAME, SAME, SAME, True)
 THREADS = Column("", "submitting threads", SAME, SAME, SAME, True, bits=32)
@@ -151,7 +151,7 @@ LIMITED_BY = Column(
 LIMIT = Column(
     "",
     "what bound the rate, as values. `kind`: saturated, queue, offered-rate, outstanding-io, target-or-outstanding-io, "
-    "think-time or target-or-think-time. `resource` and `next`, the busiest other one: mean and busiest share, 0..1. "
+    "think-time, target-or-think-time or target-or-io-limit. `resource` and `next`, the busiest other one: mean and busiest share, 0..1. "
     "`waiting`: I/Os that wait for it. `amount`: the offered rate in 1/s, or the mean in flight. Null in runs of "
     'earlier versions, which have the words alone. SQL: `points."limit".kind`',
     Rule.COMMONEST,
