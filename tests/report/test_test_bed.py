@@ -7,14 +7,25 @@ from pathlib import Path
 import pytest
 
 import synthetic
+from fathom.load.resolve import resolve_targets
+from fathom.method.method import parse_method
 from fathom.report import write_html
 from fathom.report.blocks import Diagram, Table
 from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.sections import test_bed
+from fathom.session import Options, start_run
 from synthetic import Visit, unfolded
 
 Open = Callable[..., Visit]
+
+READS = """
+schema = "fathom-method/1"
+name = "reads"
+[[steps]]
+name = "read"
+job = { mix = "read", block = "4KiB", pattern = "uniform", load = { iodepth = 4 }, until = { time = "10ms" } }
+"""
 
 REACH = """() => [...document.querySelectorAll('.diagram svg')].map((svg) => {
   const seen = svg.getBoundingClientRect();
@@ -137,6 +148,33 @@ def test_a_twin_with_set_parameters_has_the_price_of_its_drive(tmp_path: Path) -
     _, tables = _blocks(tmp_path, twins)
     shown = _cells(tables[-1])
     assert shown["as it is"][0] == shown["with more spare space"][0] == "7.68"
+
+
+@pytest.mark.parametrize(
+    ("target", "titles"),
+    [
+        ("twin:samsung-pm9a3-7.68tb*3", ["3 × Samsung PM9A3 7.68TB"]),
+        (
+            "array:twin:samsung-pm9a3-7.68tb,twin:samsung-pm9a3-7.68tb?op=0.28,twin:wd-ultrastar-dc-sn861-7.68tb",
+            [
+                "Samsung PM9A3 7.68TB",
+                "Samsung PM9A3 7.68TB (28 % over-provisioning)",
+                "WD Ultrastar DC SN861 7.68TB",
+            ],
+        ),
+    ],
+)
+def test_the_drives_of_an_array_stand_each_with_its_own_data_sheet(
+    target: str, titles: list[str], tmp_path: Path
+) -> None:
+    reads = parse_method(READS, "reads.toml")
+    run = start_run(reads, resolve_targets([target]), Options(out=tmp_path))
+    section = test_bed.build(compare([load(run.path)], _no_row))
+    assert section is not None
+    drives = [block for block in section.blocks if isinstance(block, Table)][-1]
+    assert [head.text for head in drives.head] == titles
+    links = ["PCIe Gen5 x4" if "SN861" in title else "PCIe Gen4 x4" for title in titles]
+    assert _cells(drives)["link to it"] == links
 
 
 def test_a_twin_that_the_catalogue_does_not_know_is_said_to_be_one(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The test bed that a twin stands for: the bench of its published results, and what a simulated system is made of."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fathom.catalog import load_device, load_published, load_system
 from fathom.catalog.data_sheet import data_sheet, ratings
@@ -26,32 +27,41 @@ FACTS = {
 
 def bed_of_twin(column: Column) -> TestBed:
     """Returns the bench and the drives of a twin. If this catalogue does not have it, they are unknown."""
+    targets = _targets(column)
     try:
-        device = load_device(_entry(column))
-        drives = tuple(_drives(column, device))
+        devices = {entry: load_device(entry) for _, entry in targets}
+        drives = tuple(_drives(targets, devices))
     except FathomError:
         title = "A twin that this version's catalogue does not know"
         return TestBed(title, "", ((Component("drive", column.label),),), simulated=True)
-    benches = list(_benches(column, device))
-    machines = [*(benches[0].machines if benches else ()), *device.machines]
+    benches = list(_benches(column, devices.values()))
+    enclosures = [machine for device in devices.values() for machine in device.machines]
+    machines = [*(benches[0].machines if benches else ()), *enclosures]
     tools = dict.fromkeys(machine.tool for bench in benches for machine in bench.machines if machine.tool)
     title = " and ".join(dict.fromkeys(bench.label for bench in benches))
     source = "; ".join(dict.fromkeys(bench.source for bench in benches))
     return TestBed(title, source, (*_stages(machines, list(tools)), drives), simulated=True)
 
 
-def _entry(column: Column) -> str:
-    """Returns the catalogue entry of the twin; for several equal twins, that of the first."""
-    parts = (part.catalog for part in column.run.document.parts_of(column.target))
-    return column.target.catalog or next((entry for entry in parts if entry), "")
+def _targets(column: Column) -> Counter[tuple[str, str]]:
+    """Returns how many of each twin are loaded at once, by label and catalogue entry."""
+    own = column.target.catalog
+    parts = column.run.document.parts_of(column.target)
+    if len(parts) < 2:
+        return Counter([(column.label, own or next((part.catalog or "" for part in parts), ""))])
+    if column.target.has_members:
+        return Counter((part.label, part.catalog or "") for part in parts)
+    entry = own or next((part.catalog for part in parts if part.catalog), "")
+    return Counter({("", entry): len(parts)})
 
 
-def _benches(column: Column, device: Device) -> Iterator[System]:
+def _benches(column: Column, devices: Iterable[Device]) -> Iterator[System]:
     """Yields each bench once from which the twin's measured steps were driven."""
-    own = device.twin.bench if device.twin else ""
+    own = [device.twin.bench for device in devices if device.twin]
     measured = {point.step for point in column.run.points if point.target == column.target.name}
     steps = (step for name, step in column.run.raw_steps.items() if name in measured)
-    for name in dict.fromkeys(str(step.get("bench") or own) for step in steps if isinstance(step, dict)):
+    asked = [step.get("bench") for step in steps if isinstance(step, dict)]
+    for name in dict.fromkeys(name for bench in asked for name in ([str(bench)] if bench else own)):
         try:
             yield load_system(name)
         except FathomError:
@@ -74,15 +84,16 @@ def _machine(machine: Machine, tools: Sequence[str]) -> Component:
     )
 
 
-def _drives(column: Column, device: Device) -> Iterator[Component]:
-    """Yields the drives of a simulated system, or the simulated drive with its number in the target."""
-    members = device.twin.members if device.twin else {}
-    if not members:
-        parts = len(column.run.document.parts_of(column.target))
-        yield _drive(column.label if parts < 2 else device.identity.label, device, max(1, parts))
-    for name, count in members.items():
-        member = load_device(name)
-        yield _drive(member.identity.label, member, count)
+def _drives(targets: Counter[tuple[str, str]], devices: Mapping[str, Device]) -> Iterator[Component]:
+    """Yields the drives of each simulated system, or each simulated drive with its number in the target."""
+    for (label, entry), count in targets.items():
+        device = devices[entry]
+        members = device.twin.members if device.twin else {}
+        if not members:
+            yield _drive(label or device.identity.label, device, count)
+        for name, each in members.items():
+            member = load_device(name)
+            yield _drive(member.identity.label, member, count * each)
 
 
 def _drive(label: str, device: Device, count: int) -> Component:
