@@ -134,6 +134,33 @@ def test_a_file_on_several_drives_says_how_many(tmp_path: Path) -> None:
     assert diagram.nodes[-1].title == "2 drives"
 
 
+@pytest.mark.parametrize(("devices", "title"), [(("8:0", "8:0"), "DISK"), (("8:0", "8:16"), "2 × DISK")])
+def test_files_of_an_array_on_one_device_stand_on_one_drive(
+    devices: tuple[str, str], title: str, tmp_path: Path
+) -> None:
+    folder = synthetic.make_run(
+        tmp_path / "run", [replace(synthetic.FILE, name="array:file:/mnt/a,file:/mnt/b", kind="array")]
+    )
+    column = compare([load(folder)], _no_row).columns[0]
+    whole = column.target.model_copy(update={"identity": {}})
+    files = [
+        whole.model_copy(
+            update={
+                "name": f"file:/mnt/{name}",
+                "kind": "file",
+                "part_of": whole.name,
+                "identity": {"dev": dev, "model": "DISK"},
+            }
+        )
+        for name, dev in zip("ab", devices, strict=True)
+    ]
+    column.run.document.targets[:] = [whole, *files]
+    section = test_bed.build(replace(compare([column.run], _no_row), columns=[column]))
+    assert section is not None
+    [*_, drives] = [block for block in section.blocks if isinstance(block, Table)]
+    assert [head.text for head in drives.head] == [title]
+
+
 def test_a_target_over_a_network_shows_the_network(tmp_path: Path) -> None:
     [diagram], _ = _blocks(tmp_path, [_device("nvme1n1", model="ACME", transport="nvme-tcp")])
     assert "NVMe over TCP" in [node.title for node in diagram.nodes]

@@ -152,8 +152,8 @@ LIMIT = Column(
     "",
     "what bound the rate, as values. `kind`: saturated, queue, offered-rate, outstanding-io, target-or-outstanding-io, "
     "think-time, target-or-think-time or target-or-io-limit. `resource` and `next`, the busiest other one: mean and "
-    "busiest share, 0..1. `waiting`: I/Os that wait for it. `amount`: the offered rate in 1/s, or the mean in flight. Null in runs of "
-    'earlier versions, which have the words alone. SQL: `points."limit".kind`',
+    "busiest share, 0..1. `waiting`: I/Os that wait for it. `amount`: the offered rate in 1/s, or the mean in flight. "
+    'Null in runs of earlier versions, which have the words alone. SQL: `points."limit".kind`',
     Rule.COMMONEST,
     SAME,
     Rule.COMMONEST,

@@ -33,13 +33,15 @@ Identity = Mapping[str, JsonValue]
 def bed_of_run(column: Column) -> TestBed:
     """Returns the machine of the column's run with the devices of its target."""
     document, target = column.run.document, column.target
-    drives = document.drives_of(target)
+    parts = document.drives_of(target) or [target]
+    # Several files may lie on one device.
+    drives = [*{str(one.identity.get("dev") or one.name): one for one in parts}.values()]
     hosts = [one for one in document.parts_of(target) if not one.is_drive_of(target)]
-    stages = (tuple(_hosts(document, target, hosts)), *_between(drives or [target]))
+    stages = (tuple(_hosts(document, target, hosts)), *_between(parts))
     return TestBed(
         "The machine of this run" if len(hosts) < 2 else "The hosts of this run",
         "read by Fathom when the run began",
-        (*stages, tuple(_alike([_drive(drive) for drive in drives or [target]]))),
+        (*stages, tuple(_alike([_drive(drive) for drive in drives]))),
         simulated=False,
     )
 
