@@ -174,6 +174,13 @@ class FakeRow:
     uncertain: bool = False
     latency_us: float | None = None
     statistic: str | None = None
+    bound: str | None = None
+    block_kib: float | None = None
+    read_pct: float | None = None
+    pattern: str | None = None
+    jobs: int | None = None
+    threads: int | None = None
+    iodepth: int | None = None
 
 
 def lookup(device: str, workload: str) -> list[FakeRow]:

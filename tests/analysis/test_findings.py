@@ -231,6 +231,36 @@ class Row:
     source: str | None = "a review"
     statistic: str | None = None
     uncertain: bool = False
+    bound: str | None = None
+    block_kib: float | None = None
+    read_pct: float | None = None
+    pattern: str | None = None
+    jobs: int | None = None
+    threads: int | None = None
+    iodepth: int | None = None
+
+
+@pytest.mark.parametrize(
+    ("stated", "is_compared"),
+    [
+        ({}, True),
+        ({"block_kib": 4, "read_pct": 100, "pattern": "rand", "threads": 8, "iodepth": 32}, True),
+        ({"jobs": 256}, True),
+        ({"pattern": "synthetic-db"}, True),
+        ({"block_kib": 8}, False),
+        ({"read_pct": 70}, False),
+        ({"pattern": "seq"}, False),
+        ({"iodepth": 32}, False),
+        ({"threads": 1, "iodepth": 1}, False),
+        ({"bound": "at-least"}, False),
+    ],
+)
+def test_a_published_figure_stands_beside_the_load_that_its_row_states(
+    stated: dict[str, object], is_compared: bool
+):
+    view = run_view([Measured("twin:a", rates(120_000))], [A])
+    row = replace(Row(100_000), **stated)
+    assert ("surprise" in {one.kind for one in findings(view, lambda *_: [row])}) is is_compared
 
 
 def test_a_figure_far_from_the_published_one_is_a_surprise_and_near_ones_are_counted():

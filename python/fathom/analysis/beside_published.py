@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, prod
 from statistics import fmean
 from typing import Protocol
 
 import numpy as np
 
+from fathom._core import Job
 from fathom.analysis.consistency import floor_of
 from fathom.analysis.finding import Finding, cited, joined, number
 from fathom.analysis.outcomes import interval_of
@@ -27,6 +28,12 @@ ROWS = {
 }
 
 
+PATTERNS = {"seq": ("sequential", "sequential-streams"), "rand": ("uniform", "random-once")}
+"""Kinds of a job's pattern by the order that a published row states; other orders are not compared."""
+PCT_GAP = 0.5
+"""Shares of reads closer than this, in percent, are the same."""
+
+
 class PublishedRow(Protocol):
     """The fields of a published figure that findings read; absent ones are `None` or nan.
     `fathom.catalog.published_for` returns such rows.
@@ -44,6 +51,46 @@ class PublishedRow(Protocol):
     def statistic(self) -> str | None: ...  # noqa: D102
     @property
     def uncertain(self) -> bool: ...  # noqa: D102
+    @property
+    def bound(self) -> str | None: ...  # noqa: D102
+    @property
+    def block_kib(self) -> float | None: ...  # noqa: D102
+    @property
+    def read_pct(self) -> float | None: ...  # noqa: D102
+    @property
+    def pattern(self) -> str | None: ...  # noqa: D102
+    @property
+    def jobs(self) -> int | None: ...  # noqa: D102
+    @property
+    def threads(self) -> int | None: ...  # noqa: D102
+    @property
+    def iodepth(self) -> int | None: ...  # noqa: D102
+
+
+def is_of_load(row: PublishedRow, job: Job | None) -> bool:
+    """Returns whether a published figure can stand beside what a job measured.
+
+    It cannot where the row states another block, mix, order or number of I/Os in flight. Nor can a bound, because it is
+    no figure. What the row does not state is taken to be the method's. `job` is None where nobody recorded it.
+    """
+    if row.bound is not None:
+        return False
+    counts = [count for count in (row.jobs, row.threads, row.iodepth) if count]
+    stated = counts or row.block_kib is not None or row.read_pct is not None or row.pattern in PATTERNS
+    if job is None or not stated:
+        return True
+    if job.streams:
+        return False
+    sizes = {size_bytes for of_op in job.block_sizes.values() for size_bytes in of_op}
+    kinds = PATTERNS.get(row.pattern or "")
+    return (
+        (row.block_kib is None or sizes == {round(row.block_kib * 1024)})
+        and (
+            row.read_pct is None or (job.read_pct is not None and abs(job.read_pct - row.read_pct) < PCT_GAP)
+        )
+        and (kinds is None or job.pattern.kind in kinds)
+        and (not counts or (job.rate_iops is None and prod(counts) == job.threads * job.iodepth))
+    )
 
 
 _Row = tuple[str, str, bool, bool]
@@ -139,11 +186,12 @@ def _against_published(
     view: RunView, members: Sequence[StepFigures], lookup: PublishedLookup, gate: Mapping[Key, Unsettled]
 ) -> list[_AgainstPublished]:
     """Returns the settled figures of one step that are published too."""
-    catalog = {target.name: target.catalog for target in view.document.targets}
+    targets = {target.name: target for target in view.document.targets}
     found = []
     for figures in members:
-        device = catalog.get(figures.target)
-        published = _published_figure(figures, device, lookup)
+        target = targets[figures.target]
+        device, job = target.catalog, view.origin_of(target).jobs.get(figures.step)
+        published = _published_figure(figures, device, lookup, job)
         if device is None or published is None or (figures.target, figures.step) in gate:
             continue
         value, role, source, is_floor = published
@@ -154,7 +202,7 @@ def _against_published(
 
 
 def _published_figure(
-    figures: StepFigures, device: str | None, lookup: PublishedLookup
+    figures: StepFigures, device: str | None, lookup: PublishedLookup, job: Job | None
 ) -> tuple[float, str, str, bool] | None:
     """Returns a published figure with its role and source, and whether it is the floor of the rates."""
     if device is None or figures.published is None:
@@ -162,7 +210,7 @@ def _published_figure(
     doubtful = None
     for row in lookup(device, figures.published):
         value = row.mbps if figures.in_bandwidth else row.iops
-        if value is not None and isfinite(value) and value > 0:
+        if value is not None and isfinite(value) and value > 0 and is_of_load(row, job):
             found = (value, row.role or "", row.source or "source not given", row.statistic == "floor")
             if not row.uncertain:
                 return found

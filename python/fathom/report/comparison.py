@@ -546,7 +546,8 @@ def cell_of(column: Column, halves: Sequence[Point], lookup: Lookup, *, whole: b
     point = total(run, halves)
     step = run.steps[point.step]
     metric: Metric = "mbps" if (point.block_bytes or 0) >= LARGE_BLOCK_BYTES else "iops"
-    figure = published.find(lookup, column.target.catalog, step.published, metric) if whole else None
+    job = run.jobs.get(point.step)
+    figure = published.find(lookup, column.target.catalog, step.published, metric, job) if whole else None
     return Cell(
         column,
         point,

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from fathom._core import Job
 from fathom.analysis import beside_published
 from fathom.output.text import signed_pct, without_document
 from fathom.report.blocks import Item
@@ -70,13 +71,17 @@ def caveat(device: str | None) -> str:
         return ""
 
 
-def find(lookup: Lookup, device: str | None, workload: str | None, metric: Metric) -> Published | None:
-    """Returns the first published row that has the metric, or None."""
+def find(
+    lookup: Lookup, device: str | None, workload: str | None, metric: Metric, job: Job | None
+) -> Published | None:
+    """Returns the first published row of the job's load that has the metric, or None."""
     if device is None or workload is None:
         return None
     for row in lookup(device, workload):
         value = row.mbps if metric == "mbps" else row.iops
-        if value is not None and math.isfinite(value) and value > 0:
+        if value is None or not math.isfinite(value) or value <= 0:
+            continue
+        if beside_published.is_of_load(row, job):
             parts = (row.role, row.statistic, "uncertain" if row.uncertain else "")
             role = ", ".join(part for part in parts if part)
             source = ", ".join(part for part in (without_document(row.source or ""), row.page) if part)

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fathom._core import Job
+from fathom.analysis.beside_published import is_of_load
 from fathom.columns.schema import Point
 from fathom.method.curve import Curve, Figures, Latency, curve_of, figures, is_point
 from fathom.prediction.interval import Spread
@@ -101,7 +103,7 @@ def workloads_of(comparison: Comparison) -> Sequence[Workload]:
                 (_dot(column, curve, one) for one in halves), key=lambda dot: dot.figures.offered_iops or 0
             )
             step = column.run.steps[name]
-            published = _published(comparison, column, step.published)
+            published = _published(comparison, column, step.published, column.run.jobs.get(name))
             spread = settled_spread(column, name, members[0].block_bytes, out)
             top = _dot(column, curve, members)
             drawn = TargetCurve(column, curve, top, dots, published, capacities.get(name), spread)
@@ -114,8 +116,11 @@ def _dot(column: Column, curve: Curve, halves: Sequence[Point]) -> Dot:
     return Dot(figures([vars(half) for half in halves], curve.arrival), total(column.run, halves))
 
 
-def _published(comparison: Comparison, column: Column, name: str | None) -> tuple[float, float] | None:
+def _published(
+    comparison: Comparison, column: Column, name: str | None, job: Job | None
+) -> tuple[float, float] | None:
     if name is None or column.target.catalog is None:
         return None
     rows = comparison.lookup(column.target.catalog, name)
-    return next(((row.iops, row.latency_us) for row in rows if row.iops and row.latency_us), None)
+    known = (row for row in rows if is_of_load(row, job))
+    return next(((row.iops, row.latency_us) for row in known if row.iops and row.latency_us), None)
