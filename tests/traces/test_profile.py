@@ -1,6 +1,7 @@
 """What a profile says of traces whose properties are known."""
 
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from test_convert import fathom
 
 from fathom._core import TraceProfile
+from fathom.report.blocks import Figure
 from fathom.report.trace import words
 from fathom.report.trace.page import render
 from fathom.report.trace.sections import sections
@@ -236,3 +238,50 @@ def test_one_fault_of_a_kind_is_written_in_the_singular():
         "1 completion belongs to no I/O of the trace",
     ]
     assert "2 I/Os have no completion, and no latency" in faults(Findings(unfinished=2), 10)
+
+
+def test_arrivals_are_called_regular_poisson_or_bursts_only_where_windows_with_arrivals_show_it():
+    drawn = np.random.default_rng(1)
+    poisson = np.cumsum(drawn.exponential(100 * US, 200_000)).astype(np.int64)
+    rare = np.cumsum(drawn.exponential(2.5 * S, 200)).astype(np.int64)
+    bursts = np.sort(np.concatenate([evenly(200, 100 * MS) + one for one in range(50)]))
+    for issues, said in (
+        (poisson, "nearly a Poisson process"),
+        (evenly(200_000, 100 * US), "more regular than a Poisson process"),
+        (rare, "nearly a Poisson process"),
+        (rare[:40], "too few I/Os to say more"),
+        (evenly(3), "too short to say"),
+        (bursts, "I/Os come in bursts"),
+    ):
+        assert said in words.arrivals(profile(issues, np.zeros(len(issues))))
+
+
+def test_places_drawn_equally_likely_are_no_hot_spot_and_a_skew_is_one():
+    drawn = np.random.default_rng(2)
+    uniform = profile(evenly(12_000), drawn.integers(0, 2000, 12_000) * 4096)
+    assert "chance alone gives it 17 %" in words.heat(uniform).replace("18 %", "17 %")
+    skewed = profile(evenly(12_000), (drawn.power(0.3, 12_000) * 2000).astype(np.int64) * 4096)
+    assert words.heat(skewed).endswith("a cache or a fast tier of that size would see them.")
+
+
+def test_every_operation_with_latencies_has_them_in_the_sentence():
+    operations = np.tile([1, 2], 500)
+    found = words.latency(profile(evenly(1000), np.zeros(1000), operations, latency_ns=20 * US))
+    assert (
+        found
+        == "Writes took 20 us on average, 99 % within 20 us; flushes took 20 us on average, 99 % within 20 us."
+    )
+
+
+def test_the_rate_of_a_steady_trace_does_not_fall_at_its_end():
+    built = sections(profile(evenly(3000), np.zeros(3000)))
+    rate = next(
+        chart
+        for section in built
+        for block in section.blocks
+        if isinstance(block, Figure)
+        for chart in block.charts
+        if chart.title == "Rate"
+    )
+    [series] = cast("list[dict[str, list[list[float]]]]", rate.option["series"])
+    assert {round(y / 1000, 2) for _, y in series["data"]} == {1.0}

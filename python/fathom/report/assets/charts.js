@@ -18,10 +18,13 @@ const report = {};
   const escape = (text) =>
     String(text).replace(/[&<>"']/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" })[c]);
   const group = (value, digits) => value.toLocaleString("en-US", { maximumFractionDigits: digits }).replace("-", "−");
+  // Two decimals, or as many as a small value needs for two digits; what rounding leaves of 0 is 0.
+  const decimals = (value) =>
+    Math.abs(value) >= 0.1 || Math.abs(value) < 1e-9 ? 2 : 1 - Math.floor(Math.log10(Math.abs(value)));
   const short = (value) => {
     for (const [limit, unit] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]])
       if (Math.abs(value) >= limit) return group(value / limit, 2) + unit;
-    return group(value, 2);
+    return group(value, decimals(value));
   };
   const time = (value) =>
     value >= 7200 ? group(value / 3600, 1) + " h" : value >= 120 ? group(value / 60, 1) + " min" : group(value, 1) + " s";
@@ -45,7 +48,7 @@ const report = {};
     size,
   };
   const fullText = {
-    count: (v) => group(v, v < 100 ? 2 : 0),
+    count: (v) => group(v, v < 100 ? decimals(v) : 0),
     us: (v) => group(v, v < 100 ? 2 : v < 1000 ? 1 : 0) + " µs",
     pct: (v) => group(v, v < 1 ? 3 : 1) + " %",
     seconds: time,

@@ -61,18 +61,20 @@ def _operations(profile: Profile) -> list[int]:
 def _rates(profile: Profile) -> Sequence[Block]:
     line = profile.timeline
     width_s = line.width_ns / NS_PER_S
-    at_s = [(place + 0.5) * width_s for place in range(len(line.ios))]
+    # A last window that the trace does not fill would show a fall of the rate.
+    whole = max(1, profile.duration_ns // line.width_ns) if profile.duration_ns else len(line.ios)
+    at_s = [(place + 0.5) * width_s for place in range(min(whole, len(line.ios)))]
     axis = time_axis(len(line.ios) * width_s)
     ops = _operations(profile)
     names = [many_of(TRACE_OPERATIONS[op]) for op in ops]
     iops = [
-        (name, [(at, rounded(window[op] / width_s)) for at, window in zip(at_s, line.ios, strict=True)])
+        (name, [(at, rounded(window[op] / width_s)) for at, window in zip(at_s, line.ios, strict=False)])
         for op, name in zip(ops, names, strict=True)
     ]
     mbps = [
         (
             name,
-            [(at, rounded(window[op] / width_s / MB)) for at, window in zip(at_s, line.bytes, strict=True)],
+            [(at, rounded(window[op] / width_s / MB)) for at, window in zip(at_s, line.bytes, strict=False)],
         )
         for op, name in zip(ops, names, strict=True)
         if op in (words.READ, words.WRITE)
@@ -205,7 +207,8 @@ def _arrivals(profile: Profile) -> Sequence[Block]:
     blocks: list[Block] = []
     charts = []
     if bursts.dispersion:
-        points = [(width / NS_PER_S, max(rounded(index), 0.01)) for width, index in bursts.dispersion]
+        # A logarithmic axis has no place for 0.
+        points = [(width / NS_PER_S, rounded(index)) for width, index in bursts.dispersion if rounded(index)]
         axes = (Axis("window, s", "count", log=True), Axis("", "count", log=True))
         charts.append(chart("dispersion", "Index of dispersion", "1: Poisson", axes, [("", points)]))
     if bursts.gaps_ns:

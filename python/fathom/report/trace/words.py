@@ -1,5 +1,7 @@
 """The sentences of a trace's page, one for each figure: what the figure shows, in numbers."""
 
+from math import ceil, exp, lgamma, log, sqrt
+
 from fathom._core import TRACE_OPERATIONS
 from fathom.output.text import agreeing, capacity, digits, duration, many_of, percent, percent_digits, size
 from fathom.report.style import compact
@@ -8,6 +10,10 @@ from fathom.traces.profile import COUNTED_BYTES, FOOTPRINT_ERROR, UNIT_BYTES, Pr
 READ, WRITE, FLUSH, DISCARD = (TRACE_OPERATIONS.index(name) for name in ("read", "write", "flush", "discard"))
 BURSTY = 2.0
 """Arrivals with at least this index of dispersion are called bursts."""
+_REGULAR = 0.5
+"""Arrivals with at most this index of dispersion are more regular than a Poisson process."""
+_JUDGED_WINDOWS = 32
+"""Least windows for such a judgement: the index of a Poisson process then has a standard deviation of 0.25."""
 BUSIER = 1.05
 """A window with less than this many times the mean rate is no busier than others."""
 NS_PER_S = 1e9
@@ -15,6 +21,8 @@ _FEW = 4.0
 """With fewer accesses per unit of space, chance decides which units are hot."""
 _EVEN = 0.15
 """Least share of the accesses from which the hottest tenth of space is called hot."""
+_BEYOND_CHANCE = 1.25
+"""How many times what chance gives the hottest tenth it has to get to be called hot."""
 
 
 def time(ns: float) -> str:
@@ -108,11 +116,29 @@ def heat(profile: Profile) -> str:
     if each < _FEW:
         accesses = "one access" if f"{each:.2g}" == "1" else f"{each:.2g} accesses"
         hint = f"with an average of {accesses} to each 4 KiB, chance alone makes some hotter"
+    elif share < _BEYOND_CHANCE * (chance := _by_chance(each, 0.1)):
+        hint = (
+            f"with an average of {each:.3g} accesses to each 4 KiB, chance alone gives it {percent(chance)}"
+        )
     elif share < _EVEN:
         hint = "accesses are even"
     else:
         hint = "a cache or a fast tier of that size would see them"
     return f"The hottest tenth of the touched space gets {percent(share)} of the accesses; {hint}."
+
+
+def _by_chance(mean: float, part: float) -> float:
+    """Returns the share of accesses that the hottest part of space gets where all is accessed equally likely.
+
+    Accesses to a unit are then Poisson distributed. `mean` is their mean, 4 or more, so few units get none.
+    """
+    most = ceil(mean + 10 * sqrt(mean)) + 10
+    left, accesses = part, 0.0
+    for count in range(most, 0, -1):
+        of_units = min(left, exp(count * log(mean) - mean - lgamma(count + 1)))
+        left -= of_units
+        accesses += count * of_units
+    return accesses / mean
 
 
 def working_set(profile: Profile) -> str:
@@ -175,12 +201,39 @@ def arrivals(profile: Profile) -> str:
         return _doubted(profile)
     if not bursts.dispersion:
         return "The trace is too short to say whether I/Os come in bursts."
-    width, most = max(bursts.dispersion, key=lambda one: one[1])
-    ratio = agreeing(digits(most), "time", "times")
-    text = f"In windows of {time(width)} the variance of the arrivals is {ratio} their mean"
-    if most < BURSTY:
-        return f"{text}: nearly a Poisson process, for which they are equal."
-    return f"{text}; for a Poisson process they are equal. I/Os come in bursts."
+    bursty = [
+        (width, index)
+        for width, index in bursts.dispersion
+        if index >= max(BURSTY, _most_by_chance(profile.duration_ns / width))
+    ]
+    if bursty:
+        width, most = max(bursty, key=lambda one: one[1])
+        return f"{_variance(width, most)}; for a Poisson process they are equal. I/Os come in bursts."
+    # With less than one arrival in a window, any arrivals look like those of a Poisson process.
+    judged = [
+        one
+        for one in bursts.dispersion
+        if one[0] * profile.ios >= profile.duration_ns >= _JUDGED_WINDOWS * one[0]
+    ]
+    if not judged:
+        return f"{_variance(*max(bursts.dispersion, key=lambda one: one[1]))}. The trace has too few I/Os to say more of their arrivals."
+    width, least = min(judged, key=lambda one: one[1])
+    if least <= _REGULAR:
+        return f"{_variance(width, least)}: more regular than a Poisson process, for which they are equal."
+    return f"{_variance(*max(judged, key=lambda one: one[1]))}: nearly a Poisson process, for which they are equal."
+
+
+def _most_by_chance(windows: float) -> float:
+    """Returns the index of dispersion three standard deviations above that of a Poisson process.
+
+    Over n windows the variance of the index is 2 / (n - 1).
+    """
+    return 1 + 3 * sqrt(2 / max(1.0, windows - 1))
+
+
+def _variance(width_ns: float, index: float) -> str:
+    ratio = agreeing(digits(index), "time", "times")
+    return f"In windows of {time(width_ns)} the variance of the arrivals is {ratio} their mean"
 
 
 def depth(profile: Profile) -> str:
@@ -196,9 +249,9 @@ def depth(profile: Profile) -> str:
 
 
 def latency(profile: Profile) -> str:
-    """Returns the latency of reads and of writes."""
+    """Returns the latency of each operation that has any."""
     found = []
-    for op in (READ, WRITE):
+    for op in range(len(TRACE_OPERATIONS)):
         if own := profile.mix.latencies[op]:
             within = time(own.shown_quantiles_ns[2] or 0)
             found.append(
