@@ -216,7 +216,8 @@ def arrivals(profile: Profile) -> str:
         if one[0] * profile.ios >= profile.duration_ns >= _JUDGED_WINDOWS * one[0]
     ]
     if not judged:
-        return f"{_variance(*max(bursts.dispersion, key=lambda one: one[1]))}. The trace has too few I/Os to say more of their arrivals."
+        most = max(bursts.dispersion, key=lambda one: one[1])
+        return f"{_variance(*most)}. The trace has too few I/Os to say more of their arrivals."
     width, least = min(judged, key=lambda one: one[1])
     if least <= _REGULAR:
         return f"{_variance(width, least)}: more regular than a Poisson process, for which they are equal."
