@@ -58,7 +58,7 @@ def test_a_replay_on_a_drive_that_begins_settled_claims_its_latency(tmp_path: Pa
     assert section.key_figure is not None
     assert " answers the recorded reads in " in section.key_figure.sentence
     [told] = section.answer
-    assert told.endswith(" on average; it kept up with the recorded times.")
+    assert told.endswith(" on average, counted from the recorded times; it kept up with them.")
 
 
 def test_a_replay_of_several_devices_opens_with_its_latency_and_claims_no_write_amplification(

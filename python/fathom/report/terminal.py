@@ -109,13 +109,19 @@ def _legend(comparison: Comparison) -> str:
         "Below each figure: "
         + ("half its 95 % interval over repeats, " if _has_repeats(comparison) else "")
         + ("the published one and the difference, " if _has_published(comparison) else "")
-        + ("mean latency and p99, " if _shows_latency(comparison) else "")
+        + (f"mean{_kind_of_latency(comparison)} latency and p99, " if _shows_latency(comparison) else "")
         + "what limited it."
     )
 
 
 def _shows_latency(comparison: Comparison) -> bool:
     return len(comparison.corners) <= MOST_WITH_LATENCY
+
+
+def _kind_of_latency(comparison: Comparison) -> str:
+    """Returns that cells have service latencies, where an open load has response latencies too."""
+    cells = (cell for corner in comparison.corners for cell in corner.cells)
+    return " service" if any(cell.point.offered_iops is not None for cell in cells) else ""
 
 
 def _has_published(comparison: Comparison) -> bool:

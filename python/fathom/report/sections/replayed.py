@@ -156,10 +156,11 @@ def _answer(column: Column, corners: Sequence[Corner], out: Gate) -> str:
     if not parts:
         return f"{plain(column.label)}: {cells[0].failed or 'no latency was recorded'}, so it has no figures."
     up = cells[0].keeps_up
-    times = "" if up is None else f"; it {'kept up with' if up else 'fell behind'} the recorded times"
+    since = "" if up is None else ", counted from the recorded times"
+    times = "" if up is None else f"; it {'kept up with' if up else 'fell behind'} them"
     why = _why_not(cells[0], out)
     no_more = f" No more is claimed: it {why.verb} ({why.value})." if why else ""
-    return f"{plain(column.label)}: {joined(parts)} on average{_depth(cells[0])}{times}.{no_more}"
+    return f"{plain(column.label)}: {joined(parts)} on average{_depth(cells[0])}{since}{times}.{no_more}"
 
 
 def _table(corners: Sequence[Corner]) -> Table:
