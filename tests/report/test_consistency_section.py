@@ -226,6 +226,19 @@ def test_short_runs_have_no_such_section(long_run: Run, tmp_path: Path) -> None:
     assert json.loads((run.path / "run.json").read_text())["status"] == "complete"
 
 
+def test_an_open_load_that_is_kept_up_with_has_no_consistency_of_its_own(tmp_path: Path) -> None:
+    method = tmp_path / "open.toml"
+    for rate, kept_up in (("200/s", True), ("400k/s", False)):
+        method.write_text(
+            METHOD.replace(
+                'load = { iodepth = 1 }, until = { time = "120s" }',
+                f'load = {{ rate = "{rate}", iodepth = 1 }}, until = {{ time = "120s" }}',
+            )
+        )
+        run = fathom.run(str(method), "twin:samsung-pm9a3-7.68tb?slice_denominator=256", out=tmp_path)
+        assert (section.build(compare([load(run.path)])) is None) is kept_up
+
+
 def test_a_thinned_scatter_keeps_the_worst_and_the_best_second() -> None:
     rates = np.random.default_rng(1).integers(900, 1100, 21_600)
     rates[12_347], rates[17_003] = 3, 9_000
