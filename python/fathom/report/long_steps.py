@@ -94,7 +94,7 @@ def _keeps_up(column: Column, step: str) -> bool:
     """Returns whether a step had an open load that was served at its rate."""
     points = [one for one in column.run.points if (one.target, one.step) == (column.target.name, step)]
     offered = [one.offered_iops for one in points if one.offered_iops is not None]
-    return bool(offered) and sum(one.iops or 0.0 for one in points) >= SUSTAINED_LEAST * sum(offered)
+    return bool(offered) and sum(one.iops or 0.0 for one in points) >= SUSTAINED_LEAST * offered[0]
 
 
 def _is_shown(column: Column, step: str) -> bool:
