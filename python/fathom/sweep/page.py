@@ -45,7 +45,9 @@ def write_page(sweep: Sweep, folder: Path, table: pa.Table, outcomes: Sequence[O
     rows = _table(sweep, table, found)
     drawn = _figure(sweep, x, found, rows) if found and (x.is_numeric or x.sizes_bytes) else rows
     said = [with_micro(text[:1].upper() + text[1:]) for text in doubts(outcomes)]
-    blocks = [Points([*(f"Failed: {text}" for text in failed), *said])] if failed or said else []
+    # What speaks against the figures stands with the answer, where there is one.
+    listed = [*(f"Failed: {text}" for text in failed), *([] if found else said)]
+    blocks = [Points(listed)] if listed else []
     header = {
         "letter": "",
         "ids": [(folder.name, f"seed {sweep.seed}")],
@@ -63,7 +65,7 @@ def write_page(sweep: Sweep, folder: Path, table: pa.Table, outcomes: Sequence[O
     title = f"{plain(sweep.method.title)}: a sweep"
     quick = shortened(sweep.method.quick)
     path = folder / REPORT
-    key = KeyFigure(answer(sweep, x, found), drawn) if found else None
+    key = KeyFigure(answer(sweep, x, found), drawn, said) if found else None
     section = Section("sweep", "What if", [*blocks, rows], key_figure=key)
     opening, folded = opened([section], [NOT_MEASURED])
     page = Page(title, folded, opening=opening, headers=[header], shortened=[quick] if quick else [])
