@@ -65,9 +65,9 @@ def write_page(sweep: Sweep, folder: Path, table: pa.Table, outcomes: Sequence[O
     title = f"{plain(sweep.method.title)}: a sweep"
     quick = shortened(sweep.method.quick)
     path = folder / REPORT
-    key = KeyFigure(answer(sweep, x, found), drawn, said) if found else None
+    key = KeyFigure(answer(sweep, x, found), drawn) if found else None
     section = Section("sweep", "What if", [*blocks, rows], key_figure=key)
-    opening, folded = opened([section], [NOT_MEASURED])
+    opening, folded = opened([section], [NOT_MEASURED, *said])
     page = Page(title, folded, opening=opening, headers=[header], shortened=[quick] if quick else [])
     write_output(path, page.html().encode(), of_a_run=True)
     return path
