@@ -195,6 +195,19 @@ def test_io_by_time_goes_the_same_way_round(tmp_path: Path, theirs_of: Theirs, o
             assert our[:both_did] == their[:both_did]
 
 
+@pytest.mark.parametrize(
+    "amount", ["size=1m", "size=1m\nloops=3", "size=1m\noffset=1m", "size=1m\nio_size=256k", "size=100%"]
+)
+def test_gaps_on_a_target_that_is_longer_than_size_end_where_fio_ends(tmp_path: Path, amount: str) -> None:
+    options = f"rw=write:60k\nbs=4k\n{amount}"
+    (tmp_path / "long.bin").write_bytes(b"\1" * FILE_BYTES)
+    path = tmp_path / "job.fio"
+    path.write_text(section("job", f"filename=long.bin\n{options}"))
+    theirs = by_fio(tmp_path, path)["long.bin"]
+    path.write_text(section("job", f"filename=/dev/sdz\n{options}"))
+    assert by_fathom(path)[1] == theirs
+
+
 def test_jobs_without_a_file_name_have_a_file_each(tmp_path: Path) -> None:
     path = tmp_path / "job.fio"
     path.write_text(section("job", "rw=write\nsize=256k\nbs=64k\nnumjobs=4"))

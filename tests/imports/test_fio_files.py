@@ -132,13 +132,22 @@ def test_a_file_is_the_same_by_every_text_of_its_path(tmp_path: Path) -> None:
     assert not any(step.targets for step in method.steps)
 
 
-def test_gaps_of_a_job_that_ends_by_its_size_go_on_behind_it_on_a_device(tmp_path: Path) -> None:
+def test_gaps_of_a_job_that_ends_by_its_size_stay_within_it_on_a_device(tmp_path: Path) -> None:
     text = "[x]\nfilename=/dev/sdz\ndirect=1\nrw=write:12k\nbs=4k\nsize=64k\n"
-    job = parse_method(written(tmp_path, text), "made.toml").steps[-1].job
-    asked = [offset for _, _, offset, _ in _core.requests(job, 1 << 20, 512, 1, 100)]
-    assert asked == [number * 16384 for number in range(16)]
-    with pytest.raises(UsageError, match=":4: rw: without time_based, gaps lead fio beyond"):
-        written(tmp_path, text.replace("/dev/sdz", "f"))
+    for more, laps in (("", 1), ("loops=3\n", 3), ("io_size=32k\n", 2)):
+        job = parse_method(written(tmp_path, text + more), "made.toml").steps[-1].job
+        asked = [offset for _, _, offset, _ in _core.requests(job, 1 << 20, 512, 1, 100)]
+        assert asked == [0, 16384, 32768, 49152] * laps
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("/dev/sdz", "f"), ("size=64k", "size=50%"), ("=write", "=rw"), ("size=64k", "size=66k\nbs=4k")],
+)
+def test_gaps_that_end_where_fio_does_not_say_are_refused(tmp_path: Path, old: str, new: str) -> None:
+    text = "[x]\nfilename=/dev/sdz\ndirect=1\nrw=write:12k\nbs=4k\nsize=64k\n"
+    with pytest.raises(UsageError, match=":4: rw: "):
+        written(tmp_path, text.replace(old, new))
 
 
 def test_what_was_written_with_gaps_is_not_read_back_whole(tmp_path: Path) -> None:

@@ -114,6 +114,8 @@ class End:
             return None
         if files is not None:
             return None if files.is_whole else files.job_bytes * loops * self._threads
+        if self._place.lap_bytes is not None:
+            return self._place.lap_bytes * loops * self._threads
         usual = (
             given.text("filesize", "100%") if given.text("size", "100%") == "100%" else given.text("size", "")
         )

@@ -1,5 +1,6 @@
 """Where the I/O of a job of fio goes: pattern, position, region and alignment."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 
@@ -31,7 +32,6 @@ class Place:
         self._timed = given.is_timed
         self._align: int | None = None
         self._aligns: dict[str, int] = {}
-        self._goes_beyond = False
         #: What sprandom writes beyond the region, as a share of it.
         self.spare = 0.0
         self.pattern = self._pattern()
@@ -46,8 +46,8 @@ class Place:
             self._check_strips()
         if self.fills_device and (self.size != ("%", 100.0) or self.start[1]):
             raise given.error("fill_device", "writes beyond size, or behind an offset", "leave those out")
-        if self._goes_beyond and self._align:
-            self.size = self._beyond(self._align)
+        #: What a lap with gaps moves, where the job ends with its last one.
+        self.lap_bytes = self._lap(self._align) if self.has_gaps and self._align and not self._timed else None
         self.parts = self._parts()
 
     def keys(self) -> dict[str, Value]:
@@ -239,23 +239,37 @@ class Place:
                 "twice the block backwards, or a gap forwards, have",
             )
         self._align = size + skip
-        self._goes_beyond = not (self._timed or self._own_files)
         return "sequential"
 
-    def _beyond(self, step_bytes: int) -> Extent:
-        """Returns how far gaps lead a job beyond its size. Raises UsageError where that is not known.
+    def _lap(self, step_bytes: int) -> int | None:
+        """Returns what a lap with gaps moves; None where fio goes round until all is moved. Raises UsageError.
 
-        fio goes round only at the end of the device or file (`get_next_seq_offset` of its `io_u.c`).
+        fio goes round only at the end of the device or file (`get_next_seq_offset` of its `io_u.c`), or to move an
+        `io_size` that is left.
         """
         given, block_bytes = self._given, self._blocks.largest
         unit, size_bytes = self.size
-        if not given.text("filename", "").startswith("/dev/") or unit != "B" or size_bytes % block_bytes:
+        whole = self.size == ("%", 100.0) and not self.start[1]
+        moved = given.text("io_size", "")
+        if len(self._blocks.ops) > 1 or moved.endswith("%") or (moved and given.whole("loops", 1) > 1):
             raise given.error(
                 "rw",
-                "without time_based, gaps lead fio beyond `size`, on a file to an end that is not known",
+                "without time_based, gaps have no counterpart for reads beside writes, an io_size in percent, or "
+                "io_size and loops",
                 "give time_based and a runtime",
             )
-        return "B", (size_bytes // block_bytes - 1) * step_bytes + block_bytes
+        if moved or whole or self._own_files:
+            return None
+        if unit == "%" or not given.text("filename", "").startswith("/dev/"):
+            raise given.error(
+                "rw",
+                "without time_based, fio ends a lap with gaps where the device or file is longer, which is not known",
+                "give time_based and a runtime, or io_size",
+            )
+        if (size_bytes % step_bytes or step_bytes) < block_bytes:
+            raise given.error("rw", "a lap with gaps ends within a block", "give a size of whole steps")
+        given.note("rw", "ends with a lap of size, as fio does where the device is longer")
+        return math.ceil(size_bytes / step_bytes) * block_bytes
 
     @property
     def has_gaps(self) -> bool:
