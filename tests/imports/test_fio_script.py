@@ -38,6 +38,15 @@ def test_programs_before_fio_are_told_and_their_line_is_not_lost(tmp_path: Path)
         assert notes == [f"3: {before}: says where or as whom fio runs, and is left out"]
 
 
+def test_a_name_that_begins_with_global_stands_for_all_jobs_after_it(tmp_path: Path) -> None:
+    steps, _ = imported(
+        tmp_path,
+        "fio --name=global --filename=/dev/sdz --rw=write --size=1m --direct=1 --name=a --bs=8k"
+        " --name=globals --bs=16k --name=b --stonewall\n",
+    )
+    assert [(step["name"], step["job"]["block"]) for step in steps] == [("a", "8KiB"), ("b", "16KiB")]
+
+
 def test_an_included_file_has_places_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "common.fio").write_text("size=1m\nnice=3\n")
     steps, _ = imported(tmp_path, "[x]\nfilename=f\ndirect=1\ninclude common.fio\nrw=write\n")

@@ -41,15 +41,18 @@ def jobs_of_script(text: str, file: str, draft: Draft, variables: Variables) -> 
     jobs: list[FioJob] = []
     for place, words in _commands(text, file, draft, variables):
         shared: dict[str, Option] = {}
+        into = shared
         first = len(jobs)
         for word in words:
             if not word.startswith("-"):
                 raise UsageError(f"{place}: {word}: a job file among the options", "import that file")
             name, _, value = word.lstrip("-").partition("=")
-            if name == "name":
+            if name == "name" and value.startswith("global"):
+                into = shared
+            elif name == "name":
                 jobs.append(FioJob(value, place, dict(shared)))
+                into = jobs[-1].options
             elif not _OF_THE_PROGRAM.fullmatch(name):
-                into = jobs[-1].options if len(jobs) > first else shared
                 set_option(into, word.lstrip("-"), place)
         if len(jobs) == first:
             raise UsageError(f"{place}: a fio command without --name", "give each job its --name")
