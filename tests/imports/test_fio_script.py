@@ -115,3 +115,65 @@ def test_a_value_that_a_script_sets_twice_or_in_a_loop_is_not_known(tmp_path: Pa
     for setting in ("BS=8k\nBS=4k\n", "if true; then\nBS=8k\nfi\n", "BS=$(nproc)\n"):
         with pytest.raises(UsageError, match=r"\$BS has no value"):
             imported(tmp_path, f"{setting}fio --name=x --bs=$BS\n")
+
+
+PLAIN = "fio --name=a --filename=/dev/sdz --direct=1 --rw=write --size=1m"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sudo fio precondition.fio",
+        "numactl -N 0 fio mixed.fio",
+        "timeout 60 fio mixed.fio",
+        "$FIO --name=b --rw=read",
+        "sudo ${fio_bin} b.fio",
+        '"$BIN" --name=b',
+        "X=$(fio b.fio)",
+        "cd /x && fio b.fio",
+        "run() { fio b.fio; }",
+        "BS=64k; fio --name=b",
+        f"{PLAIN}; echo",
+    ],
+)
+def test_a_line_that_calls_fio_otherwise_is_refused_beside_a_plain_call(tmp_path: Path, line: str) -> None:
+    with pytest.raises(UsageError, match=r"job\.fio:3: "):
+        imported(tmp_path, f"#!/bin/sh\n{PLAIN}\n{line}\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sudo apt install fio sysstat",
+        "command -v fio >/dev/null || exit 1",
+        "echo fio starts",
+        "test -x $FIO || exit",
+        "which fio && echo there  # or fio b.fio",
+        "export FIO=/usr/bin/fio BS=4k",
+        "mkdir -p results/fio x",
+        "echo 'it is",
+    ],
+)
+def test_a_line_that_only_names_fio_is_left_aside(tmp_path: Path, line: str) -> None:
+    steps, notes = imported(tmp_path, f"#!/bin/sh\n{line}\n{PLAIN}\n")
+    assert ([step["name"] for step in steps], notes) == (["a"], [])
+
+
+def test_a_mark_within_a_word_begins_no_comment(tmp_path: Path) -> None:
+    text = "fio --name=t --filename=/dev/sdz --direct=1 --output=run#1.log --rw=write --bs=64k --size=1m # it's done\n"
+    steps, _ = imported(tmp_path, text)
+    assert (steps[0]["job"]["mix"], steps[0]["job"]["block"]) == ("write", "64KiB")
+
+
+def test_a_function_of_a_script_is_left_aside_with_its_line(tmp_path: Path) -> None:
+    for header in ("run() {", "run()\n{", "function run {"):
+        steps, notes = imported(tmp_path, f"#!/bin/sh\n{header}\n{PLAIN}\n}}\nrun\nrun\n{PLAIN}\n")
+        assert len(steps) == 2
+        what = header.partition("\n")[0]
+        assert notes == [f"2: {what}: is ignored; the commands in it run once"]
+
+
+def test_a_value_set_within_another_line_is_not_known(tmp_path: Path) -> None:
+    for setting in ("BS=64k; echo", "test -n x && BS=64k", "for BS in 8k 16k; do echo $BS; done", "read BS"):
+        with pytest.raises(UsageError, match=r"\$BS has no value"):
+            imported(tmp_path, f"BS=4k\n{setting}\nfio --name=x --bs=$BS\n")

@@ -1,7 +1,7 @@
 """Jobs of fio from the commands of a shell script, one command after the other.
 
-A line that calls fio is taken or refused: none is passed over. Loops and conditions around it are ignored, and a
-note says so. Variables have the value that the script gives them once, or that of the caller.
+A line that calls fio is taken or refused: none is passed over. Loops, conditions and functions around it are ignored,
+and a note says so. Variables have the value that the script gives them once, or that of the caller.
 """
 
 import re
@@ -22,9 +22,52 @@ _LAUNCHERS = frozenset(
     ("sudo", "env", "taskset", "numactl", "nice", "nohup", "exec", "time", "stdbuf", "command")
 )
 
+#: Words before a command that do not say which it is.
+_BEFORE_COMMANDS = frozenset(("do", "then", "else", "elif", "if", "while", "until", "!", "{"))
+#: Programs that may name fio and do not call it.
+_NO_CALL = frozenset(
+    (
+        *(
+            "echo",
+            "printf",
+            "tee",
+            "cat",
+            "which",
+            "type",
+            "hash",
+            "whereis",
+            "man",
+            "grep",
+            "test",
+            "[",
+            "[[",
+        ),
+        *(
+            "apt",
+            "apt-get",
+            "yum",
+            "dnf",
+            "zypper",
+            "apk",
+            "brew",
+            "pacman",
+            "pip",
+            "dpkg",
+            "rpm",
+            "git",
+            "make",
+        ),
+        *("killall", "pkill", "pgrep", "rm", "cp", "mv", "ls", "ln", "mkdir", "chmod", "chown", "cd"),
+        *("export", "readonly", "local", "declare", "for", "case", "function", "return"),
+    )
+)
+_NAMED_FIO = re.compile(r"\$\{?\w*fio\w*\}?", re.IGNORECASE)
+
 _SHELL = "$|><&`;()"
 _OPENS = re.compile(r"\s*(for|while|until|if|case)\b")
-_CLOSES = re.compile(r"\s*(done|fi|esac)\b")
+_CLOSES = re.compile(r"\s*(done|fi|esac|\})(?![\w-])")
+_FUNCTION = re.compile(r"\s*(?:function\s+[\w-]+|[\w-]+\s*\(\s*\))\s*(?:\(\s*\))?\s*")
+_ASSIGNS = re.compile(r"(?:^|[\s;&|({])(\w+)\+?=|\b(?:for|read|unset)\s+(\w+)")
 _SETS = re.compile(
     r"\s*(?:export\s+|readonly\s+|local\s+|declare\s+)?(?P<name>\w+)=(?P<value>\S*)\s*(?:#.*)?"
 )
@@ -73,12 +116,17 @@ class _Script:
         if found := _OPENS.match(line):
             if not re.search(rf"\b{'done' if found[1] in ('for', 'while', 'until') else 'fi|esac'}\b", line):
                 self.open.append((place, line.strip()))
+        elif _FUNCTION.fullmatch(line) or (line.endswith("{") and line.strip() != "{"):
+            self.open.append((place, line.strip()))
         elif _CLOSES.match(line):
             self.open = self.open[:-1]
         elif found := _SETS.fullmatch(line):
             name, value = found["name"], found["value"].strip("\"'")
             known = self.open or any(mark in value for mark in _SHELL) or name in self.values
             self.values[name] = "" if known else value
+            return
+        for names in _ASSIGNS.findall(line):
+            self.values[names[0] or names[1]] = ""
 
     @property
     def known(self) -> Mapping[str, str]:
@@ -89,12 +137,13 @@ class _Script:
 def _commands(text: str, file: str, draft: Draft, variables: Variables) -> Iterator[tuple[str, list[str]]]:
     """Yields the arguments of each fio command, with its line. Values follow their option after `=` or a space."""
     script = _Script()
-    for place, line in _logical_lines(text, file):
+    for place, raw in _logical_lines(text, file):
+        line = _without_comment(raw)
         words = _words(line, place)
         called = [at for at, word in enumerate(words[:-1]) if word.rpartition("/")[2] == "fio"]
         called = [at for at in called if at == 0 or words[at + 1].startswith("-")]
         if not called:
-            if CALL.search(line.partition("#")[0]):
+            if CALL.search(line) or any(map(_calls, _simple_commands(line))):
                 raise _within_shell(place, line)
             script.read(place, line)
             continue
@@ -125,17 +174,67 @@ def _logical_lines(text: str, file: str) -> Iterator[tuple[str, str]]:
 
 def _words(line: str, place: str) -> list[str]:
     try:
-        return shlex.split(line, comments=True)
+        return shlex.split(line)
     except ValueError as error:
         if not CALL.search(line):
             return []
         raise UsageError(f"{place}: {error}", "write the command without shell syntax") from error
 
 
+def _without_comment(line: str) -> str:
+    """Returns a line up to a `#` at the start of a word: within one, it is part of the word."""
+    quote, at = "", 0
+    while at < len(line):
+        mark = line[at]
+        if mark == "\\" and quote != "'":
+            at += 1
+        elif quote:
+            quote = "" if mark == quote else quote
+        elif mark in "\"'":
+            quote = mark
+        elif mark == "#" and (at == 0 or line[at - 1] in " \t;&|()"):
+            return line[:at].rstrip()
+        at += 1
+    return line.rstrip()
+
+
+def _simple_commands(line: str) -> list[list[str]]:
+    """Returns the words of each command of a line."""
+    found = shlex.shlex(line, posix=True, punctuation_chars=True)
+    found.whitespace_split, found.commenters = True, ""
+    try:
+        words = list(found)
+    except ValueError:
+        words = re.sub("([;()<>|&`])|[\"']", r" \1 ", line).split()
+    commands: list[list[str]] = [[]]
+    for word in words:
+        if set(word) <= set(_SHELL[1:]):
+            commands.append([])
+        else:
+            commands[-1].append(word.strip("`"))
+    return commands
+
+
+def _calls(command: Sequence[str]) -> bool:
+    """Returns whether a command calls fio, or may: a variable may stand for it."""
+    left = list(command)
+    while left and (
+        left[0] in _BEFORE_COMMANDS
+        or left[0].rpartition("/")[2] in _LAUNCHERS
+        or re.fullmatch(r"\w+=.*", left[0])
+    ):
+        left.pop(0)
+    if not left or left[0] in _NO_CALL:
+        return False
+    if any(word.rpartition("/")[2] == "fio" or _NAMED_FIO.fullmatch(word) for word in left[:-1]):
+        return True
+    return left[0].startswith("$") and any(word.startswith("--name") for word in left)
+
+
 def _check_launched(before: Sequence[str], place: str, line: str) -> None:
     """Raises UsageError for words before fio that do more than say where it runs."""
     left = list(before)
-    while left and re.fullmatch(r"\w+=.*", left[0]):
+    while left and re.fullmatch(r"\w+=[^;|<>&`()]*", left[0]):
         left.pop(0)
     launched = not left or left[0].rpartition("/")[2] in _LAUNCHERS
     if not launched or any(mark in word for word in left for mark in _SHELL):
@@ -154,7 +253,7 @@ def _joined(words: Sequence[str], place: str) -> list[str]:
     for word in words:
         if re.search(r"\$\{?\w+", word):
             raise missing(word, place)
-        if any(mark in word for mark in "$|><&`") or word in (";", "&&", "||"):
+        if any(mark in word for mark in "$|><&`") or word.endswith(";"):
             raise UsageError(f"{place}: {word}: shell syntax", "write the value that it stands for")
         if word.startswith("-") or not arguments or "=" in arguments[-1]:
             arguments.append(word)
