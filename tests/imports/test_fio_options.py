@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from fio_jobs import imported
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -257,3 +258,24 @@ def test_the_docs_have_the_table() -> None:
 
 def test_names_and_aliases_are_each_of_one_option() -> None:
     assert not set(ALIASES) & set(OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("options", "depth"),
+    [
+        ("ioengine=libaio\ndirect=0", 1),
+        ("ioengine=libaio\ndirect=1", 32),
+        ("ioengine=posixaio\ndirect=1", 1),
+        ("ioengine=posixaio\ndirect=0", 1),
+        ("ioengine=io_uring\ndirect=0", 32),
+        ("ioengine=libaio\ndirect=1\nrw=randtrim", 1),
+        ("ioengine=io_uring\ndirect=1\nrw=trim", 1),
+        ("ioengine=io_uring_cmd\nrw=randtrim", 32),
+    ],
+)
+def test_the_depth_is_one_where_fio_has_no_more_in_flight(tmp_path: Path, options: str, depth: int) -> None:
+    steps, notes = imported(
+        tmp_path, f"[x]\nfilename=/dev/sdz\nrw=randread\nsize=1m\niodepth=32\n{options}\n"
+    )
+    assert steps[-1]["job"]["load"]["iodepth"] == depth
+    assert any(note.endswith("the depth is 1, whatever iodepth says") for note in notes) == (depth == 1)

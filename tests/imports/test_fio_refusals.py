@@ -120,7 +120,7 @@ def test_jobs_with_names_of_any_length_are_steps_whose_names_folders_can_have(tm
             ":4: fsync: libaio submits nothing",
         ),
         (
-            "[x]\nrw=randread\nsize=1m\nioengine=libaio\niodepth=8\nthinktime=200\n",
+            "[x]\nrw=randread\nsize=1m\nioengine=io_uring\niodepth=8\nthinktime=200\n",
             ":6: thinktime: fio waits for all",
         ),
         ("[x]\nrw=write\nsize=1m\nverify=md5\nloops=2\n", ":4: verify: fio reads back"),
@@ -167,7 +167,7 @@ def test_jobs_with_names_of_any_length_are_steps_whose_names_folders_can_have(tm
         ("[x]\nrw=write\nsize=1m\nbssplit=4k/0:8k/0\n", ":4: bssplit: 4k/0:8k/0: the shares come to 0"),
         ("[x]\nrw=write\nsize=1m\nruntime=" + "9" * 400 + "\n", " is not a duration"),
         (
-            "[x]\nrw=write\nsize=1m\niodepth=100000\nioengine=libaio\n",
+            "[x]\nrw=write\nsize=1m\niodepth=100000\nioengine=io_uring\n",
             ":4: iodepth: as a method: iodepth is 100000",
         ),
         (
@@ -200,7 +200,7 @@ def test_what_would_be_another_test_is_refused_with_its_line(tmp_path: Path, tex
 
 def test_what_a_method_refuses_is_told_at_the_user_s_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as error:
-        imported(tmp_path, "[x]\nrw=write\nfilename=/dev/sdz\nioengine=libaio\niodepth=100000\n")
+        imported(tmp_path, "[x]\nrw=write\nfilename=/dev/sdz\nioengine=io_uring\niodepth=100000\n")
     assert str(error.value).startswith(f"{tmp_path}/job.fio:5: iodepth: as a method: iodepth is 100000")
 
 

@@ -7,7 +7,7 @@ from fathom.imports.draft import Draft
 from fathom.imports.fio_blocks import Blocks
 from fathom.imports.fio_content import content_of, is_verified
 from fathom.imports.fio_end import End
-from fathom.imports.fio_engines import ASYNCHRONOUS, SYNCHRONOUS, USUAL
+from fathom.imports.fio_engines import ASYNCHRONOUS, SYNCHRONOUS, TRIMS_ASYNCHRONOUSLY, USUAL
 from fathom.imports.fio_file import FioJob
 from fathom.imports.fio_files import DO_NOTHING, NO_DISKS
 from fathom.imports.fio_given import GivenOptions
@@ -91,8 +91,8 @@ class Conversion:
             check_room(self._given, self._weights)
         self._place = Place(self._given, self.blocks, self.jobs, own_files=own_files)
         self._common = self._common_keys()
-        self._load = self._load_of()
         self.buffered = self._is_buffered()
+        self._load = self._load_of()
         self._of_job: dict[str, Value] = {"direct": not self.buffered} | self._syncs() | self._means()
         self._end = self._end_of()
         self.until = self._end.until
@@ -431,13 +431,9 @@ class Conversion:
         given = self._given
         threads = 1 if self._place.parts == "apart" else self._threads
         depth = given.whole("iodepth", 1, 1)
-        waits = self._engine in SYNCHRONOUS
-        if waits and depth > 1:
-            given.note("iodepth", f"{self._engine} waits for each I/O: the depth is 1, whatever iodepth says")
-        elif depth > 1 and self._place.pattern == {"zones": "in-order"} and self.writes:
-            waits = True
-            given.note("iodepth", "a zone takes one write at a time: the depth is 1, whatever iodepth says")
-        depth = 1 if waits else depth
+        if depth > 1 and (why := self._waits()):
+            given.note("iodepth", f"{why}: the depth is 1, whatever iodepth says")
+            depth = 1
         load: dict[str, Value] = {"threads": threads, "iodepth": depth}
         pause_s = given.seconds("thinktime", "us")
         batch = given.whole("iodepth_batch_complete_min", 1)
@@ -466,6 +462,27 @@ class Conversion:
         if batch > 1:
             load["reap"] = min(batch, depth)
         return load
+
+    def _waits(self) -> str:
+        """Returns why no more than one I/O is in flight; empty where as many are as asked for. Raises UsageError."""
+        engine = self._engine
+        if engine in SYNCHRONOUS:
+            return f"{engine} waits for each I/O"
+        if self._place.pattern == {"zones": "in-order"} and self.writes:
+            return "a zone takes one write at a time"
+        if "trim" in self._weights and engine not in TRIMS_ASYNCHRONOUSLY:
+            return "fio waits for each trim"
+        if engine == "libaio" and self.buffered:
+            return "the kernel does libaio's I/O through the page cache before it returns"
+        if engine == "posixaio":
+            if self.files is not None:
+                raise self._given.error(
+                    "iodepth",
+                    "posixaio keeps one I/O in flight on each file, which has no counterpart",
+                    "give iodepth=1, or ioengine=io_uring",
+                )
+            return "the C library does posixaio's I/O on a file one by one"
+        return ""
 
     def _ramp(self) -> float:
         ramp_s = self._given.seconds("ramp_time")
