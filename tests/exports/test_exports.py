@@ -247,6 +247,22 @@ streams = [
     assert {"direct=0", "runtime=9s", "bs=8k"} <= set(options(text, "both.b"))
 
 
+@pytest.mark.parametrize(
+    "job",
+    [
+        {"until": '{ count = 100, volume = "4x" }'},
+        {"pattern": '{ stride = "1MiB" }', "region": '"25%"', "until": '{ volume = "1x" }'},
+    ],
+)
+def test_a_volume_that_no_loops_make_is_in_bytes(job: Mapping[str, str]) -> None:
+    with pytest.raises(UsageError, match=r"needs a length in bytes: name the target or give its --size"):
+        exported(step(job=job))
+    made = options(exported(step(job=job), size_bytes=1 << 30)[0])
+    assert [one for one in made if one.startswith(("io_size=", "loops="))] == [
+        "io_size=4g" if "count" in job["until"] else "io_size=256m"
+    ]
+
+
 def test_a_volume_of_any_mix_is_the_size_of_the_region() -> None:
     mixed = {"mix": "{ read = 50, write = 50 }", "until": '{ volume = "3x" }'}
     assert "loops=3" in of_job(mixed)

@@ -134,8 +134,17 @@ def _fio_position(job: Mapping[str, str]) -> str | None:
             | {"load": "{ threads = 4, iodepth = 2 }", "region": '{ start = "25%", size = "50%" }'},
             {"write": 2048},
         ),
+        ({"until": '{ count = 100, volume = "4x" }'}, {"read": 100}),
+        (
+            {"mix": '"write"', "until": '{ count = 600, volume = "2x" }', "region": '"1MiB"'},
+            {"write": 512},
+        ),
+        (
+            {"pattern": '{ stride = "64KiB" }', "region": '"1MiB"', "until": '{ volume = "1x" }'},
+            {"read": 256},
+        ),
     ],
-    ids=["count", "passes", "part"],
+    ids=["count", "passes", "part", "count first", "volume first", "laps over gaps"],
 )
 def test_fio_and_fathom_do_as_many_of_each(
     job: dict[str, str], expected: Mapping[str, int], tmp_path: Path

@@ -13,7 +13,9 @@ def end_options(workload: Workload) -> list[str]:
     if until.bytes is not None:
         options.append(f"io_size={size_text(_equal_part(workload, until.bytes))}")
     elif until.region_multiple is not None:
-        options += _passes(workload, until.region_multiple)
+        options += _passes(
+            workload, until.region_multiple, in_bytes=count is not None or _ends_at_lap(workload)
+        )
     if (time_ns := workload.whole.time_ns) is not None:
         options.append(f"runtime={time_text(time_ns)}")
         if until.count is until.bytes is until.region_multiple is None:
@@ -45,18 +47,34 @@ def _count(workload: Workload, count: int, *, sized: bool) -> list[str]:
     return [f"number_ios={each}", *([f"io_size={most_bytes}"] if sized else [])]
 
 
-def _passes(workload: Workload, multiple: float) -> list[str]:
-    """Returns a multiple of the region; each job does its part of its own size."""
+def _ends_at_lap(workload: Workload) -> bool:
+    """Returns whether fio would end with a lap over gaps: it goes round only at the end of the target."""
+    job = workload.job
+    whole_target = job.region_size.fraction == 1.0 and not (
+        job.region_start.fraction or job.region_start.bytes
+    )
+    return workload.kind == "strided" and (workload.parts > 1 or not whole_target)
+
+
+def _passes(workload: Workload, multiple: float, *, in_bytes: bool) -> list[str]:
+    """Returns a multiple of the region; each job does its part of its own size.
+
+    `in_bytes` says that loops would do more: fio counts each anew by `number_ios`, and ends it with a lap over gaps.
+    """
     passes = multiple * workload.parts / workload.numjobs
-    if loops := whole(passes):
+    laps = workload.kind == "strided"
+    if (loops := whole(passes)) and not (in_bytes and (loops > 1 or laps)):
         return [f"loops={loops}"] if loops > 1 else []
-    if passes < 1 and (percent := whole(100 * passes)):
+    if not loops and not (in_bytes and laps) and passes < 1 and (percent := whole(100 * passes)):
         return [f"io_size={percent}%"]
     region_bytes = bytes_of(workload.job.region_size, workload.place)
     if region_bytes is None:
-        raise NoCounterpartError(
-            f"{multiple:g} times a region, which gives {workload.numjobs} jobs no whole percentage each: {NAME_IT}"
+        why = (
+            "needs a length in bytes"
+            if in_bytes
+            else f"gives {workload.numjobs} jobs no whole percentage each"
         )
+        raise NoCounterpartError(f"{multiple:g} times a region, which {why}: {NAME_IT}")
     unit_bytes = workload.sizes[-1]
     return [
         f"io_size={size_text(round(multiple * region_bytes) // workload.numjobs // unit_bytes * unit_bytes)}"
