@@ -42,6 +42,7 @@ const METADATA_SHARE: f64 = 0.02;
 const RESERVE_SHARE: f64 = 0.10;
 /// Fewest zones or groups of a device.
 const LEAST_GROUPS: u64 = 10;
+const ENOSPC: i32 = 28;
 /// What a device without zones and without discard says to a reset, which then has nothing to do.
 const EOPNOTSUPP: i32 = 95;
 const EINVAL: i32 = 22;
@@ -137,8 +138,11 @@ impl<D: Device> FileSystem<D> {
             );
         }
         let group = (params.group_bytes / BLOCK_BYTES).min(most);
+        let mut file_blocks = ((blocks - metadata) as f64 * (1.0 - RESERVE_SHARE)) as u64;
         let space = if zone > 0 {
-            Space::Zones(Zones::new(metadata, blocks, zone))
+            let zones = Zones::new(metadata, blocks, zone);
+            file_blocks = file_blocks.min(zones.data_blocks());
+            Space::Zones(zones)
         } else {
             let grows = params.placement == Placement::InPlace;
             Space::Groups(Groups::new(metadata, blocks, group, grows))
@@ -149,7 +153,7 @@ impl<D: Device> FileSystem<D> {
             requests: Slab::default(),
             extents: Extents::default(),
             space,
-            file_blocks: ((blocks - metadata) as f64 * (1.0 - RESERVE_SHARE)) as u64,
+            file_blocks,
             dirty: Ranges::default(),
             writing: Ranges::default(),
             read_ahead: Ranges::default(),
@@ -172,6 +176,12 @@ impl<D: Device> FileSystem<D> {
     /// Returns the device below.
     pub fn device(&self) -> &D {
         &self.device
+    }
+
+    /// Makes the file longer than its space.
+    #[cfg(test)]
+    pub(crate) fn stretch(&mut self, blocks: u64) {
+        self.file_blocks = blocks;
     }
 
     /// Extents of the file.

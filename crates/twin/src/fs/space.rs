@@ -240,6 +240,12 @@ impl Zones {
         }
     }
 
+    /// Returns the blocks that data may take for good: of every zone but the reserve and the one that is written.
+    pub fn data_blocks(&self) -> u64 {
+        let zones = self.used.len().saturating_sub(RESERVED_ZONES + 1);
+        zones as u64 * self.length
+    }
+
     fn allocate(&mut self, want: u64, reserve: bool) -> Option<(u64, u64)> {
         let zone = match self.open {
             Some(zone) => zone,

@@ -11,7 +11,7 @@ use super::extents::Piece;
 use super::metadata::{NODE_BYTES, commit_bytes};
 use super::params::{FsParams, Placement};
 use super::ranges::Ranges;
-use super::{BLOCK_BYTES, DeviceTag, FileSystem};
+use super::{BLOCK_BYTES, DeviceTag, ENOSPC, FileSystem};
 
 /// Reads that go before a waiting write (mq-deadline: `writes_starved` 2 batches of `fifo_batch` 16).
 const READS_FIRST: u32 = 32;
@@ -48,6 +48,8 @@ pub struct WriteBack {
     pub moves_out: u32,
     /// No space before the next commit.
     starved: bool,
+    /// No space, and the last commit gave none: writes fail until one does.
+    full: bool,
     dirty_since_ns: u64,
     /// Writers that wait, in order.
     pub throttled: VecDeque<u32>,
@@ -83,6 +85,7 @@ impl WriteBack {
             emptying: None,
             moves_out: 0,
             starved: false,
+            full: false,
             dirty_since_ns: 0,
             throttled: VecDeque::new(),
             done: 0,
@@ -144,7 +147,9 @@ fn s_to_ns(s: f64) -> u64 {
 impl<D: Device> FileSystem<D> {
     /// Takes a write in, or lets it wait.
     pub(super) fn write(&mut self, slot: u32) {
-        if self.write_back.throttled.is_empty() && self.has_room() {
+        if self.write_back.full {
+            self.end(slot, ENOSPC);
+        } else if self.write_back.throttled.is_empty() && self.has_room() {
             self.accept(slot);
         } else {
             self.write_back.throttled.push_back(slot);
@@ -403,6 +408,19 @@ impl<D: Device> FileSystem<D> {
         self.end_syncs();
     }
 
+    /// Gives up what is dirty and the writers that wait: there is no space for either.
+    fn give_up(&mut self) {
+        self.commit.errno = self.commit.errno.max(ENOSPC);
+        while let Some((start, end)) = self.dirty.take(0, u64::MAX) {
+            self.write_back.done += end - start;
+        }
+        self.write_back.due = 0;
+        for slot in std::mem::take(&mut self.write_back.throttled) {
+            self.end(slot, ENOSPC);
+        }
+        self.end_syncs();
+    }
+
     /// Starts a commit that is wanted, unless one is under way.
     fn begin_commit(&mut self) {
         if self.commit.running || !self.commit.wanted {
@@ -461,14 +479,22 @@ impl<D: Device> FileSystem<D> {
     /// The commit lasts: what it replaced is free, who waited for it goes on.
     pub(super) fn committed(&mut self) {
         self.commit.running = false;
-        for (start, len) in std::mem::take(&mut self.commit.freeing) {
+        let freeing = std::mem::take(&mut self.commit.freeing);
+        let frees = !freeing.is_empty();
+        for (start, len) in freeing {
             self.release(start, len);
         }
         for slot in std::mem::take(&mut self.commit.serving) {
             self.end(slot, self.commit.errno);
         }
-        self.write_back.starved = false;
+        let starved = std::mem::take(&mut self.write_back.starved);
         self.empty_a_zone();
+        // A zone that is being emptied gives space later.
+        let hopes = frees || !self.commit.pinned.is_empty() || self.write_back.emptying.is_some();
+        self.write_back.full = !hopes && (starved || self.write_back.full);
+        if self.write_back.full {
+            self.give_up();
+        }
         self.begin_commit();
     }
 

@@ -418,6 +418,36 @@ fn a_full_zoned_device_is_reclaimed_and_goes_on() {
     assert!(device > host, "moved data is written again");
 }
 
+/// A job over the whole file.
+fn over_all(mix: &str, block: &str, pattern: &str, until: &str) -> Job {
+    closed(&format!("\"{mix}\""), block, pattern, 1, 4, until)
+}
+
+#[test]
+fn a_full_file_on_few_zones_leaves_room_to_win_overwritten_space_back() {
+    // 11 zones of data: two in reserve, one that is written.
+    let tape = Tape::new(192 * MIB);
+    let mut fs = FileSystem::new(tape, &small("btrfs-zoned")).expect("room");
+    assert_eq!(fs.capacity_bytes(), 8 * 16 * MIB);
+    let fill = over_all("write", "1MiB", "sequential", r#"{"written":"1x"}"#);
+    measure(&mut fs, &fill);
+    let again = over_all("write", "64KiB", "uniform", r#"{"written":"2x"}"#);
+    let found = measure(&mut fs, &again);
+    assert!(found.errno.is_empty(), "{:?}", found.errno);
+    settle(&mut fs);
+}
+
+#[test]
+fn writes_fail_where_a_commit_frees_nothing_and_there_is_no_space() {
+    let tape = Tape::new(192 * MIB);
+    let mut fs = FileSystem::new(tape, &small("btrfs-zoned")).expect("room");
+    fs.stretch(11 * 16 * MIB / BLOCK);
+    let fill = over_all("write", "1MiB", "sequential", r#"{"written":"1x"}"#);
+    let found = measure(&mut fs, &fill);
+    assert_eq!(found.errno.keys().copied().collect::<Vec<_>>(), [28]);
+    settle(&mut fs);
+}
+
 #[test]
 fn the_same_seed_gives_the_same_figures_over_a_drive() {
     let once = || {
