@@ -4,11 +4,14 @@
 
 use serde::Deserialize;
 
-use crate::device::params::{HostParams, ParamError};
+use crate::device::params::{HostParams, ParamError, fail};
 use crate::ssd::params::SsdParams;
 
 /// Addresses change drives at this distance, so that random I/O meets all of them.
 pub(super) const STRIPE_BYTES: u64 = 1 << 20;
+
+/// Most machines and drives of a kind: their numbers are 16 bits.
+const MOST_MACHINES: u64 = u16::MAX as u64;
 
 /// Drives of one kind in a system.
 #[derive(Clone, Debug, Deserialize)]
@@ -93,6 +96,98 @@ pub enum Between {
     Cluster(ClusterParams),
 }
 
+/// What a value is, and its most.
+enum Kind {
+    /// Above 0: a rate or a share that divides.
+    Rate(f64),
+    /// At least 0.
+    Time(f64),
+}
+
+impl Kind {
+    fn check(&self, name: &'static str, value: f64) -> Result<(), ParamError> {
+        match *self {
+            Self::Rate(most) if !(value > 0.0 && value <= most) => {
+                fail(name, format!("{value} is not above 0 and at most {most}"))
+            }
+            Self::Time(most) if !(0.0..=most).contains(&value) => {
+                fail(name, format!("{value} is not within 0 to {most}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Names and counts, each with its least.
+type Counts = Vec<(&'static str, u32, u64)>;
+/// Names and values.
+type Values = Vec<(&'static str, f64, Kind)>;
+
+impl FabricParams {
+    fn counts(&self) -> Counts {
+        vec![
+            ("hosts", self.hosts, 1),
+            ("ports", self.ports, 1),
+            ("pipelines", self.pipelines, 1),
+        ]
+    }
+
+    fn values(&self) -> Values {
+        vec![
+            ("host_nic_gbps", self.host_nic_gbps, Kind::Rate(1e6)),
+            ("port_gbps", self.port_gbps, Kind::Rate(1e6)),
+            (
+                "network_efficiency",
+                self.network_efficiency,
+                Kind::Rate(1.0),
+            ),
+            ("network_us", self.network_us, Kind::Time(1e6)),
+            ("command_ns", self.command_ns, Kind::Time(1e6)),
+            ("read_pass_us", self.read_pass_us, Kind::Time(1e6)),
+            ("write_pass_us", self.write_pass_us, Kind::Time(1e6)),
+            ("link_mbps", self.link_mbps, Kind::Rate(1e9)),
+        ]
+    }
+}
+
+impl ClusterParams {
+    fn counts(&self) -> Counts {
+        vec![
+            ("servers", self.servers, 1),
+            ("server_cores", self.server_cores, 1),
+            ("server_nics", self.server_nics, 1),
+            ("clients", self.clients, 1),
+            ("stripe_data", self.stripe_data, 1),
+            ("stripe_parity", self.stripe_parity, 0),
+        ]
+    }
+
+    fn values(&self) -> Values {
+        vec![
+            ("read_cpu_us", self.read_cpu_us, Kind::Time(1e6)),
+            (
+                "read_cpu_us_per_kib",
+                self.read_cpu_us_per_kib,
+                Kind::Time(1e6),
+            ),
+            ("write_cpu_us", self.write_cpu_us, Kind::Time(1e6)),
+            (
+                "write_cpu_us_per_kib",
+                self.write_cpu_us_per_kib,
+                Kind::Time(1e6),
+            ),
+            ("nic_gbps", self.nic_gbps, Kind::Rate(1e6)),
+            (
+                "network_efficiency",
+                self.network_efficiency,
+                Kind::Rate(1.0),
+            ),
+            ("network_us", self.network_us, Kind::Time(1e6)),
+            ("mount_us", self.mount_us, Kind::Time(1e6)),
+        ]
+    }
+}
+
 impl Between {
     /// Returns whether the drives are written as logs: by the servers' file system.
     pub(super) const fn writes_in_logs(&self) -> bool {
@@ -141,8 +236,12 @@ impl SystemParams {
                 message: message.to_owned(),
             })
         };
-        if self.drives.iter().map(|kind| kind.count).sum::<u32>() == 0 {
+        let drives: u64 = self.drives.iter().map(|kind| u64::from(kind.count)).sum();
+        if drives == 0 {
             return refuse("drives", "there is none, expected at least one");
+        }
+        if drives > MOST_MACHINES {
+            return refuse("drives", "there are more than 65535");
         }
         let slices = |kind: &DriveParams| kind.ssd.slice_denominator;
         if self.drives.iter().any(|kind| slices(kind) != self.slices()) {
@@ -151,21 +250,27 @@ impl SystemParams {
         if self.drives.iter().any(|kind| kind.ssd.zone_bytes > 0) {
             return refuse("zone_bytes", "drives of a system have no zones");
         }
-        let counts = match &self.between {
-            Between::Fabric(fabric) => vec![fabric.hosts, fabric.ports, fabric.pipelines],
-            Between::Cluster(cluster) => vec![
-                cluster.servers,
-                cluster.server_cores,
-                cluster.server_nics,
-                cluster.clients,
-                cluster.stripe_data,
-            ],
+        let (counts, values) = match &self.between {
+            Between::Fabric(fabric) => (fabric.counts(), fabric.values()),
+            Between::Cluster(cluster) => (cluster.counts(), cluster.values()),
         };
-        if counts.contains(&0) {
-            return refuse(
-                "between",
-                "hosts, ports, pipelines, servers, cores and NICs must be above 0",
-            );
+        for (name, count, least) in counts {
+            if !(least..=MOST_MACHINES).contains(&u64::from(count)) {
+                return fail(
+                    name,
+                    format!("{count} is not within {least} to {MOST_MACHINES}"),
+                );
+            }
+        }
+        let host = &self.host;
+        let host_values = [
+            ("cores", f64::from(host.cores), Kind::Rate(4096.0)),
+            ("submit_us", host.submit_us, Kind::Time(1e5)),
+            ("complete_us", host.complete_us, Kind::Time(1e5)),
+            ("wake_us", host.wake_us, Kind::Time(1e5)),
+        ];
+        for (name, value, kind) in values.into_iter().chain(host_values) {
+            kind.check(name, value)?;
         }
         Ok(())
     }

@@ -17,6 +17,33 @@ const CLUSTER: &str = r#"{"cluster": {"servers": 6, "server_cores": 19, "read_cp
     "clients": 12, "nic_gbps": 200, "network_efficiency": 0.9, "network_us": 5.0, "mount_us": 0.5,
     "stripe_data": 4, "stripe_parity": 2}}"#;
 
+#[test]
+fn values_of_a_system_that_make_no_sense_are_refused_by_name() {
+    let with = |between: &str, name: &str, value: &str| {
+        let from = between.find(&format!("\"{name}\":")).expect("a key") + name.len() + 3;
+        let rest = &between[from..];
+        let end = rest.find([',', '}']).expect("an end");
+        let text = format!("{} {value}{}", &between[..from], &rest[end..]);
+        parameters(&text, &[(2, small_drive())]).check()
+    };
+    for (between, name, wrong) in [
+        (FABRIC, "port_gbps", "0"),
+        (FABRIC, "link_mbps", "0"),
+        (FABRIC, "host_nic_gbps", "-5"),
+        (FABRIC, "network_efficiency", "2"),
+        (FABRIC, "network_us", "-50"),
+        (FABRIC, "ports", "0"),
+        (FABRIC, "hosts", "65536"),
+        (CLUSTER, "nic_gbps", "0"),
+        (CLUSTER, "write_cpu_us", "-1"),
+        (CLUSTER, "stripe_parity", "65536"),
+    ] {
+        let refused = with(between, name, wrong).expect_err("refused");
+        assert_eq!(refused.name, name);
+        assert_eq!(with(between, name, "1"), Ok(()), "{name}");
+    }
+}
+
 /// A system of drives of 256 MiB with 8 dies.
 fn parameters(between: &str, drives: &[(u32, SsdParams)]) -> SystemParams {
     let bytes = |(count, ssd): &(u32, SsdParams)| u64::from(*count) * ssd.capacity_bytes;
