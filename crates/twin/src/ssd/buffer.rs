@@ -169,6 +169,7 @@ impl Ssd {
             let run = (count - placed).min(room).min(left);
             self.translation.ftl.place(stream, first + placed, run);
             self.buffer.group.host_pages += run;
+            self.placed_in_group(run);
             placed += run;
             if run == left {
                 self.stripe_filled(page);

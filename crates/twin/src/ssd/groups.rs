@@ -58,6 +58,8 @@ impl Groups {
 pub(super) struct GroupTable {
     inactive: Box<[Inactive]>,
     fullness: Box<[Fullness]>,
+    /// Pages of each group's writes that are not in the buffer yet: they count as its valid ones.
+    reserved: Box<[u32]>,
     /// Valid pages at which a group is full: its share of the addresses, and half of what it has beyond.
     full_pages: u32,
     superblock_pages: u32,
@@ -77,6 +79,7 @@ impl GroupTable {
             Box::new(Self {
                 inactive: (0..count).map(|_| Inactive::default()).collect(),
                 fullness: vec![Fullness::default(); count as usize].into_boxed_slice(),
+                reserved: vec![0; count as usize].into_boxed_slice(),
                 full_pages: share + (most - share) / 2,
                 superblock_pages: geometry.superblock_pages,
                 next: 0,
@@ -89,18 +92,24 @@ impl GroupTable {
         self.inactive.len() as u32
     }
 
+    /// Returns a group's valid pages, and those that its writes will add.
+    fn taken(&self, group: u32, ftl: &Ftl) -> u32 {
+        ftl.valid_in(group) + self.reserved[group as usize]
+    }
+
     /// Returns whether a group has room for `pages` pages more. Its valid pages are counted only when enough was
     /// written that the answer may be another one.
     fn admits(&mut self, group: u32, pages: u32, ftl: &Ftl) -> bool {
-        let room = &mut self.fullness[group as usize];
-        if room.pages < pages {
-            let left = self.full_pages.saturating_sub(ftl.valid_in(group));
+        if self.fullness[group as usize].pages < pages {
+            let left = self.full_pages.saturating_sub(self.taken(group, ftl));
+            let room = &mut self.fullness[group as usize];
             room.full = left < pages;
             room.pages = match room.full {
                 true => self.superblock_pages.max(pages),
                 false => left,
             };
         }
+        let room = &mut self.fullness[group as usize];
         room.pages -= pages;
         !room.full
     }
@@ -115,7 +124,7 @@ impl GroupTable {
             return group;
         }
         if !self.admits(self.spill, pages, ftl) {
-            let emptiest = (0..self.count()).min_by_key(|&group| ftl.valid_in(group));
+            let emptiest = (0..self.count()).min_by_key(|&group| self.taken(group, ftl));
             self.spill = emptiest.unwrap_or(group);
         }
         self.spill
@@ -149,9 +158,18 @@ impl Ssd {
         let count = groups.count();
         let wanted = (request.placement != Request::NO_PLACEMENT).then_some(named % count);
         let group = groups.choose(wanted, pages, &self.translation.ftl);
+        groups.reserved[group as usize] += pages;
         self.requests[slot].request.placement = (named / count * count + group) as u16;
         self.enter_group(group);
         self.write(slot);
+    }
+
+    /// Pages of a write to the group at hand are in the buffer, and valid.
+    #[inline]
+    pub(super) fn placed_in_group(&mut self, pages: u32) {
+        if let Some(groups) = &mut self.groups.table {
+            groups.reserved[self.groups.active as usize] -= pages;
+        }
     }
 
     /// Takes the group in hand that a write was given to.

@@ -201,6 +201,19 @@ fn writes_that_name_a_full_group_go_where_there_is_room() {
 }
 
 #[test]
+fn writes_that_wait_for_room_in_the_buffer_fill_their_group_too() {
+    let mut params = drive(8, 1);
+    params.capacity_bytes = 1 << 30;
+    let mut ssd = ssd(&params);
+    let text = r#"{"mix":"write","block":"1MiB","pattern":"uniform","placement":[0],"load":{"threads":1,"iodepth":128},"until":{"written":"2x"}}"#;
+    let job = Job::from_json(text, "test").expect("a valid job");
+    let recording = measure(&mut ssd, &job);
+    assert!(recording.errno.is_empty());
+    assert_eq!(recording.completed(), 2 << 10);
+    settle(&mut ssd);
+}
+
+#[test]
 fn a_reclaim_unit_of_several_erase_units_is_a_larger_superblock() {
     let mut params = drive(2, 1);
     let of_group = params.erase_unit_bytes * 4;
