@@ -38,6 +38,8 @@ const NONE: u32 = u32::MAX;
 
 /// Bit of a unit's number that says it is programmed in SLC mode.
 const SLC: u32 = 1 << 31;
+/// Bit of a unit's number that says it is programmed with padding only, which takes no room in the buffer.
+pub const PADDING: u32 = 1 << 30;
 
 /// A finished flash operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

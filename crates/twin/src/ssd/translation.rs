@@ -240,10 +240,10 @@ impl Ssd {
     }
 
     pub(super) fn programmed(&mut self, unit: u32) {
-        self.buffer.holds.clear(unit);
         if self.zns.is_some() {
             return self.programmed_in_zone(unit);
         }
+        self.buffer.holds.clear(unit);
         let superblock = self.geometry.unit_superblock(unit);
         if self.groups.table.is_some() {
             self.enter_group(self.geometry.group(superblock));

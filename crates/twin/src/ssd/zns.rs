@@ -10,10 +10,10 @@ use workload::{Op, Request, name_ops};
 
 use super::{EINVAL, EOPNOTSUPP, InFlight, Ssd};
 use crate::device::zones::{Condition, Refusal, ZoneAction, ZoneInfo, Zones};
-use crate::sim::bits::Bits;
 use crate::sim::event::Event;
 use crate::sim::server::Waits;
 use crate::sim::slab::Slab;
+use crate::ssd::flash::PADDING;
 use crate::ssd::ftl::wear::Wear;
 use crate::ssd::geometry::{Geometry, Place};
 use crate::ssd::params::{SsdParams, UNIT_BYTES, ZoneFinish};
@@ -38,8 +38,6 @@ pub(super) struct Zns {
     planes: u32,
     /// Pages of each zone that are in the buffer or on flash.
     placed: Box<[u32]>,
-    /// Units on their way to a die that hold padding only, which takes no room in the buffer.
-    padding: Bits,
     pub(super) wear: Wear,
     resets: Slab<Reset>,
     /// Resets that wait for each die's erases, in their order.
@@ -56,7 +54,6 @@ impl Zns {
             groups: params.dies() / geometry.dies,
             planes: params.planes_per_die,
             placed: vec![0; model.zones as usize].into_boxed_slice(),
-            padding: Bits::new((model.zones * geometry.superblock_units) as usize),
             wear: Wear::new(model.zones, 0),
             resets: Slab::default(),
             erasing: vec![VecDeque::new(); params.dies() as usize].into_boxed_slice(),
@@ -236,8 +233,9 @@ impl Ssd {
     }
 
     pub(super) fn programmed_in_zone(&mut self, unit: u32) {
-        if let Some(zns) = self.zns.as_mut().filter(|zns| zns.padding.get(unit)) {
-            return zns.padding.clear(unit);
+        self.buffer.holds.clear(unit & !PADDING);
+        if unit & PADDING != 0 {
+            return;
         }
         self.buffer.group.host_pages -= self.geometry.unit_pages;
         self.admit_waiting();
@@ -349,10 +347,10 @@ impl Ssd {
         let from = std::mem::replace(&mut zns.placed[zone as usize], zns.capacity_pages);
         for offset in (from..zns.capacity_pages).step_by(self.geometry.unit_pages as usize) {
             let place = zns.place(&self.geometry, zns.physical(zone, offset));
-            zns.padding.set(place.unit);
             self.buffer.holds.set(place.unit);
+            let unit = place.unit | PADDING;
             self.flash
-                .program(self.now_ns, &mut self.calendar, place.unit, place.die);
+                .program(self.now_ns, &mut self.calendar, unit, place.die);
         }
     }
 }

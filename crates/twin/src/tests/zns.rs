@@ -297,6 +297,19 @@ fn a_reset_gives_up_what_waits_in_the_buffer() {
 }
 
 #[test]
+fn a_zone_that_is_padded_again_before_its_first_padding_is_programmed_keeps_the_buffer_right() {
+    let mut ssd = drive(|params| params.zone_finish = ZoneFinish::Zone);
+    for _ in 0..3 {
+        let begun = ask(&mut ssd, Op::Write, 0, 4096).0;
+        assert_eq!(begun, CompletionKind::Done);
+        ssd.manage_zone(0, ZoneAction::Finish).expect("finished");
+        assert_eq!(ask(&mut ssd, Op::Trim, 0, ZONE).0, CompletionKind::Done);
+    }
+    settle(&mut ssd);
+    assert_eq!(ssd.page_totals().buffered, 0);
+}
+
+#[test]
 fn writes_are_refused_as_a_drive_refuses_them() {
     let mut ssd = drive(|params| (params.max_open_zones, params.max_active_zones) = (2, 3));
     refused(
