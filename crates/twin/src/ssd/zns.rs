@@ -162,13 +162,14 @@ impl Ssd {
         let Some(zns) = &self.zns else { return };
         let (first, count) = Self::pages(&self.requests[slot].request);
         let (mut logical, end) = (first, first + count);
+        let mut zones = zns.split(first).0..=zns.split(end - 1).0;
+        if zones.any(|zone| zns.zones.report(zone).condition == Condition::Offline) {
+            return self.refuse(slot, Refusal::Offline.errno());
+        }
         let (mut dram_pages, mut unmapped) = (0, false);
         while logical < end {
             let (zone, offset) = zns.split(logical);
             let written = (zns.zones.written(zone) / UNIT) as u32;
-            if zns.zones.report(zone).condition == Condition::Offline {
-                return self.refuse(slot, Refusal::Offline.errno());
-            }
             let page = zns.physical(zone, offset);
             let place = zns.place(&self.geometry, page);
             if offset >= written || self.buffer.holds.get(place.unit) {

@@ -310,6 +310,25 @@ fn a_zone_that_is_padded_again_before_its_first_padding_is_programmed_keeps_the_
 }
 
 #[test]
+fn a_read_that_runs_into_a_zone_offline_asks_no_die() {
+    let mut ssd = drive(|params| params.rated_pe_cycles = 1);
+    for zone in 0..2 {
+        let written = ask(&mut ssd, Op::Write, zone * ZONE, CAPACITY).0;
+        assert_eq!(written, CompletionKind::Done);
+        settle(&mut ssd);
+    }
+    // Its one erase wears the second zone out.
+    ask(&mut ssd, Op::Trim, ZONE, ZONE);
+    let both = ask(&mut ssd, Op::Read, 0, ZONE + 4096).0;
+    let errno = Refusal::Offline.errno();
+    assert_eq!(both, CompletionKind::Failed(errno));
+    settle(&mut ssd);
+    let mut account = Account::default();
+    ssd.account(&mut account);
+    assert_eq!(account.media_read_bytes, 0);
+}
+
+#[test]
 fn writes_are_refused_as_a_drive_refuses_them() {
     let mut ssd = drive(|params| (params.max_open_zones, params.max_active_zones) = (2, 3));
     refused(
