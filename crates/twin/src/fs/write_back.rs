@@ -484,8 +484,10 @@ impl<D: Device> FileSystem<D> {
         for (start, len) in freeing {
             self.release(start, len);
         }
-        for slot in std::mem::take(&mut self.commit.serving) {
-            self.end(slot, self.commit.errno);
+        let serving = std::mem::take(&mut self.commit.serving);
+        if !serving.is_empty() {
+            let errno = std::mem::take(&mut self.commit.errno);
+            serving.into_iter().for_each(|slot| self.end(slot, errno));
         }
         let starved = std::mem::take(&mut self.write_back.starved);
         self.empty_a_zone();

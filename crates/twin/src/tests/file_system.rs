@@ -449,6 +449,21 @@ fn writes_fail_where_a_commit_frees_nothing_and_there_is_no_space() {
 }
 
 #[test]
+fn only_the_next_fsync_reports_a_write_that_failed() {
+    let tape = Tape::new(192 * MIB);
+    let mut fs = FileSystem::new(tape, &small("btrfs-zoned")).expect("room");
+    fs.stretch(11 * 16 * MIB / BLOCK);
+    measure(
+        &mut fs,
+        &over_all("write", "1MiB", "sequential", r#"{"written":"1x"}"#),
+    );
+    settle(&mut fs);
+    let flush = over_all("flush", "4KiB", "uniform", r#"{"count":1}"#);
+    let failed = |fs: &mut FileSystem<Tape>| !measure(fs, &flush).errno.is_empty();
+    assert_eq!([failed(&mut fs), failed(&mut fs)], [true, false]);
+}
+
+#[test]
 fn the_same_seed_gives_the_same_figures_over_a_drive() {
     let once = || {
         let ssd = Ssd::new(&small_drive(), 7).expect("valid parameters");
