@@ -26,6 +26,22 @@ pub fn data_centre_drive(slice_denominator: u32) -> SsdParams {
 }
 
 #[test]
+fn values_that_nothing_sensible_follows_from_are_refused_by_name() {
+    let refused = |change: &dyn Fn(&mut SsdParams)| {
+        let mut params = small_drive();
+        change(&mut params);
+        Ssd::new(&params, 1).err().expect("refused").name
+    };
+    assert_eq!(refused(&|params| params.program_us = 0.0), "program_us");
+    assert_eq!(
+        refused(&|params| params.read_sense_us = 0.0),
+        "read_sense_us"
+    );
+    let buffer = refused(&|params| params.write_buffer_bytes = 1 << 44);
+    assert_eq!(buffer, "write_buffer_bytes");
+}
+
+#[test]
 fn littles_law_holds_in_every_interval_of_a_closed_loop() {
     let mut params = small_drive();
     (

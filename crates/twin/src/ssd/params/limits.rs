@@ -3,6 +3,9 @@
 use super::{MOST_SLOTS, SsdParams, UNIT_BYTES};
 use crate::device::params::{ParamError, fail};
 
+/// Shortest time of a die's job that others are set against: below the clock's nanosecond it would be 0.
+const LEAST_US: f64 = 0.001;
+
 impl SsdParams {
     /// Checks each value by itself.
     pub(super) fn check_limits(&self) -> Result<(), ParamError> {
@@ -16,16 +19,25 @@ impl SsdParams {
                 return fail(name, format!("{value} is not within 0 to {high}"));
             }
         }
-        Ok(())
+        // The energy of SLC programs and reads, and what a drive can do at most, are in proportion to these.
+        let divisors = [
+            ("read_sense_us", self.read_sense_us),
+            ("program_us", self.program_us),
+        ];
+        match divisors.into_iter().find(|(_, value)| *value < LEAST_US) {
+            Some((name, value)) => fail(name, format!("{value} is below {LEAST_US}")),
+            None => Ok(()),
+        }
     }
 
     /// Returns the name, value, least and most.
-    fn counts(&self) -> [(&'static str, u64, u64, u64); 31] {
+    fn counts(&self) -> [(&'static str, u64, u64, u64); 32] {
         let n = u64::from;
         [
             ("capacity_bytes", self.capacity_bytes, 1 << 22, 1 << 50),
             ("slice_denominator", n(self.slice_denominator), 1, 65_536),
             ("command_slots", n(self.command_slots), 1, n(MOST_SLOTS)),
+            ("write_buffer_bytes", self.write_buffer_bytes, 1, 1 << 40),
             ("gc_ahead_bytes", self.gc_ahead_bytes, 0, 1 << 40),
             ("read_ahead_bytes", self.read_ahead_bytes, 0, 1 << 30),
             ("read_ahead_streams", n(self.read_ahead_streams), 1, 1024),
