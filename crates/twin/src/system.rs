@@ -153,11 +153,12 @@ impl System {
     /// Moves a job on to its next stage, or out.
     fn step(&mut self, index: u32) -> Option<Completion> {
         let job = &self.jobs[index];
-        let (stage, op, bytes) = (
-            usize::from(job.stage),
-            job.request.op,
-            job.request.size_bytes,
-        );
+        let (stage, op) = (usize::from(job.stage), job.request.op);
+        // What carries no data passes as its capsules alone.
+        let bytes = match op.moves_data() {
+            true => job.request.size_bytes,
+            false => 0,
+        };
         let Some(&now_at) = self.route(op).get(stage) else {
             return Some(self.complete(index, CompletionKind::Done));
         };
@@ -251,10 +252,8 @@ impl System {
     fn complete(&mut self, index: u32, kind: CompletionKind) -> Completion {
         let job = &self.jobs[index];
         let (at_ns, tag) = (self.now_ns, job.tag);
-        let written_bytes = match (kind, job.request.op) {
-            (CompletionKind::Done, Op::Write | Op::WriteZeroes) => {
-                u64::from(job.request.size_bytes)
-            }
+        let written_bytes = match kind {
+            CompletionKind::Done if job.request.op.writes() => u64::from(job.request.size_bytes),
             _ => 0,
         };
         self.shares.add(

@@ -229,6 +229,31 @@ fn a_shelf_is_limited_by_its_internal_link_and_spends_the_time_there() {
 }
 
 #[test]
+fn operations_without_data_pass_a_shelf_as_capsules_and_write_nothing() {
+    for mix in ["trim", "write-zeroes"] {
+        let mut shelf = system(FABRIC, 4);
+        let text = format!(
+            r#"{{"mix": "{mix}", "block": "1MiB", "pattern": "uniform",
+                "load": {{"threads": 1, "iodepth": 1}}, "until": {{"count": 500}}}}"#
+        );
+        let job = WorkloadJob::from_json(&text, "job").expect("a job");
+        let mut written = 0;
+        let recording = run(&job, &mut shelf, 3, &Control::default(), |interval| {
+            written += interval
+                .shares
+                .iter()
+                .map(|share| share.host_write_bytes)
+                .sum::<u64>();
+        })
+        .expect("it runs");
+        assert_eq!(written, 0, "{mix}");
+        // 128 bytes at 8 GB/s; a MiB would take 131 us.
+        let link_us = spent_us(&recording, "internal link (write)");
+        assert!(link_us < 0.1, "{mix}: {link_us}");
+    }
+}
+
+#[test]
 fn parts_of_the_way_add_up_to_the_latency() {
     let recording = measured(&mut system(FABRIC, 24), "read", "4KiB", 12, 32);
     let mean_us = recording.ops[&workload::Op::Read]
