@@ -1,7 +1,7 @@
 //! Reads: pages are looked up, and come from DRAM where they are in the write buffer or never written. Others come from
 //! their dies, neighbours in one command. What has come crosses the link.
 
-use workload::Op;
+use workload::{Op, Request};
 
 use super::Ssd;
 use crate::sim::event::Event;
@@ -99,8 +99,23 @@ impl Ssd {
             }
             return;
         }
-        let size_bytes = inflight.request.size_bytes;
-        let bytes = (units * UNIT_BYTES).min(size_bytes);
+        let Request {
+            offset_bytes,
+            size_bytes,
+            ..
+        } = inflight.request;
+        // Of the first and last page only what was asked for crosses. Which part they are in is not kept: the first part
+        // and the last stand for them.
+        let within = u64::from(UNIT_BYTES - 1);
+        let head = match inflight.done_ns {
+            0 => offset_bytes & within,
+            _ => 0,
+        };
+        let tail = match last {
+            true => (offset_bytes + u64::from(size_bytes)).wrapping_neg() & within,
+            false => 0,
+        };
+        let bytes = (units * UNIT_BYTES - (head + tail) as u32).min(size_bytes);
         let share = Waits::share(bytes, size_bytes);
         let at_ns = self.link.send(self.now_ns, bytes, share, last) + delay_ns;
         inflight.done_ns = inflight.done_ns.max(at_ns);

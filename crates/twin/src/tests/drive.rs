@@ -26,6 +26,31 @@ pub fn data_centre_drive(slice_denominator: u32) -> SsdParams {
 }
 
 #[test]
+fn a_read_sends_what_was_asked_for_wherever_it_begins() {
+    let mut params = small_drive();
+    params.block_bytes = 512;
+    let mut ssd = filled(&params);
+    let mut sent_pages = |offset_bytes, size_bytes| {
+        let before = ssd.page_totals().placed;
+        for at in 0..8 {
+            let request = Request {
+                offset_bytes: (at << 20) + offset_bytes,
+                size_bytes,
+                placement: 0,
+                op: Op::Read,
+            };
+            ssd.submit(ssd.now_ns(), 3, request);
+            ssd.advance(u64::MAX).expect("an answer");
+        }
+        ssd.page_totals().placed - before
+    };
+    assert_eq!(sent_pages(0, 4096), 8);
+    assert_eq!(sent_pages(512, 4096), 8);
+    assert_eq!(sent_pages(512, 512), 1);
+    assert_eq!(sent_pages(3584, 65_536), 8 * 16);
+}
+
+#[test]
 fn values_that_nothing_sensible_follows_from_are_refused_by_name() {
     let refused = |change: &dyn Fn(&mut SsdParams)| {
         let mut params = small_drive();
