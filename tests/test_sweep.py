@@ -21,8 +21,10 @@ from fathom.columns.schema import POINTS
 from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.load.resolve import resolve_targets
 from fathom.method.method import load_method, parse_method
+from fathom.output.text import digits
 from fathom.runs.files import alone_in
 from fathom.session import Options, start_run
+from fathom.sweep.answer import answer, panels
 from fathom.sweep.doubts import doubts
 from fathom.sweep.grid import combinations, parse_axis
 from fathom.sweep.page import write_page
@@ -85,10 +87,24 @@ def test_every_combination_is_simulated_with_its_values(tmp_path: Path, workers:
     found = {(row["dies_per_channel"], row["iodepth"]): row["iops"] for row in table.to_pylist()}
     assert set(found) == {(2, 1), (2, 64), (8, 1), (8, 64)}
     assert table.column_names[:3] == ["dies_per_channel", "job.load.iodepth", "target"]
-    assert set(table["target"].to_pylist()) == {DRIVE.partition("?")[0]}
+    assert set(table["target"].to_pylist()) == {DRIVE}
     # One read at a time mostly meets an idle die; many meet as many dies as there are.
     assert found[2, 1] == pytest.approx(found[8, 1], rel=0.2)
     assert found[8, 64] > 1.5 * found[2, 64]
+
+
+def test_two_variants_of_a_drive_stay_apart_and_only_one_drive_is_set_beside_itself(
+    tmp_path: Path, workers: Executor
+) -> None:
+    written = (f"{DRIVE},ecc_us=5", f"{DRIVE},ecc_us=400")
+    asked = sweep("ecc_us=5", "job.load.iodepth=1,4", targets=written)
+    outcomes, _ = simulated(asked, tmp_path, workers)
+    table = gather(asked.axes, outcomes)
+    assert list(dict.fromkeys(table["target"].to_pylist())) == list(written)
+    own = [row for row in table.to_pylist() if row["target"] == written[0]]
+    assert len(own) == 2
+    ratio = own[1]["iops"] / own[0]["iops"]
+    assert f"x {digits(ratio)}" in answer(asked, asked.axes[1], panels(asked, table))
 
 
 @pytest.mark.parametrize(
