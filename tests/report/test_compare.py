@@ -18,17 +18,35 @@ from typer.testing import CliRunner
 import synthetic
 from fathom.catalog import load_device
 from fathom.cli import app
+from fathom.columns.schema import POINTS, Point
 from fathom.compare import rows as rows_of
 from fathom.compare.gate import parse_gate
 from fathom.compare.metrics import METRICS
 from fathom.compare.rows import Compared, Result, Row
 from fathom.compare.words import meaning
 from fathom.errors import FathomError, UsageError
+from fathom.load.resolve import resolve_targets
+from fathom.method.method import parse_method
 from fathom.prediction.interval import order_chance, spread_of
 from fathom.runs.event_log import append_event
+from fathom.runs.reader import Run
+from fathom.session import Options, start_run
 from fathom.statistics.differences import Difference, Verdict, confidence_of_each
 
 Made = Callable[..., Path]
+MIX = """
+schema = "fathom-method/1"
+name = "mix"
+[[steps]]
+name = "mixed"
+[steps.job]
+mix = { read = 70, write = 30 }
+block = "4KiB"
+pattern = "uniform"
+region = "64MiB"
+load = { threads = 1, iodepth = 8 }
+until = { time = "50ms" }
+"""
 BUSY = {
     "rule": "client-limits",
     "level": "warning",
@@ -473,6 +491,38 @@ def test_runs_that_are_no_repeats_are_not_taken_as_one_side(made: Made):
     done = fathom(f"{one},{other}", made("c", seed=3))
     assert done.returncode == 2
     assert "no repeats of one measurement" in done.stderr
+
+
+def test_iops_per_watt_are_known_no_better_than_the_rate_is():
+    values = dict.fromkeys(POINTS.names) | {
+        "op": "read",
+        "n": 10_000,
+        "iops": 1000.0,
+        "iops_low": 990.0,
+        "iops_high": 1010.0,
+        "joules": 50.0,
+        "joules_low": 49.99,
+        "joules_high": 50.01,
+    }
+    bounds = METRICS["iops/W"].bounds(Point.of(values))
+    assert bounds is not None
+    low, high = bounds
+    assert low <= 198.0
+    assert high >= 202.0
+
+
+def test_iops_per_watt_of_a_mix_are_one_figure_of_all_its_operations(tmp_path: Path):
+    method = parse_method(MIX, "mix.toml")
+    runs = [
+        start_run(method, resolve_targets(["twin:samsung-pm9a3-7.68tb"]), Options(seed=seed, out=tmp_path))
+        for seed in (1, 2)
+    ]
+    found = rows(*(run.path for run in runs), "--metrics", "iops/W,iops")
+    points = Run(runs[0].path).points.to_pylist()
+    mixed = [row for row in points if row["step"] == "mixed"]
+    [row] = [row for (_, metric), row in found.items() if metric == "iops/W"]
+    assert row["base"] == pytest.approx(sum(row["n"] for row in mixed) / mixed[0]["joules"])
+    assert len([row for _, metric in found if metric == "iops"]) == 2
 
 
 def of_twin(folder: Path, number: int, *, catalog: str | None = None, share: float = 1.0) -> Path:

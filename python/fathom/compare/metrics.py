@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import hypot
 
 from fathom.errors import UsageError
 from fathom.report.rows import Point
@@ -30,6 +31,8 @@ class Metric:
     resolution: float = 0.0
     column: str = ""
     """The column of the points table, where the figure is one."""
+    is_of_step: bool = False
+    """Whether it is one figure of all operations of a step, because no operation has a share of its own."""
 
 
 def _column(
@@ -57,10 +60,13 @@ def _ios_per_joule(point: Point) -> float | None:
 
 
 def _ios_per_joule_bounds(point: Point) -> Bounds | None:
-    bounds = point.interval("joules")
-    if bounds is None or not point.n or bounds[0] <= 0:
+    """Returns the bounds of rate and energy together, in squares. Both rise together, so they are wide enough."""
+    value, rate, energy = _ios_per_joule(point), point.interval("iops"), point.interval("joules")
+    if value is None or rate is None or energy is None or not point.iops or not point.joules or energy[0] <= 0:
         return None
-    return point.n / bounds[1], point.n / bounds[0]
+    below = hypot(1 - rate[0] / point.iops, 1 - point.joules / energy[1])
+    above = hypot(rate[1] / point.iops - 1, point.joules / energy[0] - 1)
+    return value * (1 - below), value * (1 + above)
 
 
 _PERCENTILES = {percentile_name(column): column for column in QUANTILES}
@@ -87,7 +93,9 @@ METRICS: Mapping[str, Metric] = {
         *_latencies(),
         _column("max", "largest latency", "us", "max_us"),
         _column(WAF, "WAF", "", "waf"),
-        Metric("iops/W", "IOPS per watt", "IOPS/W", True, _ios_per_joule, _ios_per_joule_bounds),
+        Metric(
+            "iops/W", "IOPS per watt", "IOPS/W", True, _ios_per_joule, _ios_per_joule_bounds, is_of_step=True
+        ),
     )
 }
 DEFAULT = (RATE, "p50", "p99", "p99.9", WAF)

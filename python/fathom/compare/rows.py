@@ -16,6 +16,7 @@ from fathom.output import html
 from fathom.report.comparison import Cell
 from fathom.report.repeats import is_pooled
 from fathom.report.rows import Point
+from fathom.report.style import plain
 from fathom.report.totals import TOTAL, total
 from fathom.statistics.differences import (
     Difference,
@@ -218,6 +219,7 @@ def _pairs(
     """Returns the values of the metrics, and of those with limits, by workload; and what could not be compared."""
     pairs: list[_MetricPair] = []
     missing: list[Missing] = []
+    steps: set[str] = set()
     for corner, theirs, own in cells(base, new, match):
         if own is None:
             missing.append(Missing(corner.label, f"not measured in {new.name}"))
@@ -237,10 +239,19 @@ def _pairs(
             chosen: dict[str, list[str]] = {}
             for name in dict.fromkeys((*asked, *limited)):
                 chosen.setdefault(metric_of(name, in_bandwidth=own.metric == "mbps").name, []).append(name)
-            each = (
+            each = [
                 _pair(corner.label, METRICS[key], as_asked, theirs, own, unclaimed)
                 for key, as_asked in chosen.items()
-            )
+                if not METRICS[key].is_of_step
+            ]
+            if own.step.name not in steps:
+                both = _of_step(theirs), _of_step(own)
+                each += [
+                    _pair(plain(own.step.label), METRICS[key], as_asked, *both, unclaimed)
+                    for key, as_asked in chosen.items()
+                    if METRICS[key].is_of_step
+                ]
+            steps.add(own.step.name)
             pairs += [
                 replace(pair, estimates=None, why=LITTLE_WRITTEN, is_bound=True)
                 if too_little and pair.metric is METRICS[WAF]
@@ -249,6 +260,13 @@ def _pairs(
                 if pair
             ]
     return pairs, missing
+
+
+def _of_step(cell: Cell) -> Cell:
+    """Returns the cell with all operations of its step as one."""
+    run, point = cell.column.run, cell.point
+    halves = [one for one in run.points if (one.target, one.step) == (point.target, point.step)]
+    return replace(cell, point=total(run, halves))
 
 
 def _unclaimed(base: Side, theirs: Cell, new: Side, own: Cell) -> Unclaimed | None:
