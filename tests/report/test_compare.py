@@ -12,6 +12,8 @@ from pathlib import Path
 from shutil import copytree
 from xml.etree import ElementTree
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -206,7 +208,6 @@ def test_a_limit_on_a_figure_without_interval_is_not_called_absent(made: Made):
 
 def test_a_workload_that_the_new_run_lacks_fails_a_limit(made: Made, tmp_path: Path):
     import pyarrow.compute as pc
-    import pyarrow.parquet as pq
 
     base, new = made("a"), tmp_path / "b"
     shutil.copytree(made("b", seed=2), new)
@@ -441,6 +442,43 @@ def test_the_last_good_run_moves_on_only_to_what_is_not_worse(made: Made):
     assert str(good) in fathom(better, "--against", "last-good", "--json").stdout
     assert str(better) in fathom(worse, "--against", "last-good", "--json").stdout
     assert str(better) in fathom(worse, "--against", "last-good", "--json").stdout
+
+
+@pytest.mark.parametrize(
+    ("change", "is_base"), [(0.99, False), (1.01, True)], ids=["one percent less", "one percent more"]
+)
+def test_a_step_to_the_worse_that_shows_does_not_move_the_base_though_it_is_level(
+    change: float, is_base: bool, tmp_path: Path
+):
+    base = of_twin(tmp_path, 0)
+    new = tmp_path / "new-four-corners"
+    shutil.copytree(base, new)
+    for run, factor in ((base, 1.0), (new, change)):
+        scale(run, factor)
+    assert "is it from now on" in fathom(base, "--against", "last-good").stdout
+    done = fathom(new, "--against", "last-good", "--metrics", "iops", "--json")
+    [found] = json.loads(done.stdout)["comparisons"]
+    assert {row["verdict"] for pair in found["pairs"] for row in pair["rows"]} == {"level"}
+    assert (f"{new} is the base from now on" in done.stderr) is is_base
+    assert ("stays the base: IOPS of " in done.stderr) is not is_base
+
+
+def scale(run: Path, factor: float) -> None:
+    """Scales the rates of a run, and makes their intervals narrow."""
+    points = pq.read_table(run / "points.parquet").to_pylist()
+    for row in points:
+        row["mbps"] *= factor
+        row["iops"] *= factor
+        row["iops_low"], row["iops_high"] = 0.9995 * row["iops"], 1.0005 * row["iops"]
+    pq.write_table(pa.Table.from_pylist(points, POINTS), run / "points.parquet")
+
+
+def test_what_no_limit_names_keeps_a_run_from_being_the_base_too(made: Made):
+    base, half = made("a", repeats=3), made("half", 0.5, repeats=3, seed=20)
+    fathom(base, "--against", "last-good")
+    done = fathom(half, "--against", "last-good", "--fail-if", "p50 > +300%")
+    assert done.returncode == 0
+    assert "stays the base: " in done.stderr
 
 
 def test_the_last_good_run_may_have_a_comma_in_its_path(made: Made, tmp_path: Path):

@@ -72,7 +72,7 @@ def compare(
     """Compare runs with a base; with limits, a gate for CI."""
     from fathom.compare.context import context_of, unfinished
     from fathom.compare.gate import parse_gate
-    from fathom.compare.last_good import LAST_GOOD, keep
+    from fathom.compare.last_good import LAST_GOOD
     from fathom.compare.metrics import metric_names
     from fathom.compare.page import render
     from fathom.compare.rows import compare_sides
@@ -109,8 +109,8 @@ def compare(
     if junit:
         write_output(junit, to_junit(results).encode())
     _conclude(news, results, gates, strict=strict)
-    if moves and not unfinished(news[0]) and _is_as_good(results[0]):
-        keep(news[0])
+    if moves and base and not unfinished(news[0]):
+        _move_on(news[0], [results[0], compare_sides(base, news[0], metric_names(None))])
 
 
 def _last_good(news: "Sequence[Side]", names: Sequence[str]) -> str | None:
@@ -189,9 +189,19 @@ def _conclude(
         raise GateError(f"limits: {', '.join(said)}")
 
 
-def _is_as_good(result: "Result") -> bool:
-    """Returns whether everything that the base has was compared, and nothing is worse."""
-    from fathom.statistics.differences import Verdict
+def _move_on(new: "Side", results: "Sequence[Result]") -> None:
+    """Makes the new run the last good one where nothing is worse, and prints whether it is."""
+    from fathom.compare.last_good import is_worse, keep
 
-    whole = not any(pair.missing for pair in result.pairs)
-    return whole and all(row.verdict is not Verdict.WORSE for row in result.rows)
+    missing = [one.words for result in results for pair in result.pairs for one in pair.missing]
+    worse = [
+        f"{row.metric.title} of {row.workload} is worse, {row.change_pct or 0.0:+.1f} %"
+        for result in results
+        for row in result.rows
+        if is_worse(row, result.level_pct)
+    ]
+    held = [*missing, *worse]
+    if not held:
+        keep(new)
+    text = f"the last good run stays the base: {held[0]}" if held else f"{new.name} is the base from now on"
+    stderr().print(text, highlight=False, markup=False, soft_wrap=True)

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from fathom.compare.rows import Row
 from fathom.compare.sides import Side, names_of
 from fathom.errors import FathomError, UsageError
 from fathom.runs.files import alone_in, write_atomically
@@ -34,6 +35,20 @@ def keep(new: Side) -> None:
     with alone_in(home):
         document = {"schema": _SCHEMA, "runs": _load() | {_key(new): paths}}
         write_atomically(home / _FILE, json.dumps(document, indent=1) + "\n")
+
+
+def is_worse(row: Row, level_pct: float) -> bool:
+    """Returns whether a figure keeps a run from being the base.
+
+    Small steps add up, so an interval counts by its side alone. Without one, a rate counts beyond the level; the tails
+    of few I/Os would keep almost every run.
+    """
+    ratio = row.difference.ratio if row.difference else row.ratio
+    if ratio is None or (ratio > 1) == row.metric.higher_is_better:
+        return False
+    if row.difference:
+        return row.difference.is_shown
+    return row.metric.name in ("iops", "mbps") and abs(100 * (ratio - 1)) > level_pct
 
 
 def _key(new: Side) -> str:
