@@ -40,6 +40,19 @@ name = "overwrite"
 kind = "fill"
 job  = { mix = "write", block = "4KiB", pattern = "uniform", load = { iodepth = 128 }, until = { written = "2x" } }
 """
+SHORT = """
+schema = "fathom-method/1"
+name = "pause"
+slice = "1GiB"
+[[steps]]
+name = "write"
+kind = "measure"
+job = { mix = "write", block = "128KiB", pattern = "uniform", load = { iodepth = 4 }, until = { time = "100ms" } }
+[[steps]]
+name = "idle"
+kind = "idle"
+time = "2s"
+"""
 CLEANS = "?gc_idle_free_share=0.9,gc_idle_after_us=1000"
 NAME = "Samsung PM9A3"
 
@@ -64,3 +77,14 @@ def test_a_pause_is_said_to_help_where_it_makes_more_difference_than_the_bursts_
     assert section is not None
     assert section.key_figure is not None
     assert section.key_figure.sentence.startswith(begins)
+
+
+@pytest.mark.parametrize("form", ["*2", "/ext4", "*2/ext4"])
+def test_a_run_with_a_pause_on_an_array_or_a_file_system_of_a_twin_ends_with_its_note(
+    tmp_path: Path, form: str
+) -> None:
+    method = tmp_path / "pause.toml"
+    method.write_text(SHORT)
+    run = fathom.run(str(method), f"twin:samsung-pm9a3-7.68tb{form}", out=tmp_path)
+    assert run.document.status == "complete"
+    assert [note.rule for note in run.document.notes if note.rule == "idle-time"]

@@ -6,11 +6,12 @@ import json
 from collections.abc import Sequence
 
 from fathom import _core
-from fathom.catalog import load_device
+from fathom.catalog import CatalogError, load_device
 from fathom.catalog.twin_params import twin_params_json
 from fathom.method.method import Method
 from fathom.output.text import percent
 from fathom.runs.document import NoteRecord, TargetRecord
+from fathom.targets.twin_names import twin_name
 
 RULE = "idle-time"
 
@@ -29,7 +30,10 @@ def idle_notes(method: Method, targets: Sequence[TargetRecord]) -> list[NoteReco
 
 
 def _note(target: TargetRecord) -> NoteRecord | None:
-    device = load_device(target.catalog or target.name)
+    try:
+        device = load_device(target.catalog or twin_name(target.name) or target.name)
+    except CatalogError:
+        return None
     if device.twin is None or device.twin.kind != "ssd":
         return None
     drive = json.loads(_core.ssd_parameters(twin_params_json(device)))
