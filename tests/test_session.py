@@ -17,8 +17,13 @@ from fathom.load.backend import EngineBackend
 from fathom.load.initiator import ThisMachine
 from fathom.method.compose import compose
 from fathom.method.method import Method, Step, load_method, parse_method
+from fathom.report.comparison import compare
+from fathom.report.data import load
+from fathom.report.findings import view_of_all
 from fathom.runs.document import RunDocument
 from fathom.runs.reader import Run
+from fathom.runs.remarks import Words
+from fathom.runs.steps import StepKey
 from fathom.runs.store import RunStore, StepOutcome
 from fathom.session import Options, SilentObserver, repeat_run, resume_run, start_run
 from fathom.session.schedule import Schedule
@@ -235,6 +240,29 @@ def test_what_a_machine_cannot_sample_is_journalled_once_and_noted(tmp_path: Pat
     [note] = [note for note in run.document.notes if note.rule == "not-measured"]
     subjects = [text.partition(": ")[0].removesuffix(f" of {note.target}") for text in said]
     assert all(subject in note.text for subject in subjects)
+
+
+def test_remarks_on_an_attempt_that_a_resumed_run_replaced_are_in_no_note_and_no_report(
+    tmp_path: Path,
+) -> None:
+    class Hurried(SilentObserver):
+        def step_ended(self, target: Target, step: Step, outcome: StepOutcome) -> None:
+            interrupt.set()
+
+    interrupt = Event()
+    method = parse_method(TWICE, "twice.toml")
+    targets = parse_targets([f"file:{tmp_path / 'data'}"], size_bytes=1 << 20)
+    with pytest.raises(InterruptedRunError):
+        start_run(method, targets, Options(out=tmp_path, observer=Hurried(), interrupt=interrupt))
+    [path] = tmp_path.glob("*-twice-*")
+    store = RunStore(path, RunDocument.load(path))
+    store.log_event("step-start", StepKey(0, 2, "two"))
+    late = Words(text="an attempt that was given up")
+    store.log_event("remark", StepKey(0, 2, "two"), **late.model_dump(mode="json"))
+    run = resume_run(path, Options())
+    assert run.document.status == "complete"
+    assert not [note for note in run.notes if late.text in note.text]
+    assert not [one for one in view_of_all(compare([load(path)])).remarks if one.fact == late]
 
 
 @pytest.mark.parametrize(("times", "rest"), [(3, "--repeats 2 --seed 6"), (1, None)])

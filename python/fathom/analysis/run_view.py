@@ -3,7 +3,7 @@
 It reads no files: `RunView.of(run)` takes what `fathom.runs.Run` has read. `fathom.columns.schema` has the columns.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
@@ -22,7 +22,7 @@ from fathom.method.job import job_of
 from fathom.method.offered import Offered, OfferedJson, parse_offered
 from fathom.method.step_names import called
 from fathom.runs.document import RunDocument, TargetRecord
-from fathom.runs.remarks import Fact
+from fathom.runs.remarks import Fact, fact_of
 from fathom.statistics.failed import failed_share, is_withheld
 from fathom.statistics.means import mean_by_count
 from fathom.targets.not_measured import NotMeasured
@@ -53,6 +53,18 @@ class Remark:
     target: str
     step: str
     fact: Fact
+
+
+def remarks_of(events: Iterable[Mapping[str, object]]) -> list[Remark]:
+    """Returns the remarks in a run's events, each once. Of a step that began again, those of its last attempt count."""
+    found: list[Remark] = []
+    for event in events:
+        target, step = str(event.get("target")), str(event.get("step"))
+        if event["event"] == "step-start":
+            found = [one for one in found if (one.target, one.step) != (target, step)]
+        elif event["event"] == "remark" and (remark := Remark(target, step, fact_of(event))) not in found:
+            found.append(remark)
+    return found
 
 
 @dataclass(frozen=True)

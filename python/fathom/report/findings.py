@@ -16,7 +16,7 @@ from fathom.analysis.findings import findings
 from fathom.analysis.interval_sums import IntervalSums
 from fathom.analysis.physics import physics_of
 from fathom.analysis.reading_sums import ReadingSums
-from fathom.analysis.run_view import NOT_ITS_OWN, Key, Origin, Remark, RunView, absent_hosts
+from fathom.analysis.run_view import NOT_ITS_OWN, Key, Origin, Remark, RunView, absent_hosts, remarks_of
 from fathom.analysis.settled import Unsettled, unsettled
 from fathom.analysis.surprises import Rated
 from fathom.catalog.twin_params import parameters_sha256
@@ -27,7 +27,6 @@ from fathom.report.comparison import Column, Comparison, Corner, once
 from fathom.report.note_groups import note_groups
 from fathom.report.published import counted
 from fathom.report.style import about
-from fathom.runs.remarks import fact_of
 from fathom.sizing.drive import rated_drive
 
 SIMULATED = "twins: virtual drives simulated in virtual time, not hardware measured here."
@@ -210,9 +209,9 @@ def _origin(column: Column) -> Origin:
 def _remarks(column: Column) -> Iterator[Remark]:
     """Yields what backends remarked in any of a column's repeats."""
     for repeat in column.run.repeats:
-        for event in repeat.run.events:
-            if event["event"] == "remark" and event["target"] == column.target.name:
-                yield Remark(column.short, str(event["step"]), fact_of(event))
+        for remark in remarks_of(repeat.run.events):
+            if remark.target == column.target.name:
+                yield replace(remark, target=column.short)
 
 
 def _not_its_own(column: Column) -> Iterator[tuple[Key, str]]:

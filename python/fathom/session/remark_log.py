@@ -1,11 +1,12 @@
 """Remarks on targets during a run, for the notes. The journal keeps them, so that a resumed run has them too."""
 
 from collections.abc import Mapping, Sequence
+from threading import Lock
 
-from fathom.analysis.run_view import Remark
+from fathom.analysis.run_view import Remark, remarks_of
 from fathom.runs.event_log import read_events
 from fathom.runs.gpu import Gpu
-from fathom.runs.remarks import Fact, Words, fact_of, in_words
+from fathom.runs.remarks import Fact, Words, in_words
 from fathom.runs.store import RunStore, StepKey
 from fathom.targets.not_measured import NotMeasured
 
@@ -17,21 +18,25 @@ class RemarkLog:
 
     def __init__(self, store: RunStore) -> None:
         self._store = store
-        self.remarks: list[Remark] = []
+        self._lock = Lock()
+        events = read_events(store.path)
+        self.remarks = remarks_of(events)
         self.not_measured: dict[str, list[NotMeasured]] = {}
         self._setups: dict[str, Mapping[str, str]] = {}
-        again: list[Remark] = []
-        for event in read_events(store.path):
-            if event["event"] == "remark":
-                self._add(Remark(str(event["target"]), str(event["step"]), fact_of(event)))
-            elif event["event"] == "step-start":
-                self._forget(str(event["target"]), str(event["step"]))
-            elif event["event"] == "step-set-aside":
-                again.append(Remark(str(event["target"]), str(event["step"]), MEASURED_AGAIN))
+        for event in events:
+            if event["event"] == "step-set-aside":
+                self._add(Remark(str(event["target"]), str(event["step"]), MEASURED_AGAIN))
             elif event["event"] == "not-measured":
                 self.not_measured.setdefault(str(event["target"]), []).append(NotMeasured.from_event(event))
-        for remark in again:
-            self._add(remark)
+
+    def step_started(self, key: StepKey, target: str) -> None:
+        """Drops the remarks on an attempt that did not end; the attempt that begins logs its own."""
+        with self._lock:
+            self.remarks = [
+                one
+                for one in self.remarks
+                if (one.target, one.step) != (target, key.name) or one.fact == MEASURED_AGAIN
+            ]
 
     def remark(self, key: StepKey, target: str, fact: Fact) -> None:
         """Logs a backend's remark on a step, or why the step is left out: code, values and words."""
@@ -59,9 +64,6 @@ class RemarkLog:
 
     def _add(self, remark: Remark) -> None:
         """Logs a remark once: the step may run again after a crash."""
-        if remark not in self.remarks:
-            self.remarks.append(remark)
-
-    def _forget(self, target: str, step: str) -> None:
-        """Drops the remarks on an attempt that did not end; the next attempt logs its own."""
-        self.remarks = [one for one in self.remarks if (one.target, one.step) != (target, step)]
+        with self._lock:
+            if remark not in self.remarks:
+                self.remarks.append(remark)

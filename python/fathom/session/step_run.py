@@ -62,6 +62,7 @@ class StepRun:
         self.options.observer.step_started(self.target, key.number, len(self.method.steps), step)
         self.options.initiator.recheck(self.target, writes=step.job.destructive)
         self.store.log_event("step-start", key, kind=step.kind, destructive=step.job.destructive)
+        self.remark_log.step_started(key, self.target.name)
         if step.kind == "purge" and self.options.purge != "trim" and sampler is not None:
             outcome = self._purge(key, step, sampler)
         elif self.options.prepared is not None and isinstance(backend, TwinBackend):

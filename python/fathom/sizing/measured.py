@@ -12,7 +12,7 @@ from math import inf
 from pathlib import Path
 
 from fathom._core import LARGE_BLOCK_BYTES
-from fathom.analysis.run_view import FEW_IOS, Remark, RunView
+from fathom.analysis.run_view import FEW_IOS, RunView, remarks_of
 from fathom.analysis.settled import unsettled
 from fathom.catalog import load_device
 from fathom.errors import FathomError, UsageError
@@ -22,7 +22,6 @@ from fathom.prediction.interval import COVERAGE, Spread, known_device, refuted, 
 from fathom.prediction.words import checked_words, refuted_words
 from fathom.runs.document import TargetRecord
 from fathom.runs.reader import Run
-from fathom.runs.remarks import fact_of
 from fathom.sizing.drive import Drive, Figure
 from fathom.sizing.needs import OPS, SMALL_BYTES, Kind, Need, Op
 from fathom.statistics.failed import failed_share, in_words, is_marked
@@ -91,12 +90,7 @@ def measured_drive(path: Path, needs: Sequence[Need] = (), product: str | None =
 
 
 def _view(run: Run) -> RunView:
-    remarks = [
-        Remark(str(event["target"]), str(event["step"]), fact_of(event))
-        for event in run.events
-        if event["event"] == "remark"
-    ]
-    return RunView.of(run, remarks)
+    return RunView.of(run, remarks_of(run.events))
 
 
 def _doubts(view: RunView, target: TargetRecord, counted: Sequence[_Point]) -> Iterator[str]:

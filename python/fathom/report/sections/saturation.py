@@ -6,6 +6,7 @@ WSAT writes at random; Multi-WSAT issues the streams of a recorded workload, and
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from fathom.analysis.run_view import remarks_of
 from fathom.analysis.settled import Unsettled
 from fathom.output.text import capacity, digits, percent_digits
 from fathom.report.axes import Axis
@@ -15,7 +16,7 @@ from fathom.report.comparison import Column, Comparison
 from fathom.report.findings import gate
 from fathom.report.legend import legend_of
 from fathom.report.style import compact, grouped, slot
-from fathom.runs.remarks import LeftOut, fact_of
+from fathom.runs.remarks import LeftOut
 
 ORDER = 34
 LOADS = {"snia-wsat": "random writes", "snia-rwsw-multi-wsat": "the workload"}
@@ -159,11 +160,10 @@ def _was_purged(column: Column) -> bool:
     """Returns whether no purge of the column's run was left out on its target."""
     kinds = {name: step.kind for name, step in column.run.steps.items()}
     return not any(
-        event["event"] == "remark"
-        and event["target"] == column.target.name
-        and kinds.get(str(event["step"])) == "purge"
-        and isinstance(fact_of(event), LeftOut)
-        for event in column.run.run.events
+        remark.target == column.target.name
+        and kinds.get(remark.step) == "purge"
+        and isinstance(remark.fact, LeftOut)
+        for remark in remarks_of(column.run.run.events)
     )
 
 
