@@ -263,6 +263,24 @@ def test_a_volume_that_no_loops_make_is_in_bytes(job: Mapping[str, str]) -> None
     ]
 
 
+@pytest.mark.parametrize(
+    ("pattern", "until"),
+    [
+        ('"sequential"', '{ volume = "4x" }'),
+        ('"sequential"', '{ bytes = "2GiB" }'),
+        ('"sequential"', "{ count = 300000 }"),
+        ('{ stride = "64KiB" }', '{ volume = "1x" }'),
+    ],
+)
+def test_passes_of_reads_and_writes_in_order_are_left_out(pattern: str, until: str) -> None:
+    mixed = {"mix": "{ read = 1, write = 1 }", "pattern": pattern, "region": '"1GiB"', "until": until}
+    with pytest.raises(UsageError, match="more than one pass of reads and writes in order"):
+        exported(step(job=mixed))
+    if "stride" not in pattern:
+        assert exported(step(job=mixed | {"until": '{ volume = "1x" }'}))
+    assert exported(step(job=mixed | {"mix": '"read"'}), size_bytes=1 << 34)
+
+
 def test_a_volume_of_any_mix_is_the_size_of_the_region() -> None:
     mixed = {"mix": "{ read = 50, write = 50 }", "until": '{ volume = "3x" }'}
     assert "loops=3" in of_job(mixed)

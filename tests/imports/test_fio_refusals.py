@@ -291,3 +291,20 @@ def test_results_of_fio_are_sent_to_the_command_that_takes_them(tmp_path: Path) 
     path.write_text('{\n "fio version" : "fio-3.33",\n "jobs" : [\n  {}\n ]\n}\n')
     with pytest.raises(UsageError, match="results of fio, not a job file; `fathom import-results`"):
         import_method(path)
+
+
+@pytest.mark.parametrize(
+    ("options", "key"),
+    [
+        ("rw=rw\nsize=4m\nloops=4", "loops"),
+        ("rw=rw\nsize=4m\nio_size=8m", "io_size"),
+        ("rw=read\nsize=1m\nio_size=3m\nzonemode=strided\nzonesize=256k\nzoneskip=256k", "io_size"),
+    ],
+)
+def test_passes_that_begin_anew_in_fio_alone_are_refused(tmp_path: Path, options: str, key: str) -> None:
+    text = f"[x]\nfilename=/dev/sdz\ndirect=1\nbs=64k\n{options}\n"
+    for engine in ("libaio", "io_uring"):
+        with pytest.raises(UsageError, match=f": {key}: with {engine} fio begins each pass anew"):
+            imported(tmp_path, f"{text}ioengine={engine}\n")
+    for kept in (text, f"{text}ioengine=libaio\nloops=1\nio_size=1m\n"):
+        assert imported(tmp_path, kept)[0]

@@ -23,6 +23,19 @@ def end_options(workload: Workload) -> list[str]:
     return options
 
 
+def exceeds_pass(workload: Workload) -> bool:
+    """Returns whether a job goes on after a pass of its part: by volume, or by bytes of a known length."""
+    job = workload.job
+    ends = [job.count, job.bytes, job.region_multiple]
+    if _ends_at_lap(workload) and any(end is not None for end in ends):
+        return True
+    volumes: list[float] = [] if job.region_multiple is None else [job.region_multiple]
+    if region_bytes := bytes_of(job.region_size, workload.place):
+        volumes += [] if job.bytes is None else [job.bytes / region_bytes]
+        volumes += [] if job.count is None else [job.count * workload.sizes[-1] / region_bytes]
+    return bool(volumes) and min(volumes) * workload.parts / workload.numjobs > 1
+
+
 def _equal_part(workload: Workload, amount_bytes: int) -> int:
     sizes = workload.sizes
     unit_bytes = sizes[0] if len(sizes) == 1 else 1

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from fathom._core import Job, JobOp
 from fathom.exports.fio_addresses import align_options, pattern_options, region_options, step_text
-from fathom.exports.fio_end import end_options
+from fathom.exports.fio_end import end_options, exceeds_pass
 from fathom.exports.fio_workload import RateFromSection, Workload, workload_of
 from fathom.exports.units import NoCounterpartError, Place, size_text, time_text, whole, whole_percent
 
@@ -66,6 +66,10 @@ def _mix(workload: Workload) -> list[str]:
         options.append(f"rwmixread={whole_percent(reads / workload.weight, 'a share of reads')}")
         if not random and workload.job.operation_positions != "apart":
             workload.note("reads and writes each have a position, where Fathom's share one")
+        if not random and exceeds_pass(workload):
+            raise NoCounterpartError(
+                "more than one pass of reads and writes in order: fio begins each at the start"
+            )
     if workload.flushes:
         writes = next((op.weight for op in workload.ops if op.op == "write"), 0.0)
         every = whole(writes / workload.flushes)

@@ -96,6 +96,7 @@ class Conversion:
         self._of_job: dict[str, Value] = {"direct": not self.buffered} | self._syncs() | self._means()
         self._end = self._end_of()
         self.until = self._end.until
+        self._check_passes()
         self.ramp_s = self._ramp()
         self._check_cached()
         self.read_back = self._end.read_back(self.ramp_s)
@@ -134,6 +135,24 @@ class Conversion:
             flushes="flush_every" in self._common,
             moves_data=self._engine != "falloc",
         )
+
+    def _check_passes(self) -> None:
+        """Raises UsageError where passes begin anew: positions go on only with an engine that waits for each I/O."""
+        given = self._given
+        has_positions = self._place.pattern == "sequential" and len(self._weights) > 1
+        if self._timed or not (has_positions or self._place.has_strips) or self._engine in SYNCHRONOUS:
+            return
+        loops, size = given.whole("loops", 1) > 1, given.text("size", given.text("filesize", "100%"))
+        moved = given.text("io_size", size)
+        more = not (size.endswith("%") or moved.endswith("%")) and (
+            given.size_of(moved, "io_size") > given.size_of(size, "size")
+        )
+        if loops or more:
+            raise given.error(
+                "loops" if loops else "io_size",
+                f"with {self._engine} fio begins each pass anew, though a mix or strips end within the region",
+                "give time_based and a runtime, or no more than one pass",
+            )
 
     def _refuse_forgotten(self) -> None:
         """Raises UsageError where an option was not applied, noted or refused."""
