@@ -308,3 +308,11 @@ def test_passes_that_begin_anew_in_fio_alone_are_refused(tmp_path: Path, options
             imported(tmp_path, f"{text}ioengine={engine}\n")
     for kept in (text, f"{text}ioengine=libaio\nloops=1\nio_size=1m\n"):
         assert imported(tmp_path, kept)[0]
+
+
+def test_loops_multiply_no_io_size_above_size(tmp_path: Path) -> None:
+    text = "[x]\nfilename=/dev/sdz\ndirect=1\nrw=write\nbs=64k\nsize=4m\nloops=3\nio_size="
+    with pytest.raises(UsageError, match=":7: loops: beside an io_size above size"):
+        imported(tmp_path, f"{text}12m\n")
+    assert imported(tmp_path, f"{text}2m\n")[0][-1]["job"]["until"] == {"bytes": "6MiB"}
+    assert imported(tmp_path, f"{text}12m\ntime_based\nruntime=9\n")[0][-1]["job"]["until"] == {"time": "9s"}

@@ -123,6 +123,13 @@ class End:
         if text.endswith("%"):
             return None
         key = "io_size" if given.has("io_size") else "size"
+        beyond = not usual.endswith("%") and given.size_of(text, key) > given.size_of(usual, "size")
+        if beyond and loops > 1 and not given.is_timed:
+            raise given.error(
+                "loops",
+                "beside an io_size above size, fio counts passes of size until both are done",
+                "give one of io_size and loops",
+            )
         return given.size_of(text, key) * loops * self._threads
 
     def _check_filling(self) -> None:
