@@ -30,6 +30,15 @@ def test_what_a_verified_write_has_written_whole_is_read_back(tmp_path: Path) ->
     assert read["until"] == {"count": 8192}
 
 
+def test_a_file_is_laid_out_where_any_job_at_once_reads_more_than_was_written(tmp_path: Path) -> None:
+    text = (
+        "[global]\nfilename=f\ndirect=1\n[w]\nrw=write\nsize=1m\n[r1]\nstonewall\nrw=randread\nsize=1m\n"
+        "[r2]\nrw=randread\nsize="
+    )
+    assert [step["name"] for step in imported(tmp_path, f"{text}1m\n")[0]] == ["w", "r1-r2"]
+    assert [step["name"] for step in imported(tmp_path, f"{text}4m\n")[0]] == ["w", "lay-out-r1-r2", "r1-r2"]
+
+
 def test_sections_with_files_of_their_own_keep_to_them(tmp_path: Path) -> None:
     file = tmp_path / "job.fio"
     file.write_text(

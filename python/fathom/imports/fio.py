@@ -317,10 +317,11 @@ def _add_group(draft: Draft, group: _Group, state: _State) -> None:
 def _before(group: _Group, step: DraftStep, state: _State) -> Iterator[DraftStep]:
     """Yields what goes before a step: a layout of files that it reads, the delay of its start, and its ramp-up."""
     first = group.first
-    laid = any(_needs_data(one) for one in group.made) and group.files not in (NOTHING, NO_DISK)
-    if laid and not state.laid_out and first.region not in state.filled:
+    lacks = any(_needs_data(one) and one.region not in state.filled for one in group.made)
+    if lacks and not state.laid_out and group.files not in (NOTHING, NO_DISK):
         yield _layout(group)
         state.laid_out = True
+        state.sealed = []
     if begins_s := min(one.delay_s for one in group.made):
         keys = {key: value for key, value in step.keys.items() if key == "target"}
         label = f"startdelay of {step.name}"
