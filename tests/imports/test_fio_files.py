@@ -134,6 +134,13 @@ def test_a_ramp_of_jobs_at_once_ends_by_its_time_alone(tmp_path: Path) -> None:
     assert not any("until" in one for one in ramp["job"]["streams"])
 
 
+def test_what_a_ramp_moves_on_top_is_said_of_jobs_that_end_by_their_size(tmp_path: Path) -> None:
+    text = "[x]\nfilename=/dev/sdz\ndirect=1\nrw=write\nsize=400k\nramp_time=1\n"
+    for more, is_said in (("", True), ("time_based\nruntime=9\n", False)):
+        [note] = [one for one in imported(tmp_path, text + more)[1] if "ramp_time" in one]
+        assert note.endswith("towards the end of the job; here it comes on top") == is_said
+
+
 def test_a_file_is_the_same_by_every_text_of_its_path(tmp_path: Path) -> None:
     text = "[a]\nrw=write\nsize=1m\ndirect=1\n[b]\nstonewall\nfilename=./a.0.0\nrw=read\nsize=1m\ndirect=1\n"
     method = parse_method(written(tmp_path, text), "made.toml")

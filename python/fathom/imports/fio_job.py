@@ -506,8 +506,13 @@ class Conversion:
     def _ramp(self) -> float:
         ramp_s = self._given.seconds("ramp_time")
         if ramp_s:
+            counts = (
+                ""
+                if self._timed
+                else ". fio counts what it moves towards the end of the job; here it comes on top"
+            )
             self._given.note(
-                "ramp_time", "is a separate earlier step; after it, the order of offsets begins anew"
+                "ramp_time", f"is a separate earlier step; after it, the order of offsets begins anew{counts}"
             )
         return ramp_s
 
