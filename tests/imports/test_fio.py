@@ -318,3 +318,10 @@ def test_jobs_that_end_each_other_are_taken_where_they_end_together_anyway(
         return
     with pytest.raises(UsageError, match=":7: exitall: ends jobs when another one ends"):
         imported(tmp_path, text)
+
+
+def test_a_run_that_meets_the_end_of_size_is_noted_of_jobs_that_end_by_it(tmp_path: Path) -> None:
+    text = "[x]\nfilename=/dev/sdz\ndirect=1\nrw=randread\npercentage_random=50\nnorandommap\n"
+    for more, is_said in (("size=1m\n", True), ("", False), ("size=1m\ntime_based\nruntime=9\n", False)):
+        notes = imported(tmp_path, text + more)[1]
+        assert any("fio may end early" in note for note in notes) == is_said

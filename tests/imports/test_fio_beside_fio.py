@@ -87,6 +87,7 @@ DRAWN = {
     ),
     "some at random": "rw=randread\nsize=4m\nbs=4k\nio_size=32m\npercentage_random=30\nnorandommap",
     "bands": "rw=randread\nsize=4m\nbs=4k\nio_size=32m\nrandom_distribution=zoned:80/25:20/75",
+    "an alignment beside a map": "rw=randread\nsize=4m\nbs=4k\nio_size=8m\nblockalign=16k",
 }
 TIMED = {
     "gaps, from the start again": "rw=read:12k\nsize=256k\nbs=4k",

@@ -287,6 +287,12 @@ class Place:
             if set(shares.values()) != {100.0}:
                 if not given.flag("norandommap"):
                     self._note_map("percentage_random", "the random ones are")
+                if not self._timed and given.text("size", "100%") != "100%":
+                    given.note(
+                        "percentage_random",
+                        "fio may end early, where I/O in order meets the end of size on a longer target and io_size is "
+                        "not larger; here it goes on",
+                    )
                 texts = {op: f"{share:g}%" for op, share in shares.items()}
                 return {"random": texts if len(set(texts.values())) > 1 else next(iter(texts.values()))}
         if given.flag("norandommap"):
@@ -294,6 +300,9 @@ class Place:
         if not self._blocks.is_mapped_whole:
             key = next((key for key in ("bssplit", "bsrange") if given.has(key)), "bs")
             self._note_map(key, "several block sizes: places are")
+            return "uniform"
+        # fio's map says nothing of places that are no multiples of the block, so it draws them again.
+        if self._align not in (None, self._blocks.one_size):
             return "uniform"
         if self._jobs > 1 and not self._own_files and files_each(given) == 1:
             given.note(
