@@ -332,6 +332,11 @@ def test_what_a_method_cannot_be_names_the_line_of_the_file(tmp_path: Path) -> N
             ONE + "wd=a,sd=sd1\nwd=b,sd=sd1,seekpct=0\nrd=r,wd=(a,b),iorate=curve\n",
             ":4: a curve of several streams",
         ),
+        (
+            ONE + "sd=sd2,lun=/dev/sdx,size=1g\nwd=w,sd=(sd1,sd2)\nrd=r,wd=w,iorate=curve\n",
+            ":4: a curve of several streams: each wd is one, on each sd that is unlike the others; give each wd, and "
+            "each such sd, a run of its own",
+        ),
         (ONE + "wd=w,sd=sd1,rhpct=20\nrd=r,wd=w\n", ":2: rhpct=20: aims a share of the I/O at a cache"),
         (ONE + "wd=w,sd=sd1\nrd=r,wd=w,stopcurve=5\n", ":3: stopcurve=5: ends a curve by its latency"),
         (ONE + "wd=w,sd=sd1\nrd=r,wd=w,threads=1e999\n", ":3: threads=1e999: 1e999 is not a number"),

@@ -63,8 +63,9 @@ class Loops:
             job = job_at(None if rate is None else rate / self.machines)
             if keys and "streams" in job:
                 raise UsageError(
-                    f"{self.run.place}: a curve of several {self.called}",
-                    f"give each {self.workload_key} a run of its own",
+                    f"{self.run.place}: a curve of several {self.called}: each {self.workload_key} is one, on each "
+                    f"{self.storage_key} that is unlike the others",
+                    f"give each {self.workload_key}, and each such {self.storage_key}, a run of its own",
                 )
             if warmup_s:
                 warm = job | {"until": {"time": duration_text(warmup_s)}}
