@@ -32,7 +32,7 @@ fn a_read_sends_what_was_asked_for_wherever_it_begins() {
     let mut ssd = filled(&params);
     let mut sent_pages = |offset_bytes, size_bytes| {
         let before = ssd.page_totals().placed;
-        for at in 0..8 {
+        for at in 0..8_u64 {
             let request = Request {
                 offset_bytes: (at << 20) + offset_bytes,
                 size_bytes,
