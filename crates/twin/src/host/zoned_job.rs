@@ -8,6 +8,7 @@ use workload::{Job, Op, Pattern, Placed, Request, Span, Zone, ZoneDevice, ZoneLi
 use crate::device::zones::{ZoneAction, ZoneModel};
 use crate::device::{CompletionKind, Device};
 use crate::host::error::TwinError;
+use crate::host::geometry_of;
 
 /// Tag of a reset before the load.
 const EMPTYING: u32 = u32::MAX;
@@ -218,6 +219,14 @@ pub struct Dealt {
 /// # Errors
 /// Those of [`Zoning::new`].
 pub fn check<D: Device>(job: &Job, device: &D, region: Span) -> Result<Option<Dealt>, TwinError> {
+    // Streams share no zones, and each is judged by its own I/O.
+    for stream in &job.streams {
+        let region = stream.job.region.resolve(geometry_of(device))?;
+        check(&stream.job, device, region)?;
+    }
+    if !job.streams.is_empty() {
+        return Ok(None);
+    }
     match (&job.pattern, device.zone_model()) {
         (Pattern::Zones { .. }, None) => Err(TwinError::NoZones),
         (_, None) => Ok(None),

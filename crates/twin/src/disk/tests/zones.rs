@@ -150,6 +150,27 @@ fn an_ordinary_disk_has_no_zones_to_append_to_or_reset() {
     assert_eq!(disk.zone_model(), None);
 }
 
+#[test]
+fn each_stream_is_judged_by_its_own_io() {
+    let run_both = |write: &str, region: &str| {
+        let mut disk = Disk::new(&shingled()).expect("valid parameters");
+        let text = format!(
+            r#"{{"until":{{"time":"1s"}},"streams":[
+            {{"name":"w","mix":"write","block":"64KiB","pattern":"{write}","region":{region},"load":{{"iodepth":1}}}},
+            {{"name":"r","mix":"read","block":"4KiB","pattern":"uniform","load":{{"iodepth":1}}}}]}}"#
+        );
+        let job = Job::from_json(&text, "test").expect("a valid job");
+        run(&job, &mut disk, 1, &Control::default(), |_| {}).map(|found| found.errno.len())
+    };
+    let zone = first(&Disk::new(&shingled()).expect("valid parameters"));
+    let conventional = format!(r#"{{"size":{zone}}}"#);
+    let shingled = format!(r#"{{"start":{zone},"size":{}}}"#, 8 * ZONE);
+    assert_eq!(run_both("sequential", &shingled), Ok(0));
+    assert_eq!(run_both("uniform", &conventional), Ok(0));
+    let refused = run_both("uniform", &shingled).expect_err("refused");
+    assert!(matches!(refused, crate::TwinError::OutOfOrder { .. }));
+}
+
 fn zones_job(mix: &str, zones: u32, threads: u32, depth: u32, until: &str) -> Job {
     let text = format!(
         r#"{{"mix":{mix},"block":"1MiB","pattern":{{"zones":{zones}}},"region":{{"size":"24GiB"}},"load":{{"threads":{threads},"iodepth":{depth}}},"until":{until}}}"#
