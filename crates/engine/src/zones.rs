@@ -131,6 +131,12 @@ impl Share {
             .limits
             .check(job, open, count, foreign)
             .map_err(refuse)?;
+        let begun = (0..threads).map(|thread| {
+            let bounds = [thread, thread + 1].map(|i| usable.len() * i / threads);
+            let others = usable[bounds[0]..bounds[1]].iter().skip(open as usize);
+            others.filter(|found| found.zone.is_begun()).count() as u32
+        });
+        let kept = device.limits.kept_of(job, open, begun.sum(), foreign);
         let capacities = own.iter().map(|found| found.zone.end - found.zone.start);
         ZoneLimits::check_blocks(job, capacities.min().unwrap_or(0)).map_err(refuse)?;
         let mut share = Self {
@@ -145,6 +151,7 @@ impl Share {
             },
         };
         let writes = job.mix.ops.iter().any(|block| block.op.is_destructive());
+        share.zones.keep(kept);
         share.zones.begin(open, writes, &mut share.manager);
         Ok(share)
     }

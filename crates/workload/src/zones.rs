@@ -52,6 +52,8 @@ pub struct ZoneShare {
     /// The region, if the place in it says which of the open zones a write goes to.
     once: Option<Span>,
     resets: Option<Resets>,
+    /// Most partly written zones that it keeps beside the open ones, where zones come in their order.
+    kept: u32,
     /// Whether its zones are emptied before the first request.
     empties: bool,
     /// The size of all requests where the thread ends with its zones.
@@ -121,6 +123,7 @@ impl ZoneShare {
             ordered: in_order.then(Reading::default),
             once: once.then_some(region),
             resets,
+            kept: u32::MAX,
             empties,
             ends: one_size.filter(|_| ends),
             over: false,
@@ -132,6 +135,11 @@ impl ZoneShare {
     #[inline]
     pub const fn is_over(&self) -> bool {
         self.over || self.left_bytes == 0
+    }
+
+    /// Says how many partly written zones it may keep beside the open ones; see [`ZoneLimits::kept_of`].
+    pub const fn keep(&mut self, most: u32) {
+        self.kept = most;
     }
 
     /// Prepares the zones for a load that keeps `count` of them open, where it `writes`.
@@ -204,10 +212,12 @@ impl ZoneShare {
         let rest = order.split_off((count as usize).min(order.len()));
         order.iter().for_each(|&index| self.own[index].open = true);
         self.open = order;
-        if !ordered {
-            rest.into_iter()
-                .for_each(|index| self.finish(index, device));
-        }
+        // In order, each is gone on with in its turn, as far as the device's limit lets it wait.
+        let kept = if ordered { self.kept as usize } else { 0 };
+        let begun = rest.into_iter().filter(|&index| self.own[index].is_begun());
+        let left: Vec<usize> = begun.skip(kept).collect();
+        left.into_iter()
+            .for_each(|index| self.finish(index, device));
     }
 
     /// Makes a zone full that is not gone on with.

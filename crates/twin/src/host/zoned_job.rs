@@ -275,9 +275,21 @@ fn shares<D: Device>(
     let bound = |thread: u64| dealt.first + dealt.count * thread / threads;
     let writes = |op| matches!(op, Op::Write | Op::Append);
     let writes = job.mix.ops.iter().any(|block| writes(block.op));
+    let limits = ZoneLimits {
+        open: model.max_open,
+        active: model.max_active,
+    };
+    let begun = (0..threads).map(|thread| {
+        let others = (bound(thread)..bound(thread + 1)).skip(dealt.open as usize);
+        others
+            .filter(|&number| zone(device, model, number).is_begun())
+            .count() as u32
+    });
+    let kept = limits.kept_of(job, dealt.open, begun.sum(), 0);
     let share = |thread| {
         let zones = (bound(thread)..bound(thread + 1)).map(|number| zone(device, model, number));
         let mut share = ZoneShare::new(job, region, zones);
+        share.keep(kept);
         share.begin(dealt.open, writes, &mut Host(device));
         share
     };

@@ -329,6 +329,21 @@ fn a_read_that_runs_into_a_zone_offline_asks_no_die() {
 }
 
 #[test]
+fn a_pass_in_order_begins_where_as_many_zones_are_partly_written_as_may_be_active() {
+    let mut ssd = drive(|params| (params.max_open_zones, params.max_active_zones) = (4, 4));
+    for zone in [3, 5, 7, 9] {
+        let begun = ask(&mut ssd, Op::Write, zone * ZONE, 65_536).0;
+        assert_eq!(begun, CompletionKind::Done);
+    }
+    let text = r#"{"mix":"write","block":"64KiB","pattern":{"zones":"in-order"},"load":{"threads":1,"iodepth":1},"until":{"count":300}}"#;
+    let job = Job::from_json(text, "test").expect("a valid job");
+    let found = measure(&mut ssd, &job);
+    assert!(found.errno.is_empty(), "{:?}", found.errno);
+    let full = |zone: crate::device::zones::ZoneInfo| zone.condition == Condition::Full;
+    assert!(ssd.report_zones().take(12).all(full));
+}
+
+#[test]
 fn writes_are_refused_as_a_drive_refuses_them() {
     let mut ssd = drive(|params| (params.max_open_zones, params.max_active_zones) = (2, 3));
     refused(

@@ -25,6 +25,17 @@ impl ZoneLimits {
         each.clamp(1, zones.max(1))
     }
 
+    /// Returns how many partly written zones each thread of a job may keep beside its `open` ones. `begun` are those of
+    /// all threads, and `foreign` ones are active outside the region.
+    pub fn kept_of(self, job: &Job, open: u32, begun: u32, foreign: u32) -> u32 {
+        let threads = job.load.threads();
+        let most = self.active.saturating_sub(foreign + threads * open);
+        match self.active > 0 && begun > most {
+            true => most / threads,
+            false => u32::MAX,
+        }
+    }
+
     /// Checks whether the blocks of a job fit into zones that take `capacity_bytes` each.
     ///
     /// # Errors

@@ -17,6 +17,13 @@ pub struct Zone {
     pub active: bool,
 }
 
+impl Zone {
+    /// Returns whether it is active and could still be written.
+    pub const fn is_begun(&self) -> bool {
+        self.pointer < self.end && (self.pointer > self.start || self.active)
+    }
+}
+
 /// One zone of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OwnZone {

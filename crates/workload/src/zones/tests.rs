@@ -157,6 +157,24 @@ fn zones_in_order_are_written_on_from_where_they_stand_and_reset_where_they_are_
 }
 
 #[test]
+fn zones_in_order_keep_as_many_begun_ones_as_they_may_and_finish_the_furthest() {
+    let zones: Vec<Zone> = (0..5).map(|number| zone(number, ZONE, BLOCK)).collect();
+    for (kept, finished) in [(u32::MAX, vec![]), (3, vec![4]), (0, vec![1, 2, 3, 4])] {
+        let (mut share, mut device) = share_in_order("write", &zones);
+        share.keep(kept);
+        share.open_first(1, &mut device);
+        assert_eq!(device.finished, finished);
+    }
+    let limits = ZoneLimits { open: 0, active: 8 };
+    // Two threads with an open zone each leave six, three a thread where there are more.
+    assert_eq!(limits.kept_of(&job("write", 1), 1, 6, 0), u32::MAX);
+    assert_eq!(limits.kept_of(&job("write", 1), 1, 7, 0), 3);
+    assert_eq!(limits.kept_of(&job("write", 1), 1, 7, 4), 1);
+    let unlimited = ZoneLimits::default();
+    assert_eq!(unlimited.kept_of(&job("write", 1), 1, 99, 0), u32::MAX);
+}
+
+#[test]
 fn zones_in_order_are_read_up_to_their_pointers_and_from_the_first_again() {
     let zones = [
         zone(0, ZONE, 2 * BLOCK),
