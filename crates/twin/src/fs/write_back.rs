@@ -410,8 +410,8 @@ impl<D: Device> FileSystem<D> {
 
     /// Gives up what is dirty and the writers that wait: there is no space for either.
     fn give_up(&mut self) {
-        self.commit.errno = self.commit.errno.max(ENOSPC);
         while let Some((start, end)) = self.dirty.take(0, u64::MAX) {
+            self.commit.errno = self.commit.errno.max(ENOSPC);
             self.write_back.done += end - start;
         }
         self.write_back.due = 0;
