@@ -87,6 +87,8 @@ pub struct Disk {
     /// Time of the last command; no command has come for a while; that will be looked at.
     last_command_ns: u64,
     quiet: bool,
+    /// Whether it looks for quiet once the last command has ended.
+    awaits_quiet: bool,
     watching: bool,
     /// Where the arm is: behind the last byte it passed.
     at: Place,
@@ -140,6 +142,7 @@ impl Disk {
             media_cache: (params.tracks == Tracks::DriveManaged).then(|| MediaCache::new(params)),
             last_command_ns: 0,
             quiet: false,
+            awaits_quiet: false,
             watching: false,
             at_byte: 0,
             at_stream_ns: 0,
@@ -261,6 +264,9 @@ impl Disk {
         self.inside -= 1;
         if let Some(next) = self.outside.pop_front() {
             self.enter(next);
+        }
+        if self.inside == 0 && std::mem::take(&mut self.awaits_quiet) {
+            self.watch();
         }
         Completion {
             at_ns: self.now_ns,

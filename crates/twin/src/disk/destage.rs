@@ -113,13 +113,19 @@ impl Disk {
         }
     }
 
-    fn watch(&mut self) {
-        if !self.watching {
-            self.watching = true;
-            let idle_ns = us_to_ns(self.params.media_cache_idle_ms * 1e3);
-            let at_ns = (self.last_command_ns + idle_ns).max(self.now_ns + 1);
-            self.calendar.push(at_ns, Event::Die.with(QUIET));
+    pub(super) fn watch(&mut self) {
+        if self.watching {
+            return;
         }
+        let idle_ns = us_to_ns(self.params.media_cache_idle_ms * 1e3);
+        let due_ns = self.last_command_ns + idle_ns;
+        if due_ns <= self.now_ns && self.inside > 0 {
+            self.awaits_quiet = true;
+            return;
+        }
+        self.watching = true;
+        let at_ns = due_ns.max(self.now_ns + 1);
+        self.calendar.push(at_ns, Event::Die.with(QUIET));
     }
 
     pub(super) fn look_for_quiet(&mut self) {

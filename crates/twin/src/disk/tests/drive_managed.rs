@@ -165,3 +165,22 @@ fn a_band_must_fit_the_write_cache_twice() {
     };
     assert_eq!(params.check().expect_err("refused").name, "zone_bytes");
 }
+
+#[test]
+fn a_command_that_takes_longer_than_the_idle_time_is_waited_for() {
+    let params = DiskParams {
+        capacity_bytes: 1 << 30,
+        zone_bytes: 1 << 20,
+        media_cache_bytes: 512 << 20,
+        media_cache_idle_ms: 5.0,
+        write_cache_bytes: 64 << 20,
+        write_cache_extents: 1,
+        ..drive_managed()
+    };
+    let mut disk = Disk::new(&params).expect("valid parameters");
+    let writes = job("\"write\"", "1280KiB", "uniform", "", 1, r#"{"count":100}"#);
+    let recording = measure(&mut disk, &writes);
+    assert_eq!(recording.completed(), 100);
+    rest(&mut disk, 60);
+    assert!(!disk.is_busy());
+}
