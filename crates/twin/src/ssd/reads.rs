@@ -104,8 +104,8 @@ impl Ssd {
             size_bytes,
             ..
         } = inflight.request;
-        // Of the first and last page only what was asked for crosses. Which part they are in is not kept: the first part
-        // and the last stand for them.
+        // Only what was asked for crosses of the first and last page. Which part has them is not kept: the first part and
+        // the last stand for them.
         let within = u64::from(UNIT_BYTES - 1);
         let head = match inflight.done_ns {
             0 => offset_bytes & within,
