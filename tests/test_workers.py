@@ -1,10 +1,13 @@
 """Processes that simulate: what their users see when one is killed."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 import pytest
@@ -38,3 +41,39 @@ def test_processes_end_with_the_one_that_started_them_however_that_ends() -> Non
     while worker.exists() and time.monotonic() < until_s:
         time.sleep(0.1)
     assert not worker.exists()
+
+
+def test_an_error_in_one_pool_ends_no_other_process_of_the_program() -> None:
+    ready, good = threading.Event(), list[str]()
+
+    def other_pool() -> None:
+        with local_workers(1) as workers:
+            workers.submit(os.getpid).result()
+            long = workers.submit(time.sleep, 3)
+            ready.set()
+            long.result()
+            good.append("ended")
+
+    def failing_pool() -> None:
+        with local_workers(1) as workers:
+            workers.submit(os.getpid).result()
+            raise FathomError("some other error")
+
+    own = process_of_the_program()
+    thread = threading.Thread(target=other_pool)
+    thread.start()
+    ready.wait()
+    with pytest.raises(FathomError, match="some other"):
+        failing_pool()
+    thread.join()
+    assert good == ["ended"]
+    assert own.is_alive()
+    own.kill()
+    own.join()
+
+
+def process_of_the_program() -> SpawnProcess:
+    """A process that the program started itself."""
+    process = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(600,))
+    process.start()
+    return process

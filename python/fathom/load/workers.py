@@ -56,8 +56,10 @@ def local_workers(cores: int | None = None, most: int = 1 << 10) -> Iterator[Wor
         try:
             yield pool
         except BaseException as error:
+            # The shutdown forgets them. The program may have other processes, which go on.
+            own = list(pool._processes.values())
             pool.shutdown(wait=False, cancel_futures=True)
-            for process in multiprocessing.active_children():
+            for process in own:
                 process.terminate()
                 process.join()
             if isinstance(error, BrokenProcessPool):
