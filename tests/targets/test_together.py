@@ -10,7 +10,7 @@ from loop_devices import Loops
 
 import fathom
 from fathom.errors import RefusedError, UsageError
-from fathom.load.resolve import resolve_targets, together
+from fathom.load.resolve import has_parts, resolve_targets, together
 from fathom.method.method import load_method
 from fathom.plan.file_system import with_file_system
 from fathom.plan.plan import plan_of
@@ -272,3 +272,19 @@ def test_an_array_may_do_what_the_limits_of_all_its_devices_come_to() -> None:
         array_of(members).identity.read_iops_max for members in ([one, other], [one, free], [one, beside])
     ]
     assert found == [1200, None, 500]
+
+
+@pytest.mark.parametrize(
+    ("text", "several"),
+    [
+        ("twin:disk*2", True),
+        ("a=twin:disk*2/btrfs", True),
+        ("dir:/tmp/fathom-none*2", True),
+        ("array:/dev/sda,/dev/sdb", True),
+        ("file:/tmp/s*2/x.bin", False),
+        ("a=file:/tmp/s*2.bin", False),
+        ("twin:disk#2", False),
+    ],
+)
+def test_a_star_in_a_path_makes_no_target_of_several_parts(text: str, several: bool) -> None:
+    assert has_parts(text) is several

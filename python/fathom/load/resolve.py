@@ -2,7 +2,6 @@
 with.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -18,13 +17,12 @@ from fathom.load.backend import make_twin
 from fathom.load.binding import without_name
 from fathom.runs.document import RunDocument, TargetRecord
 from fathom.targets.array import PREFIX, array_of, array_text, member_texts
-from fathom.targets.parse import FileSizes, TwinFacts, parse_targets
+from fathom.targets.parse import FileSizes, TwinFacts, is_file_set, parse_targets
 from fathom.targets.safety import ensure_same
 from fathom.targets.target import FILE_KINDS, Identity, Target
 from fathom.targets.twin_names import TWIN
 from fathom.targets.zones import zones_of_twin
 
-_NUMBER = re.compile(r"\*\d+")
 #: Blocks of twins whose parameters state none: the unit of their mapping.
 TWIN_BLOCK_BYTES = 4096
 
@@ -128,7 +126,9 @@ def together(texts: Sequence[str]) -> list[str]:
 
 def has_parts(text: str) -> bool:
     """Returns whether the text names several targets as one: an array, or a number of equal ones."""
-    return text.startswith(PREFIX) or bool(_NUMBER.search(text))
+    target = without_name(text)
+    form = TWIN.fullmatch(target.removeprefix("twin:")) if target.startswith("twin:") else None
+    return target.startswith(PREFIX) or (form is not None and form["mark"] == "*") or is_file_set(target)
 
 
 def at_once(texts: Sequence[str]) -> str:
