@@ -6,7 +6,7 @@ mod command_size;
 
 use std::{
     fs::File,
-    io,
+    io, iter,
     os::{
         fd::{AsRawFd, RawFd},
         unix::fs::MetadataExt,
@@ -77,7 +77,7 @@ impl Target {
             TargetKind::FileSet => target.open_set(job)?,
         };
         target.check_set(job)?;
-        if target.file.is_none() && target.directory.is_none() && job.content.verify.is_some() {
+        if target.file.is_none() && target.directory.is_none() && verifies(job) {
             return Err(EngineError::NothingKept {
                 path: spec.path.clone(),
             });
@@ -196,7 +196,7 @@ impl Target {
         self.namespace.is_some()
             || matches!(self.spec.kind, TargetKind::Nop | TargetKind::FileSet)
             || matches!(job.pattern, Pattern::Zones { .. })
-            || job.content.verify.is_some()
+            || verifies(job)
             || job.has_priority_shares()
     }
 
@@ -227,6 +227,14 @@ fn geometry(spec: &TargetSpec, block_bytes: u32) -> Geometry {
         capacity_bytes: spec.capacity_bytes,
         block_bytes,
     }
+}
+
+/// Returns whether the job, or a stream of it, verifies what it reads.
+fn verifies(job: &Job) -> bool {
+    let streams = job.streams.iter().map(|stream| &stream.job);
+    iter::once(job)
+        .chain(streams)
+        .any(|job| job.content.verify.is_some())
 }
 
 fn writes(job: &Job) -> bool {

@@ -1,13 +1,10 @@
 //! Why a job is refused on an opened target: what this target cannot do, or what would not fit.
 
-use std::{
-    io::{Seek, SeekFrom},
-    iter,
-};
+use std::io::{Seek, SeekFrom};
 
 use workload::{Job, Op, Pattern};
 
-use super::{Target, writes};
+use super::{Target, verifies, writes};
 use crate::{EngineError, open_file::open_error, target_spec::TargetKind};
 
 impl Target {
@@ -48,9 +45,7 @@ impl Target {
 
     /// What reads bring is looked at in host memory by verify, and zones have a layer of their own over the ring.
     pub(super) fn check_gpu(&self, job: &Job) -> Result<(), EngineError> {
-        let streams = job.streams.iter().map(|stream| &stream.job);
-        let verifies = |job: &Job| job.content.verify.is_some();
-        let reason = match iter::once(job).chain(streams).any(verifies) {
+        let reason = match verifies(job) {
             _ if !job.gpu => return Ok(()),
             true => "verify looks at data in host memory: leave gpu or content.verify out",
             false if self.zoned.is_some() => {

@@ -180,9 +180,33 @@ fn a_job_that_also_trims_or_zeroes_finds_zeroes_there_and_nothing_else_that_is_w
     }
 }
 
+/// The job as the only stream of another.
+fn as_stream(job: Job) -> Job {
+    let stream = Stream {
+        name: "own".into(),
+        job,
+        targets: Vec::new(),
+        flow: None,
+        exitall: false,
+    };
+    Job::of_streams(vec![stream], false, Errors::default(), forever())
+}
+
+#[test]
+fn a_stream_that_verifies_is_refused_where_there_is_no_ring_as_a_whole_job_is() {
+    let file = written(2);
+    for job in [pass(Op::Read, 2, 7), as_stream(pass(Op::Read, 2, 7))] {
+        let refused = engine::start(&job, &[file.spec(SIZE)], &threads()).err();
+        let line = refused.unwrap().to_string();
+        assert!(line.starts_with("io_uring cannot be used"), "{line}");
+    }
+}
+
 #[test]
 fn verify_on_nothing_is_refused() {
     for spec in [null_spec(), nop_spec()] {
-        assert!(refusal(&pass(Op::Write, 1, 7), &spec).contains("keeps what is written"));
+        for job in [pass(Op::Write, 1, 7), as_stream(pass(Op::Write, 1, 7))] {
+            assert!(refusal(&job, &spec).contains("keeps what is written"));
+        }
     }
 }
