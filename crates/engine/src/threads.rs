@@ -66,6 +66,15 @@ struct SourceState {
     waiting: Option<Waiting>,
 }
 
+/// What a thread that leaves says of the arrivals.
+#[derive(Debug, Default)]
+struct LastReport {
+    arrived: u64,
+    backlog: u64,
+    /// The time whose arrivals nobody will count.
+    uncounted_ns: u64,
+}
+
 /// What a source has for a thread.
 enum Drawn {
     /// A request, its arrival, and its number in a trace whose I/Os wait for others, or its mark in a shared one.
@@ -174,14 +183,27 @@ impl Source {
     }
 
     /// Takes in that a thread has ended, `over` where it found everything drawn. Others may wait for arrivals yet; one of
-    /// them reports from then on. Returns the time whose arrivals nobody will count.
-    fn leave(&self, place: u32, over: bool) -> u64 {
+    /// them reports from then on.
+    fn leave(&self, place: u32, at_ns: u64, over: bool) -> LastReport {
         let mut state = self.lock();
         let reports = state.drawing.first() == Some(&place);
         let goes_on = over && state.drawing.remove(&place) && !state.drawing.is_empty();
-        match reports && !goes_on {
-            true => state.offered.uncounted_ns(),
-            false => 0,
+        if !reports {
+            return LastReport::default();
+        }
+        let issued = state.issued;
+        let (arrived, backlog) = state.offered.report(at_ns, issued);
+        // What others have drawn and not issued yet is no backlog: they report after it.
+        match goes_on {
+            true => LastReport {
+                arrived,
+                ..LastReport::default()
+            },
+            false => LastReport {
+                arrived,
+                backlog,
+                uncounted_ns: state.offered.uncounted_ns(),
+            },
         }
     }
 }
@@ -314,9 +336,15 @@ impl Thread<'_> {
         if source.is_done() {
             self.meter.end_others();
         }
-        let offered = offered(self.worker);
-        self.meter.cut_last(now_ns, |_| 0, offered);
-        self.meter.summary.uncounted_ns = source.leave(self.worker.place, self.over);
+        self.meter.cut_due(now_ns, |_| 0, offered(self.worker));
+        let mut last = None;
+        if is_open {
+            let at_ns = now_ns.min(self.worker.end_ns);
+            let report = source.leave(self.worker.place, at_ns, self.over);
+            self.meter.summary.uncounted_ns = report.uncounted_ns;
+            last = Some((report.arrived, report.backlog));
+        }
+        self.meter.cut_last(now_ns, |_| 0, |_| last);
     }
 
     /// Returns the next request, its arrival and its number; waits for one that waits for others.

@@ -37,6 +37,23 @@ fn every_arrival_is_counted_though_the_first_worker_has_nothing_left_to_do() {
 }
 
 #[test]
+fn a_load_that_many_threads_have_done_has_no_backlog() {
+    let file = Scratch::filled(MIB, 1);
+    let job = Job {
+        load: open(10_000.0, Arrival::Exponential, 8),
+        until: count(1_000),
+        ..job(Op::Read)
+    };
+    for _ in 0..25 {
+        let recording = run(&job, &file.spec(MIB), &threads());
+        assert_eq!(
+            (recording.completed(), recording.offered, recording.backlog),
+            (1_000, Some(1_000), Some(0))
+        );
+    }
+}
+
+#[test]
 fn arrivals_that_are_issued_late_are_admitted() {
     let file = Scratch::filled(MIB, 1);
     let job = Job {
