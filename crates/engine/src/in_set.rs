@@ -36,6 +36,8 @@ pub(crate) struct InSet {
     open: VecDeque<u32>,
     in_flight: Box<[u32]>,
     of_slot: Box<[u32]>,
+    /// Why the file of a slot's request could not be opened, as a negative errno; 0: it is open.
+    unopened: Box<[i32]>,
     opened: u64,
     opened_ns: u64,
     faults: Vec<String>,
@@ -64,6 +66,7 @@ impl InSet {
             open: VecDeque::new(),
             in_flight: vec![0; count].into(),
             of_slot: vec![0; iodepth as usize].into(),
+            unopened: vec![0; iodepth as usize].into(),
             table,
             opened: 0,
             opened_ns: 0,
@@ -89,9 +92,9 @@ impl InSet {
         Ok(())
     }
 
-    /// Opens a file in line with the load; what cannot be opened has no number, and its request fails.
+    /// Opens a file in line with the load. Returns the negative errno of one that cannot be opened, whose request fails.
     #[cold]
-    fn open_in_line(&mut self, file: u32) -> u32 {
+    fn open_in_line(&mut self, file: u32) -> Result<u32, i32> {
         let begin = Instant::now();
         let number = self.free_number();
         if let Err(error) = self.open_as(file, number) {
@@ -101,12 +104,12 @@ impl InSet {
                     .push(format!("{path} cannot be opened: {error}"));
             }
             self.table.give_back(number);
-            return NO_FILE;
+            return Err(-error.raw_os_error().unwrap_or(libc::EIO));
         }
         self.open.push_back(file);
         self.opened += 1;
         self.opened_ns += begin.elapsed().as_nanos() as u64;
-        number
+        Ok(number)
     }
 
     /// Returns a number that no file has: a free one, or that of the file which was opened first and has nothing in
@@ -124,10 +127,10 @@ impl InSet {
     }
 
     #[inline(always)]
-    fn number_of(&mut self, file: u32) -> u32 {
+    fn number_of(&mut self, file: u32) -> Result<u32, i32> {
         match self.numbers[file as usize] {
             CLOSED => self.open_in_line(file),
-            number => number,
+            number => Ok(number),
         }
     }
 }
@@ -145,7 +148,11 @@ impl Protocol for InSet {
         into: &mut SubmissionQueue<'_, Entry>,
     ) -> Result<(), PushError> {
         let (file, start_bytes) = self.starts.at(request.offset_bytes);
-        let number = self.number_of(file);
+        let (number, unopened) = match self.number_of(file) {
+            Ok(number) => (number, 0),
+            Err(errno) => (NO_FILE, errno),
+        };
+        self.unopened[usize::from(slot)] = unopened;
         self.of_slot[usize::from(slot)] = file;
         self.in_flight[file as usize] += 1;
         let inside = Request {
@@ -166,6 +173,15 @@ impl Protocol for InSet {
         let file = self.of_slot[usize::from(slot)];
         self.in_flight[file as usize] -= 1;
         succeeded
+    }
+
+    /// The kernel says of a request without a file only that it has none.
+    #[inline(always)]
+    fn error(&self, slot: u16, result: i32) -> i32 {
+        match self.unopened[usize::from(slot)] {
+            0 => result,
+            errno => errno,
+        }
     }
 
     fn notes(&mut self) -> Vec<String> {

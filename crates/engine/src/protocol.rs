@@ -77,6 +77,12 @@ pub(crate) trait Protocol {
         succeeded
     }
 
+    /// Returns what a failed request in `slot` counts as: what the kernel said, or why it came that far.
+    #[inline(always)]
+    fn error(&self, _slot: u16, result: i32) -> i32 {
+        result
+    }
+
     /// Returns why the run has failed though its I/O may have succeeded, once it is over.
     fn fault(&mut self) -> Option<String> {
         None

@@ -162,6 +162,11 @@ impl<P: Protocol> Protocol for Checked<P> {
         self.below.success(request)
     }
 
+    #[inline(always)]
+    fn error(&self, slot: u16, result: i32) -> i32 {
+        self.below.error(slot, result)
+    }
+
     fn settle(&mut self, slot: u16, succeeded: bool, buffers: &Buffers) -> bool {
         let flight = self.flights[usize::from(slot)];
         if !self.below.settle(slot, succeeded, buffers) || !succeeded {

@@ -234,7 +234,7 @@ impl<P: Protocol> QueuePair for Queues<'_, P> {
         match self.encoder.settle(slot, returned, &self.buffers) {
             true => Ok(()),
             false if returned => Err(MISMATCH),
-            false => Err(result),
+            false => Err(self.encoder.error(slot, result)),
         }
     }
 

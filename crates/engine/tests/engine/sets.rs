@@ -201,7 +201,7 @@ fn a_link_in_the_place_of_a_file_is_not_followed() {
 }
 
 #[test]
-fn a_file_that_vanishes_ends_the_run_and_is_named() {
+fn a_file_that_vanishes_fails_its_own_requests_and_is_named() {
     let set = FileSet {
         open: Some(1),
         ..set(16)
@@ -214,14 +214,18 @@ fn a_file_that_vanishes_ends_the_run_and_is_named() {
         &Options::default(),
     );
     let (_, ended) = follow(run.unwrap());
-    let Err(engine::EngineError::TargetFailed { recordings, .. }) = ended else {
-        panic!("the run did not fail");
-    };
+    let recording = ended.unwrap();
+    let reads = &recording.ops[&Op::Read];
+    assert_eq!(
+        recording.errno,
+        BTreeMap::from([(libc::ENOENT, reads.errors)])
+    );
+    assert_eq!(reads.errors, set.size_of(3) / BLOCK);
     let named = format!("{} cannot be opened", set.path(3));
     assert!(
-        recordings[0].notes.iter().any(|note| note.contains(&named)),
+        recording.notes.iter().any(|note| note.contains(&named)),
         "{:?}",
-        recordings[0].notes
+        recording.notes
     );
 }
 
