@@ -45,6 +45,16 @@ def test_parquet_and_csv_keep_everything(name: str, suffix: str, tmp_path: Path)
     assert list(before.processes) == list(after.processes)
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".iolog"])
+def test_devices_whose_names_differ_by_what_a_format_cannot_hold_remain_two(suffix: str, tmp_path: Path):
+    out = tmp_path / f"out{suffix}"
+    text = "1,R,0,512,a b\n2,R,512,512,a_b\n3,R,1024,512,a b\n"
+    convert(of_text(tmp_path, text, "time_us,op,offset,size,device"), out)
+    after = open_trace(out)
+    assert read(after).device.tolist() == [0, 1, 0]
+    assert list(after.devices) == ["a_b", "a_b-2"]
+
+
 def test_flushes_discards_and_flags_survive(tmp_path: Path):
     text = "1,F,,,,\n2,trim,4096,8192,,a\n3,WFSM,0,512,,b\n4,FN,,,10,\n"
     columns = "time_us,op,offset,size,latency_us,process"
