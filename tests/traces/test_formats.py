@@ -259,6 +259,13 @@ def test_decimal_commas_are_read_by_columns_too(tmp_path: Path):
     assert read(trace).issue_ns.tolist() == [0, 1_000_000]
 
 
+def test_decimal_commas_that_first_stand_far_behind_the_first_line_are_read(tmp_path: Path):
+    whole = "".join(f"{number};R;0;512\n" for number in range(4_000))
+    trace = of_text(tmp_path, f"time_ms;op;offset;size\n{whole}4000,5;R;512;512\n")
+    assert read(trace).issue_ns[-1] == 4_000_500_000
+    assert trace.findings.wrong == 0
+
+
 def test_fields_of_unknown_names_are_left_out_and_named(tmp_path: Path):
     trace = of_text(tmp_path, "time_s,tier,op,offset,size\n1,hot,R,0,512\n")
     assert len(read(trace)) == 1

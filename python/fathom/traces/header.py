@@ -136,7 +136,7 @@ def has_values_only(head: bytes) -> bool:
 
 def has_decimal_commas(head: bytes) -> bool:
     """Returns whether semicolons separate fields, so that commas among them are those of decimals."""
-    return _has_semicolons(_first_line(head)) and b"," in head
+    return b"\0" not in head and _has_semicolons(_first_line(head))
 
 
 def _first_line(head: bytes) -> str:
