@@ -79,7 +79,7 @@ impl Bursts {
                 let known = windows >= LEAST_WINDOWS && mean > 0.0;
                 known.then_some((width_ns, variance.max(0.0) / mean))
             });
-        let count = self.gaps.count as f64;
+        let count = self.gaps.count;
         let mean = self.gaps.sum / count;
         let deviation = (self.gap_squares / count - mean * mean).max(0.0).sqrt();
         Report {

@@ -8,9 +8,9 @@ const BUCKETS: usize = ((64 - BITS as usize) << BITS) + SUB as usize;
 /// The counts.
 #[derive(Clone, Debug)]
 pub(super) struct Histogram {
-    counts: Box<[u64]>,
+    counts: Box<[f64]>,
     /// Values counted.
-    pub(super) count: u64,
+    pub(super) count: f64,
     /// Their sum.
     pub(super) sum: f64,
     /// The largest.
@@ -20,8 +20,8 @@ pub(super) struct Histogram {
 impl Default for Histogram {
     fn default() -> Self {
         Self {
-            counts: vec![0; BUCKETS].into_boxed_slice(),
-            count: 0,
+            counts: vec![0.0; BUCKETS].into_boxed_slice(),
+            count: 0.0,
             sum: 0.0,
             most: 0,
         }
@@ -36,20 +36,29 @@ impl Histogram {
 
     #[inline]
     pub(super) fn add_times(&mut self, value: u64, times: u64) {
-        self.counts[bucket(value)] += times;
-        self.count += times;
-        self.sum += value as f64 * times as f64;
+        self.add_weighted(value, times as f64);
+    }
+
+    /// Counts a value that stands for `weight` of them.
+    #[inline]
+    pub(super) fn add_weighted(&mut self, value: u64, weight: f64) {
+        self.counts[bucket(value)] += weight;
+        self.count += weight;
+        self.sum += value as f64 * weight;
         self.most = self.most.max(value);
     }
 
     /// Returns the value that a share of all does not exceed: the middle of its bucket. `None`: nothing was counted.
     pub(super) fn quantile(&self, share: f64) -> Option<f64> {
-        let wanted = (share * self.count as f64).ceil().max(1.0) as u64;
-        let mut below = 0;
-        let place = self.counts.iter().position(|&count| {
+        let wanted = share * self.count;
+        let mut below = 0.0;
+        let found = self.counts.iter().position(|&count| {
             below += count;
-            below >= wanted
-        })?;
+            count > 0.0 && below >= wanted
+        });
+        // Rounded weights may sum up to a little less.
+        let last = || self.counts.iter().rposition(|&count| count > 0.0);
+        let place = found.or_else(last)?;
         let (low, high) = bounds(place);
         Some(((low + high) / 2.0).min(self.most as f64))
     }
@@ -57,8 +66,8 @@ impl Histogram {
     /// Returns every bucket that has counts, as (its least value, counts).
     pub(super) fn buckets(&self) -> Vec<(f64, u64)> {
         let all = self.counts.iter().enumerate();
-        let full = all.filter(|&(_, &count)| count > 0);
-        full.map(|(place, &count)| (bounds(place).0, count))
+        let full = all.filter(|&(_, &count)| count > 0.0);
+        full.map(|(place, &count)| (bounds(place).0, count.round() as u64))
             .collect()
     }
 }

@@ -55,9 +55,9 @@ impl InFlight {
 
     pub(super) fn report(&self, last_ns: u64) -> Report {
         let length_ns = self.end_ns.max(last_ns) as f64;
-        let known = self.depths.count > 0 && length_ns > 0.0;
+        let known = self.depths.count > 0.0 && length_ns > 0.0;
         Report {
-            ios: self.depths.count,
+            ios: self.depths.count as u64,
             mean: known.then(|| self.latency_sum_ns / length_ns),
             quantiles: [0.5, 0.9, 0.99].map(|share| self.depths.quantile(share)),
             most: self.depths.most,

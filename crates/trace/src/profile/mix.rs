@@ -139,9 +139,9 @@ impl Mix {
 const _: () = assert!(Flags::LETTERS.len() == FLAGS);
 
 fn latency(histogram: &Histogram) -> Option<Latency> {
-    (histogram.count > 0).then(|| Latency {
-        count: histogram.count,
-        mean_ns: histogram.sum / histogram.count as f64,
+    (histogram.count > 0.0).then(|| Latency {
+        count: histogram.count as u64,
+        mean_ns: histogram.sum / histogram.count,
         most_ns: histogram.most,
         quantiles_ns: [0.5, 0.9, 0.99, 0.999, 0.9999].map(|share| histogram.quantile(share)),
         buckets_ns: histogram.buckets(),
