@@ -56,6 +56,21 @@ impl Names {
         Ok(number)
     }
 
+    /// Returns how many names there are.
+    #[inline]
+    fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    /// Forgets the last name where it is not among the first `len`. A line brings one at most.
+    fn keep(&mut self, len: usize) {
+        if self.texts.len() > len {
+            self.texts.truncate(len);
+            self.numbers.remove(&self.last.0);
+            self.last = (Box::default(), u32::MAX);
+        }
+    }
+
     /// Returns all names by their number.
     pub(crate) fn texts(&self) -> &[String] {
         &self.texts
@@ -67,6 +82,20 @@ impl Names {
 pub(crate) struct Dictionary {
     pub(crate) devices: Names,
     pub(crate) processes: Names,
+}
+
+impl Dictionary {
+    /// Returns how many names of devices and processes there are.
+    #[inline]
+    pub(crate) fn len(&self) -> [usize; 2] {
+        [self.devices.len(), self.processes.len()]
+    }
+
+    /// Forgets the names of a line that became no I/O.
+    pub(crate) fn keep(&mut self, [devices, processes]: [usize; 2]) {
+        self.devices.keep(devices);
+        self.processes.keep(processes);
+    }
 }
 
 impl Default for Dictionary {

@@ -217,6 +217,7 @@ impl Reader {
         }
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let names = &mut self.names;
+        let known = names.len();
         let found = match &mut self.decoder {
             Decoder::Columns(columns) => columns_line(columns, line, self.number, names),
             Decoder::Blkparse(decoder) => decoder.line(line, names),
@@ -225,6 +226,14 @@ impl Reader {
             Decoder::Biosnoop(decoder) => decoder.line(line, names),
             Decoder::Blktrace(_) | Decoder::Vscsi(_) => Ok(Line::Other),
         };
+        let counts = match &found {
+            Ok(Line::Io(io)) => !io.lacks_size(),
+            Ok(Line::Event(event)) => !event.lacks_size(),
+            Ok(Line::Other) | Err(_) => false,
+        };
+        if !counts {
+            self.names.keep(known);
+        }
         match found {
             Ok(Line::Io(io)) if io.lacks_size() => self.wrong.note(self.number, NO_SIZE),
             Ok(Line::Io(io)) => self.io(io),

@@ -82,3 +82,29 @@ fn a_biosnoop_line_that_moves_nothing_is_a_flush_by_whatever_letter() {
     assert_eq!(batch.offset_bytes, [0; 3]);
     assert_eq!(reader.wrong().first.len(), 1);
 }
+
+#[test]
+fn a_device_that_only_headers_and_ignored_lines_name_is_none() {
+    let texts: [(Format, &str); 3] = [
+        (
+            Format::Alibaba,
+            "device_id,opcode,offset,length,timestamp\n3,R,0,4096,1000\n3,W,4096,4096,2000\n",
+        ),
+        (
+            Format::Blkparse,
+            "9,9 0 1 0.000000000 1 P N [fio]\n8,0 0 2 0.000000001 1 D W 8 + 8 [fio]\n\
+             8,0 0 3 0.000000002 0 C W 8 + 8 [0]\n9,9 0 4 0.000000003 1 U N [fio] 1\n",
+        ),
+        (
+            Format::Csv,
+            "time_ns,op,offset,size,device\n0,R,0,4096,a\n1,R,0,none,b\n2,R,0,4096,c\n",
+        ),
+    ];
+    let devices = texts.map(|(format, text)| {
+        let (_, reader) = read(format, text.as_bytes(), text.len());
+        reader.devices().to_vec()
+    });
+    assert_eq!(devices[0], ["3"]);
+    assert_eq!(devices[1], ["8:0"]);
+    assert_eq!(devices[2], ["a", "c"]);
+}
