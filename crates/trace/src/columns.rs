@@ -186,7 +186,7 @@ impl Columns {
                     expected,
                 });
             };
-            let end = memchr::memchr(delimiter, text);
+            let end = end_of_field(text, delimiter);
             rest = end.map(|end| &text[end + 1..]);
             let field = trimmed(&text[..end.unwrap_or(text.len())]);
             has_offset &= !(field.is_empty() && matches!(column, Column::Offset(_)));
@@ -301,6 +301,27 @@ fn is_header(line: &[u8]) -> bool {
     let delimiter = delimiter_of(line);
     let begins = |field: &[u8]| trimmed(field).first().is_some_and(u8::is_ascii_alphabetic);
     line.split(|&byte| byte == delimiter).all(begins)
+}
+
+/// Returns where a field ends. In quotes stands no end.
+#[inline]
+fn end_of_field(text: &[u8], delimiter: u8) -> Option<usize> {
+    let quoted = match text {
+        [b' ', rest @ ..] if delimiter != b' ' => rest.trim_ascii_start().first(),
+        _ => text.first(),
+    };
+    let behind = match quoted {
+        Some(b'"') => behind_quotes(text),
+        _ => 0,
+    };
+    memchr::memchr(delimiter, &text[behind..]).map(|end| behind + end)
+}
+
+/// Returns where the text in quotes at the beginning ends; 0: nothing closes them.
+#[cold]
+fn behind_quotes(text: &[u8]) -> usize {
+    let mut quotes = memchr::memchr_iter(b'"', text).skip(1);
+    quotes.next().map_or(0, |close| close + 1)
 }
 
 #[inline]

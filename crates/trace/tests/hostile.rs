@@ -108,3 +108,12 @@ fn a_device_that_only_headers_and_ignored_lines_name_is_none() {
     assert_eq!(devices[1], ["8:0"]);
     assert_eq!(devices[2], ["a", "c"]);
 }
+
+#[test]
+fn a_delimiter_in_quotes_ends_no_field() {
+    let text = "process,time_ns,op,offset,size\n\"fio, 2\",0,R,8192,4096\n\"open,1,R,0,512\n";
+    let (batch, reader) = read(Format::Csv, text.as_bytes(), text.len());
+    assert_eq!(batch.offset_bytes, [8192, 0]);
+    assert_eq!(reader.processes(), ["fio, 2", "\"open"]);
+    assert_eq!(reader.wrong().count, 0);
+}
