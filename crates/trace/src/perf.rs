@@ -18,7 +18,12 @@ pub(crate) fn line(line: &[u8], names: &mut Dictionary) -> Result<Line, Fault> {
     if line.is_empty() || line.starts_with(b"#") {
         return Ok(Line::Other);
     }
-    let (place, stage, rest) = event(line).ok_or(Fault::Shape)?;
+    let Some((place, stage, rest)) = event(line) else {
+        return match is_other(line) {
+            true => Ok(Line::Other),
+            false => Err(Fault::Shape),
+        };
+    };
     let Some(stage) = stage else {
         return Ok(Line::Other);
     };
@@ -80,4 +85,14 @@ fn event(line: &[u8]) -> Option<(usize, Option<Stage>, &[u8])> {
         }
         from += end + 2;
     }
+}
+
+/// Returns whether a line holds an event of another subsystem: a name with a colon behind a time.
+fn is_other(line: &[u8]) -> bool {
+    memchr::memmem::find_iter(line, b": ").any(|at| {
+        let is_time = |word: &[u8]| number::time_ns(word, 1_000_000_000).is_ok();
+        let is_name = |word: &[u8]| word[0].is_ascii_alphabetic() && word.ends_with(b":");
+        words(&line[..at]).next_back().is_some_and(is_time)
+            && words(&line[at + 2..]).next().is_some_and(is_name)
+    })
 }

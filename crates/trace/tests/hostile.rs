@@ -117,3 +117,14 @@ fn a_delimiter_in_quotes_ends_no_field() {
     assert_eq!(reader.processes(), ["fio, 2", "\"open"]);
     assert_eq!(reader.wrong().count, 0);
 }
+
+#[test]
+fn events_of_other_subsystems_are_passed_over() {
+    let text = "fio 1 [000] 1.000001: block:block_rq_issue: 8,0 R 4096 () 8 + 8 none,0,0 [fio]\n\
+                a: b 1 [000] 1.000002: sched:sched_switch: prev_comm=fio ==> next_comm=swapper\n\
+                kworker-7 [000] d..2. 1.000003: irq_handler_entry: irq=30 name=nvme0q1\n\
+                no event at all: x\n";
+    let (batch, reader) = read(Format::Perf, text.as_bytes(), text.len());
+    assert_eq!(batch.offset_bytes, [8 * 512]);
+    assert_eq!(reader.wrong().first, [(4, Fault::Shape)]);
+}
