@@ -75,7 +75,8 @@ impl Bursts {
                 // The last window is not whole, and not counted.
                 let windows = duration_ns / width_ns;
                 let mean = counted.sum / windows as f64;
-                let variance = counted.squares / windows as f64 - mean * mean;
+                let deviations = counted.squares - counted.sum * mean;
+                let variance = deviations / (windows as f64 - 1.0);
                 let known = windows >= LEAST_WINDOWS && mean > 0.0;
                 known.then_some((width_ns, variance.max(0.0) / mean))
             });
@@ -88,5 +89,25 @@ impl Bursts {
             gap_quantiles_ns: [0.1, 0.5, 0.9, 0.99].map(|share| self.gaps.quantile(share)),
             gap_variation: (mean > 0.0).then(|| deviation / mean),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_dispersion_of_few_windows_is_not_too_small() {
+        let mut bursts = Bursts::default();
+        for window in 0..9 {
+            let arrivals = if window % 2 == 0 { 1 } else { 3 };
+            (0..arrivals).for_each(|_| bursts.add(window * MS, 0, false));
+        }
+        let report = bursts.report(8 * MS);
+        let [(MS, dispersion)] = report.dispersion[..] else {
+            panic!("{:?}", report.dispersion)
+        };
+        // Eight deviations of 1 from a mean of 2, over seven.
+        assert!((dispersion - 8.0 / 7.0 / 2.0).abs() < 1e-12, "{dispersion}");
     }
 }
