@@ -9,7 +9,9 @@ use std::{
 
 use recording::{CensoredOps, InFlight, Interval, Recording, Remark, censor, merge_faults};
 
-use crate::{TargetKind, TargetSetup, TargetSpec, message::Summary};
+use crate::{
+    TargetKind, TargetSetup, TargetSpec, errno::describe_errno, message::Summary, meter::SECOND_NS,
+};
 
 /// Open load: a mean delay of arrivals beyond this is worth a note.
 const LATE_NS: f64 = 20_000.0;
@@ -26,6 +28,8 @@ pub(crate) struct Aggregator {
     next_index: Vec<u32>,
     recording: Recording,
     failure: Option<String>,
+    /// Whether every I/O of a whole second failed, of all members together.
+    all_failed: bool,
     lateness: (u64, u64),
     uncounted_ns: u64,
     waiting_ns: u64,
@@ -58,6 +62,7 @@ impl Aggregator {
             next_index: Vec::new(),
             recording,
             failure: None,
+            all_failed: false,
             lateness: (0, 0),
             uncounted_ns: 0,
             waiting_ns: 0,
@@ -129,7 +134,35 @@ impl Aggregator {
 
     /// Returns the target and why it failed, if it did.
     pub(crate) fn failure(&self) -> Option<(PathBuf, String)> {
-        Some((self.path.clone(), self.failure.clone()?))
+        Some((self.path.clone(), self.reason()?))
+    }
+
+    /// Returns whether a second has ended in which every I/O failed: the target is gone, whatever the errno.
+    pub(crate) fn has_all_failed(&self) -> bool {
+        self.all_failed
+    }
+
+    /// Returns why the target failed. The members give the errno with their last words.
+    fn reason(&self) -> Option<String> {
+        if self.failure.is_some() || !self.all_failed {
+            return self.failure.clone();
+        }
+        let errno = self.recording.errno.keys().next_back();
+        let errno = errno.copied().unwrap_or(0);
+        // Linux takes a removed block device for one of no size.
+        let removed = match errno {
+            libc::ENOSPC => ": a file system is full, or a block device was removed",
+            0 => ": a file was cut short, or a block device was removed",
+            _ => "",
+        };
+        let gone = match self.is_device && !self.path.exists() {
+            true => ": the device is no longer there",
+            false => "",
+        };
+        Some(format!(
+            "every I/O of a whole second failed ({}{removed}){gone}",
+            describe_errno(errno)
+        ))
     }
 
     /// Seconds that are complete, in order, added to the recording.
@@ -139,7 +172,10 @@ impl Aggregator {
         let complete = std::mem::replace(&mut self.pending, later);
         complete
             .into_values()
-            .inspect(|interval| self.recording.add(interval))
+            .inspect(|interval| {
+                self.all_failed |= is_total_failure(interval);
+                self.recording.add(interval);
+            })
             .collect()
     }
 
@@ -168,7 +204,8 @@ impl Aggregator {
         let waited = (share > WAITING).then_some(Remark::CpuWait { share });
         let remarks = [lost, late, uncounted, waited];
         self.recording.remarks.extend(remarks.into_iter().flatten());
-        self.recording.notes.extend(self.failure);
+        let reason = self.reason();
+        self.recording.notes.extend(reason);
         self.recording
     }
 
@@ -183,4 +220,11 @@ impl Aggregator {
         });
         self.recording.censored_streams = of_streams.collect::<BTreeMap<String, CensoredOps>>();
     }
+}
+
+/// Returns whether it is a whole second in which every I/O failed.
+fn is_total_failure(interval: &Interval) -> bool {
+    let failed = interval.ops.values().any(|stats| stats.errors > 0);
+    let completed = interval.ops.values().any(|stats| stats.service.count() > 0);
+    failed && !completed && interval.length_ns >= SECOND_NS
 }

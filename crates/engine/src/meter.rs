@@ -196,7 +196,6 @@ impl Meter {
         age_ns: &impl Fn(u64) -> u64,
         offered: &mut impl FnMut(u64) -> Option<(u64, u64)>,
     ) {
-        self.notice_total_failure(at_ns);
         let mut interval = self.recorder.cut(at_ns, age_ns(at_ns));
         if let Some((arrived, backlog)) = offered(at_ns) {
             interval.offered = Some(arrived);
@@ -237,24 +236,6 @@ impl Meter {
             max: busy,
             waiting: 0.0,
         });
-    }
-
-    /// A whole second in which every I/O failed means that the target is gone, whatever the errno.
-    fn notice_total_failure(&mut self, at_ns: u64) {
-        let (completed, failed) = self.recorder.counted();
-        if completed == 0 && failed > 0 && at_ns - self.interval_start_ns >= SECOND_NS {
-            let errno = self.summary.errno.keys().next_back().copied().unwrap_or(0);
-            // Linux takes a removed block device for one of no size.
-            let removed = match errno {
-                libc::ENOSPC => ": a file system is full, or a block device was removed",
-                0 => ": a file was cut short, or a block device was removed",
-                _ => "",
-            };
-            self.give_up(format!(
-                "every I/O of a whole second failed ({}{removed})",
-                describe_errno(errno)
-            ));
-        }
     }
 
     /// The thread's last word.

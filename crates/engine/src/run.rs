@@ -183,6 +183,9 @@ impl Run {
                     .into_iter()
                     .map(|interval| (index, interval)),
             );
+            if aggregator.has_all_failed() {
+                self.shared.stop();
+            }
         }
     }
 

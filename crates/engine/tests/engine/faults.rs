@@ -7,7 +7,7 @@ use std::{
 
 use engine::{Backend, EngineError, Options, TargetKind, TargetSpec};
 use recording::Remark;
-use workload::{Block, Job, Load, Mix, Op, Pattern};
+use workload::{Block, Errors, Extent, Job, Load, Mix, Op, Pattern, Region, Stream};
 
 use crate::support::*;
 
@@ -191,6 +191,47 @@ fn a_target_that_fails_altogether_ends_the_run_and_keeps_what_was_measured() {
             "{reason}"
         );
         assert!(recordings[0].completed() > 0 && recordings[0].errno[&libc::EPERM] > 0);
+    }
+}
+
+#[test]
+fn a_second_in_which_one_stream_fails_and_another_does_not_ends_no_run() {
+    // One reads from the file, the other behind its end.
+    let stream = |name: &str, start| Stream {
+        name: name.into(),
+        job: Job {
+            region: Region {
+                start: Extent::Bytes(start),
+                size: Extent::Bytes(MIB / 2),
+                part: None,
+            },
+            ..job(Op::Read)
+        },
+        targets: Vec::new(),
+        flow: None,
+        exitall: false,
+    };
+    let streams = vec![stream("good", 0), stream("bad", MIB / 2)];
+    let until = time(Duration::from_millis(2_500));
+    let job = Job::of_streams(streams, false, Errors::default(), until);
+    for options in [Options::default(), threads()] {
+        let file = Scratch::filled(MIB, 1);
+        let running = engine::start(&job, &[file.spec(MIB)], &options).unwrap();
+        std::fs::File::options()
+            .write(true)
+            .open(&file.0)
+            .unwrap()
+            .set_len(MIB / 2)
+            .unwrap();
+        let (_, ended) = follow(running);
+        let recording = ended.unwrap();
+        assert!(
+            recording.window_ns >= 2_400_000_000,
+            "{}",
+            recording.window_ns
+        );
+        let reads = &recording.ops[&Op::Read];
+        assert!(reads.errors > 0 && reads.service.count() > 0);
     }
 }
 
