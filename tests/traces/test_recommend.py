@@ -373,6 +373,34 @@ def test_a_wrong_choice_is_one_line_here_too(arguments: list[str], message: str,
     assert message in line
 
 
+def test_bursts_that_a_disk_serves_in_time_are_kept_up_with_however_short_the_trace(
+    tmp_path: Path, workers: Workers
+):
+    drawn = np.random.default_rng(3)
+    factors = []
+    for seconds in (1, 10):
+        times = [100_000 * burst + 10 * n for burst in range(10 * seconds) for n in range(8)]
+        offsets = drawn.integers(0, 1 << 20, len(times)) * 4096
+        path = tmp_path / f"{seconds}.csv"
+        lines = (f"{at},R,{offset},4096\n" for at, offset in zip(times, offsets, strict=True))
+        path.write_text("time_us,op,offset,size\n" + "".join(lines))
+        judged = found(path, workers, ["toshiba-mg10-20tb"]).candidates[0].judged
+        assert judged is not None
+        assert judged.meets
+        factors.append(judged.headroom)
+    assert factors[0] == pytest.approx(factors[1], rel=0.25)
+
+
+def test_without_an_objective_a_late_drive_falls_behind(tmp_path: Path, workers: Workers):
+    judged = found(trace(tmp_path), workers, [FAST])
+    [one] = judged.candidates
+    assert one.judged is not None
+    late = replace(one.judged, headroom=2.0, beyond=False, limit=Limit(LimitKind.OFFERED_RATE))
+    judged = replace(judged, candidates=[replace(one, judged=late)])
+    assert "beyond that it falls behind with nothing saturated" in reasons(judged)[0]
+    assert "below 1 the drive falls behind" in render(judged)
+
+
 def test_a_missed_objective_with_nothing_saturated_is_not_blamed_on_the_offered_rate(
     tmp_path: Path, workers: Workers
 ) -> None:

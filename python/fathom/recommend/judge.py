@@ -27,6 +27,10 @@ PRECISION = 1.05
 """The factor is known to this ratio."""
 LEAST_S = 1.0
 """Least virtual time of a replay: a shorter trace is repeated."""
+DRAINED_S, DRAINED_IOS = 10.0, 20_000
+"""A slow load is repeated so long, up to so many I/Os. The last burst's I/Os end after the last arrival. On a disk that
+takes a tenth of a second, which must not count as a rate that is missed.
+"""
 _PATIENCE = 1.1
 _PATIENCE_S = 0.05
 MOST_SLICE_BYTES = 64 << 30
@@ -146,7 +150,8 @@ class _Replays:
             path=one.path,
         )
         job = job_of(measure_step(own, Replay(one.path, offsets=offsets, iodepth=RECORDED_DEPTH)))
-        laps = max(1, ceil(LEAST_S / one.length_s), *self._laps)
+        slow = min(ceil(DRAINED_S / one.length_s), DRAINED_IOS // one.ios)
+        laps = max(1, ceil(LEAST_S / one.length_s), slow, *self._laps)
         # What is not done by then has not been kept up with.
         time_s = _PATIENCE * laps * one.length_s + _PATIENCE_S
         return job.with_until(count=laps * one.ios, time_ns=ceil(1e3 * time_s) * 1_000_000)

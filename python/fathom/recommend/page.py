@@ -72,7 +72,8 @@ def _headrooms(found: Recommendation) -> Figure:
     chart = Chart(
         "headroom",
         "Headroom",
-        sub="factor by which the load may grow; below 1 the objective is missed",
+        sub="factor by which the load may grow; below 1 the "
+        + ("objective is missed" if found.objectives else "drive falls behind"),
         option=option,
         summary="Headroom of each drive; the table has the figures.",
         height_px=70 + 30 * max(1, len(shown)),

@@ -204,14 +204,15 @@ def _behind(one: Candidate) -> str:
 
 
 def _limit_text(judged: Judged) -> str:
-    """Returns what limits where the headroom ends. A late drive with nothing saturated misses the objective alone."""
+    """Returns what limits where the headroom ends. A late drive with nothing saturated misses an objective."""
     at = "at that" if judged.beyond or judged.below else "beyond that"
     limit = judged.limit
     if limit is None:
         return f"{at} the limit is not known"
     if limit.is_offered_rate and not judged.beyond:
         busiest = f" ({limit.other})" if limit.other else ""
-        return f"{at} an objective is missed with nothing saturated{busiest}"
+        what = "an objective is missed" if judged.values_us else "it falls behind"
+        return f"{at} {what} with nothing saturated{busiest}"
     return f"{at} the limit is {limit.words}"
 
 
