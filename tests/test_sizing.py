@@ -229,6 +229,40 @@ def test_a_rate_that_supports_no_claim_or_was_offered_is_said_to_be_that(tmp_pat
     assert not any("step r" in one for one in measured_drive(run.path, [parse_need("10 GB/s write")]).notes)
 
 
+TRIMS = """
+schema = "fathom-method/1"
+name = "trims"
+[[steps]]
+name = "beside"
+[steps.job]
+mix = { read = 70, trim = 30 }
+block = "4KiB"
+pattern = "uniform"
+region = "64MiB"
+load = { threads = 1, iodepth = 32 }
+until = { time = "20ms" }
+[[steps]]
+name = "mixed"
+[steps.job]
+mix = { read = 70, write = 30 }
+block = "4KiB"
+pattern = "uniform"
+region = "64MiB"
+load = { threads = 1, iodepth = 4 }
+until = { time = "20ms" }
+"""
+"""Reads beside trims, and a mix of reads and writes with less in flight."""
+
+
+def test_reads_beside_trims_are_no_mix_of_reads_and_writes(tmp_path: Path) -> None:
+    targets = resolve_targets(["twin:samsung-pm9a3-7.68tb"])
+    run = start_run(parse_method(TRIMS, "trims.toml"), targets, Options(out=tmp_path))
+    figures = measured_drive(run.path).figures
+    mixed = [row["iops"] for row in run.points.to_pylist() if row["step"] == "mixed"]
+    assert figures["iops", "70/30"].value == pytest.approx(sum(mixed))
+    assert ("iops", "read") not in figures
+
+
 ROUNDS = """
 schema = "fathom-method/1"
 name = "fresh"

@@ -182,7 +182,10 @@ def _last_rounds(view: RunView, steps: Iterable[str]) -> set[str]:
 
 
 def _points(run: Run, target: TargetRecord, view: RunView) -> Iterator[_Point]:
-    rows = [row for row in run.points.to_pylist() if row["target"] == target.name and row["block_bytes"]]
+    own = [row for row in run.points.to_pylist() if row["target"] == target.name]
+    # Beside other operations, such as trims, reads and writes have another rate than in a mix of them alone.
+    others = {row["step"] for row in own if row["op"] not in ("read", "write", "flush")}
+    rows = [row for row in own if row["block_bytes"] and row["step"] not in others]
     last = _last_rounds(view, (row["step"] for row in rows))
     rows = [row for row in rows if row["step"] in last]
     is_twin = target.kind == "twin"
