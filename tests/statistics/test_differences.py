@@ -44,6 +44,12 @@ def test_the_critical_t_is_that_of_scipy(confidence: float, freedom: float):
     )
 
 
+@pytest.mark.parametrize("freedom", [1e7, 1e12, 1e15, 1e300])
+def test_many_degrees_of_freedom_are_as_good_as_infinite(freedom: float):
+    assert critical(0.95, freedom) == pytest.approx(critical(0.95, math.inf), rel=1e-6)
+    assert two_sided_p(2.0, freedom) == pytest.approx(two_sided_p(2.0, math.inf), rel=1e-6)
+
+
 def test_the_interval_of_a_ratio_of_repeats_holds_it_as_often_as_it_says():
     random = np.random.default_rng(7)
     held = 0
