@@ -50,6 +50,17 @@ def test_many_degrees_of_freedom_are_as_good_as_infinite(freedom: float):
     assert two_sided_p(2.0, freedom) == pytest.approx(two_sided_p(2.0, math.inf), rel=1e-6)
 
 
+def test_beside_a_published_figure_the_repeats_advised_are_those_of_one_side():
+    base, new = exactly(100.0), Estimate(math.log(105.0), 0.02**2, 2.0, 3)
+    count = repeats_to_detect(new, base, 0.95, 2.0)
+    assert count is not None
+    shown = [
+        stats.t.ppf(0.975, repeats - 1) * 0.02 * math.sqrt(3 / repeats) < math.log(1.05)
+        for repeats in (count - 1, count)
+    ]
+    assert shown == [False, True]
+
+
 def test_the_interval_of_a_ratio_of_repeats_holds_it_as_often_as_it_says():
     random = np.random.default_rng(7)
     held = 0

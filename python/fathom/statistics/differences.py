@@ -134,14 +134,16 @@ def verdict(found: Difference, level_pct: float, *, higher_is_better: bool) -> V
 def repeats_to_detect(new: Estimate, base: Estimate, confidence: float, level_pct: float) -> int | None:
     """Returns how many repeats of each would show the observed difference, or that there is none.
 
-    It assumes that further repeats scatter as those made. None for more than `MOST_REPEATS`.
+    It assumes that further repeats scatter as those made. A base without variance, as a published figure, stays as it
+    is. None for more than `MOST_REPEATS`.
     """
     one = new.variance * new.repeats + base.variance * base.repeats
     margin, change = log(1 + level_pct / 100), abs(new.log - base.log)
     margin_left = max(change, margin - change)
     made = max(new.repeats, base.repeats)
+    sides = 2 if base.variance else 1
     for count in range(max(made + 1, 2), MOST_REPEATS + 1):
-        if critical(confidence, 2 * count - 2) * (one / count) ** 0.5 < margin_left:
+        if critical(confidence, sides * (count - 1)) * (one / count) ** 0.5 < margin_left:
             return count
     return None
 
