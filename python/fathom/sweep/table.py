@@ -25,7 +25,8 @@ _SETTINGS = re.compile(r"\?([^*#/]*)")
 def gather(axes: Sequence[Axis], outcomes: Sequence[Outcome]) -> pa.Table:
     """Returns a row per combination, target, step and operation; parts of targets are in their runs alone.
 
-    `target` is the name as the user wrote it, without what the sweep sets. A column of settings holds numbers where all its values are numbers.
+    `target` is the name as the user wrote it, without what the sweep sets. A column of settings holds numbers where
+    all its values are numbers.
     """
     columns = pa.schema([*(pa.field(axis.column, _type(axis)) for axis in axes), *POINTS])
     rows = [
