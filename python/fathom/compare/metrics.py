@@ -62,7 +62,14 @@ def _ios_per_joule(point: Point) -> float | None:
 def _ios_per_joule_bounds(point: Point) -> Bounds | None:
     """Returns the bounds of rate and energy together, in squares. Both rise together, so they are wide enough."""
     value, rate, energy = _ios_per_joule(point), point.interval("iops"), point.interval("joules")
-    if value is None or rate is None or energy is None or not point.iops or not point.joules or energy[0] <= 0:
+    if (
+        value is None
+        or rate is None
+        or energy is None
+        or not point.iops
+        or not point.joules
+        or energy[0] <= 0
+    ):
         return None
     below = hypot(1 - rate[0] / point.iops, 1 - point.joules / energy[1])
     above = hypot(rate[1] / point.iops - 1, point.joules / energy[0] - 1)
