@@ -18,18 +18,21 @@ import pytest
 from typer.testing import CliRunner
 
 import synthetic
+from fathom.analysis.consistency import floor_of
 from fathom.catalog import load_device
 from fathom.cli import app
 from fathom.columns.schema import POINTS, Point
 from fathom.compare import rows as rows_of
 from fathom.compare.gate import parse_gate
-from fathom.compare.metrics import METRICS
-from fathom.compare.rows import Compared, Result, Row
+from fathom.compare.metrics import DEFAULT, METRICS
+from fathom.compare.rows import Compared, Result, Row, compare_sides
+from fathom.compare.sides import read_side
 from fathom.compare.words import meaning
 from fathom.errors import FathomError, UsageError
 from fathom.load.resolve import resolve_targets
 from fathom.method.method import parse_method
 from fathom.prediction.interval import order_chance, spread_of
+from fathom.report.published import Published
 from fathom.runs.event_log import append_event
 from fathom.runs.reader import Run
 from fathom.session import Options, start_run
@@ -580,6 +583,25 @@ def test_a_twin_beside_figures_that_it_may_be_fitted_to_is_said_to_predict_nothi
     assert "published figures are for calibration: twins may be fitted to them, so being near" in printed
     beside = " ".join(fathom(own, of_twin(tmp_path, 1)).stdout.split())
     assert "for calibration" not in beside
+
+
+def test_a_published_floor_stands_beside_the_floor_of_each_repeat(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+):
+    floor = Published(38_000.0, "validation, floor", "a review", is_floor=True)
+    monkeypatch.setattr("fathom.report.published.find", lambda *_: floor)
+    side, alone = (read_side(str(made(name, repeats=count))) for name, count in (("a", 3), ("d", 1)))
+    label = "4 KiB random write"
+    [cell] = [one.cells[0] for one in side.comparison.corners if one.label == label]
+    [row] = [row for row in compare_sides(None, side, DEFAULT).rows if row.workload == f"{label} (floor)"]
+    assert row.new == pytest.approx(floor_of(*cell.repeats))
+    assert row.new != pytest.approx(cell.value)
+    assert row.difference is not None
+    assert not [
+        row
+        for row in compare_sides(None, alone, DEFAULT).rows
+        if "(floor)" in row.workload and row.difference
+    ]
 
 
 def test_a_rate_by_its_own_name_is_compared_with_what_is_published(tmp_path: Path):

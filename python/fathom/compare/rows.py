@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from fathom.analysis.consistency import floor_of
 from fathom.analysis.finding import joined
 from fathom.compare.gate import Gate, Outcome
 from fathom.compare.loads import OpenLoad, default_metrics, open_load
@@ -349,18 +350,25 @@ def _of_repeats(cell: Cell) -> list[Point]:
 
 
 def _beside_published(workload: str, own: Cell, new: Side, names: Sequence[str]) -> list[_MetricPair]:
-    """Returns the headline beside the published figure, which is taken as it stands."""
+    """Returns the headline beside the published figure, which is taken as it stands.
+
+    A published floor stands beside the floor of the seconds, which varies between repeats alone.
+    """
     metric = metric_of(RATE, in_bandwidth=own.metric == "mbps")
     asked = RATE in names or metric.name in names
     if own.published is None or own.value is None or not asked:
         return []
-    found = _estimate(metric, own)
+    value, found = own.value, _estimate(metric, own)
+    if own.published.is_floor and own.metric == "iops" and (floor := floor_of(*own.repeats)) is not None:
+        workload, value = f"{workload} (floor)", floor
+        floors = [floor_of(rates) for rates in own.repeats]
+        found = estimate(floors, [None] * len(floors))
     unclaimed = new.unclaimed(own)
     estimates = (exactly(own.published.value), found) if found else None
     words = unclaimed.verdict if unclaimed else "" if found else NO_INTERVAL
     why = f"new, {unclaimed.why}" if unclaimed else ""
     names = (RATE, metric.name)
-    return [_MetricPair(workload, metric, names, own.published.value, own.value, estimates, words, why)]
+    return [_MetricPair(workload, metric, names, own.published.value, value, estimates, words, why)]
 
 
 def _row(pair: _MetricPair, confidence: float, level_pct: float, gates: Sequence[Gate]) -> Row:
