@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from judged_runs import DEVICE, Measured, device, run_view, twin
+from judged_runs import DEVICE, Measured, device, run_view, twin, whole_job
 
 from fathom.analysis.finding import cited
 from fathom.analysis.findings import Finding, findings
@@ -567,3 +567,21 @@ def test_a_stall_is_an_io_that_a_host_waits_for_visibly(point: dict[str, object]
     stalls = [one.text for one in found if one.kind == "stall"]
     whole = f"The longest stall of Drive is in 4k rand read: a read {said}."
     assert stalls == ([whole] if said else [])
+
+
+@pytest.mark.parametrize(("direct", "said"), [(False, True), (True, False)])
+def test_a_stream_of_writes_into_the_page_cache_is_said_to_be_in_part_that_of_memory(
+    direct: bool, said: bool
+):
+    job = {
+        "region": {"size": {"fraction": 1.0}},
+        "content": {},
+        "direct": True,
+        "load": {"kind": "closed", "threads": 16, "iodepth": 32},
+        "streams": [
+            {"name": "reads", "job": whole_job({"mix": {"ops": [{"op": "read"}]}, "direct": True})},
+            {"name": "log", "job": whole_job({"mix": {"ops": [{"op": "write"}]}, "direct": direct})},
+        ],
+    }
+    found = findings(run_view([Measured("twin:a", rates(1000))], [A], job=job))
+    assert found[0].text.endswith("part of the rate may be that of memory.") == said

@@ -12,6 +12,7 @@ from judged_runs import (
     sample,
     sound,
     twin,
+    whole_job,
 )
 
 from fathom.analysis.validity import link_mbps, notes
@@ -202,6 +203,18 @@ def test_duplicates_among_the_writes_are_noted():
     note = only(sound(job=job))
     assert (note.rule, note.level) == ("duplicate-data", "info")
     assert note.text.startswith("25 % of the written data are copies")
+
+
+def test_data_of_streams_that_can_shrink_is_noted_with_its_stream():
+    job = {"content": {"compressible": 0.0}, "load": {"kind": "closed", "threads": 16, "iodepth": 32}}
+    made = {
+        "log": {"mix": {"ops": [{"op": "write"}]}, "content": {"compressible": 0.5, "dedup": 0.25}},
+        "lookups": {"mix": {"ops": [{"op": "read"}]}, "content": {"compressible": 0.9}},
+    }
+    streams = [{"name": name, "job": whole_job(own)} for name, own in made.items()]
+    found = {note.rule: note.text for note in notes(sound(job=job | {"streams": streams}))}
+    assert found["compressible-data"].startswith("50 % of the written data of stream log compresses away")
+    assert found["duplicate-data"].startswith("25 % of the written data of stream log are copies")
 
 
 FIFTY_GIB = {

@@ -33,7 +33,8 @@ def outcome_of(view: RunView, ranked: Sequence[StepFigures], gate: Mapping[Key, 
 
 def _cached(job: Job | None) -> str:
     """Returns a caveat for writes that end in the host's memory."""
-    if job is None or job.streams or job.direct or "write" not in job.weights:
+    loads = [*job.streams.values()] or [job] if job else []
+    if not any("write" in one.weights and not one.direct for one in loads):
         return ""
     return " These writes end in the page cache, so part of the rate may be that of memory."
 

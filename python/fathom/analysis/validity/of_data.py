@@ -50,18 +50,26 @@ def compressible(view: RunView) -> Iterable[Note]:
         "compressible": ("compressible-data", "compresses away: a device that compresses writes less"),
         "dedup": ("duplicate-data", "are copies: a device that removes duplicates writes less"),
     }
-    for name, job in view.jobs.items():
-        shares = {"compressible": job.compressible, "dedup": job.dedup}
-        if job.write_pattern and job.writes:
-            text = f"all blocks written repeat {job.write_pattern}: a device that compresses writes next to nothing"
-            yield Note(
-                "compressible-data", "info", None, name, text, "compare only with runs of the same data"
-            )
-        for key, (rule, effect) in kinds.items():
-            share = shares[key]
-            if share and job.writes:
-                text = f"{percent(share)} of the written data {effect}"
-                yield Note(rule, "info", None, name, text, "compare only with runs that have the same share")
+    for step, whole in view.jobs.items():
+        for stream, job in (whole.streams or {"": whole}).items():
+            if not job.writes:
+                continue
+            of = f" of stream {stream}" if stream else ""
+            if job.write_pattern:
+                text = (
+                    f"all blocks written{of} repeat {job.write_pattern}: a device that compresses writes next to "
+                    "nothing"
+                )
+                yield Note(
+                    "compressible-data", "info", None, step, text, "compare only with runs of the same data"
+                )
+            shares = {"compressible": job.compressible, "dedup": job.dedup}
+            for key, (rule, effect) in kinds.items():
+                if share := shares[key]:
+                    text = f"{percent(share)} of the written data{of} {effect}"
+                    yield Note(
+                        rule, "info", None, step, text, "compare only with runs that have the same share"
+                    )
 
 
 def small_region(view: RunView) -> Iterable[Note]:
