@@ -133,6 +133,28 @@ def test_a_damaged_index_is_made_again(two: Path, file: str, harm: str) -> None:
     assert look(two).points()[1] == []
 
 
+@pytest.mark.parametrize("place", [-2, 0.3, 0.9])
+@pytest.mark.parametrize("change", ["added", "removed"])
+def test_a_run_that_comes_or_goes_beside_a_damaged_segment_of_the_same_size_makes_the_index_again(
+    two: Path, place: float, change: str
+) -> None:
+    [path] = (two / FOLDER).glob("points-*.parquet")
+    data = bytearray(path.read_bytes())
+    data[int(place if place < 0 else place * len(data))] ^= 0x10
+    path.write_bytes(data)
+    if change == "added":
+        add(two, 3, 30.0)
+        add(two, 4, 40.0)
+        left = [("0001", 10.0), ("0001", 11.0), ("0002", 20.0), ("0003", 30.0), ("0004", 40.0)]
+    else:
+        shutil.rmtree(run_directories(two)[0])
+        left = [("0002", 20.0)]
+    assert names(two) == list(dict.fromkeys(name for name, _ in left))
+    assert rates() == left
+    assert look(two).others == ()
+    assert not path.exists() or path not in look(two).segments
+
+
 def test_the_index_is_not_written_through_a_link(two: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     (two / FOLDER).rename(elsewhere)

@@ -66,11 +66,9 @@ class Index:
         whole: list[Path] = []
         lost: list[Path] = []
         for segment in self.segments:
-            if fault_of(segment, self.sums[segment.name]) is None:
+            if _is_whole(segment, self.sums[segment.name]):
                 whole.append(segment)
                 continue
-            with suppress(OSError):
-                segment.unlink()
             kept, _ = _split(self.facts, "segment", {segment.name})
             lost += [segment.parent.parent / name for name in kept["run"].to_pylist()]
         return whole, sorted([*self.others, *lost])
@@ -122,7 +120,7 @@ class _State:
             return
         facts = [{**facts, "stamp": stamps[name], "segment": ""} for name, (facts, _) in found]
         sizes = Counter(self.table["segment"].to_pylist())
-        rows = {name: pq.read_metadata(self._folder / name).num_rows for name in sizes}
+        rows = {name: _row_count(self._folder / name) for name in sizes}
         many, taken = len(found), set[str]()
         for name, runs in sorted(sizes.items(), key=lambda one: one[1]):
             if runs <= many and rows[name] < MOST_ROWS:
@@ -145,7 +143,13 @@ class _State:
         new: Sequence[tuple[dict[str, object], pa.Table]],
         without: Set[str] = frozenset(),
     ) -> None:
-        """Puts new runs and those of some segments, but for the runs `without`, into one new segment."""
+        """Puts new runs and those of some segments, but for the runs `without`, into one new segment.
+
+        Raises OSError where a segment is damaged.
+        """
+        for name in sorted(segments):
+            if not _is_whole(self._folder / name, self.sums[name]):
+                raise OSError(f"{self._folder / name} is damaged")
         taken, rest = _split(self.table, "segment", segments)
         _, kept = _split(taken, "run", without)
         points = pa.concat_tables(
@@ -250,6 +254,23 @@ def _drop_old(folder: Path, counted: Iterable[str]) -> None:
         with suppress(OSError):
             if path.name not in counted and path.stat().st_mtime < before:
                 path.unlink()
+
+
+def _row_count(segment: Path) -> int:
+    """Returns the rows of a segment; 0 of one so damaged that it has no readable end, so that it is taken and found."""
+    try:
+        return pq.read_metadata(segment).num_rows
+    except pa.ArrowException:
+        return 0
+
+
+def _is_whole(segment: Path, listed: FileSum) -> bool:
+    """Returns whether a segment is as it was written. A damaged one is removed: the next look takes its runs up."""
+    if fault_of(segment, listed) is None:
+        return True
+    with suppress(OSError):
+        segment.unlink()
+    return False
 
 
 def _table(path: Path) -> pa.Table:
