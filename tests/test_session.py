@@ -20,7 +20,9 @@ from fathom.method.method import Method, Step, load_method, parse_method
 from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.findings import view_of_all
+from fathom.runs.check import check
 from fathom.runs.document import RunDocument
+from fathom.runs.event_log import read_events
 from fathom.runs.reader import Run
 from fathom.runs.remarks import Words
 from fathom.runs.steps import StepKey
@@ -263,6 +265,25 @@ def test_remarks_on_an_attempt_that_a_resumed_run_replaced_are_in_no_note_and_no
     assert run.document.status == "complete"
     assert not [note for note in run.notes if late.text in note.text]
     assert not [one for one in view_of_all(compare([load(path)])).remarks if one.fact == late]
+
+
+def test_a_step_that_was_set_aside_is_no_damage_when_the_run_is_killed_again(tmp_path: Path) -> None:
+    class Hurried(SilentObserver):
+        def step_ended(self, target: Target, step: Step, outcome: StepOutcome) -> None:
+            interrupt.set()
+
+    interrupt = Event()
+    method = parse_method(TWICE, "twice.toml")
+    targets = parse_targets([f"file:{tmp_path / 'data'}"], size_bytes=1 << 20)
+    with pytest.raises(InterruptedRunError):
+        start_run(method, targets, Options(out=tmp_path, observer=Hurried(), interrupt=interrupt))
+    [path] = tmp_path.glob("*-twice-*")
+    [table] = path.glob("steps/*/points.parquet")
+    table.write_bytes(table.read_bytes() + b"x")
+    for _ in range(2):
+        RunStore.reopen(path)
+        assert not [one for one in check(path).damage if "steps" in one.file]
+    assert [event["event"] for event in read_events(path)].count("step-set-aside") == 1
 
 
 @pytest.mark.parametrize(("times", "rest"), [(3, "--repeats 2 --seed 6"), (1, None)])

@@ -77,7 +77,8 @@ class RunStore:
     def _take_up(self, damaged: dict[str, list[Damage]]) -> None:
         with write_errors_named(self.path):
             for one in set_aside(self.path, damaged):
-                self.log_event("step-set-aside", one.key, files=[damage.file for damage in one.damage])
+                files = [damage.file for damage in one.damage]
+                self.log_event("step-set-aside", one.key, folder=one.key.folder, files=files)
             names = [target.name for target in self.document.targets]
             events = read_events(self.path)
             unsaid = list(missing_ends(self.path, events, names))
