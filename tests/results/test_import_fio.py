@@ -290,3 +290,17 @@ def test_a_histogram_with_another_number_of_bins_is_refused(tmp_path: Path):
     file.write_text("1000, 0, 4096, 1, 2, 3\n2000, 0, 4096, 1, 2, 3\n")
     [bad] = import_results([file]).bad
     assert bad.why.startswith(f"{file}:1: 3 bins")
+
+
+def test_a_mean_behind_a_gap_in_a_log_covers_no_more_than_the_logs_own_interval(tmp_path: Path):
+    file = tmp_path / "z_iops.1.log"
+    # Bursts of half a second every four seconds: fio writes no line for an interval without I/O.
+    file.write_text(
+        "".join(f"{ms}, 2000, 0, 0\n" for at in range(0, 16000, 4000) for ms in (at + 500, at + 1000))
+    )
+    run = imported(file)
+    row = rows(run, "z", "read")
+    assert row["n"] == 8000
+    assert row["window_s"] == 13.0
+    assert row["iops_low"] is None
+    assert {second["length_s"] for second in run.intervals.to_pylist()} == {0.5}

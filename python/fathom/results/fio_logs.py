@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import PurePath
+from statistics import median
 from typing import NamedTuple
 
 from fathom.errors import UsageError
@@ -29,6 +30,8 @@ KIB = 1024
 SECOND_MS = 1000
 LEAST_CELLS = 4
 MOST_COARSE = 6
+GAP = 1.5
+"""Times the interval of a log from which fio has left out a line: it writes none without I/O."""
 LEAST_UNIX_MS = 100_000_000_000
 """A log whose first time is beyond this counts from 1970: in March 1973."""
 
@@ -215,7 +218,7 @@ def _load(series: str, job: int, logs: Logs, *, several: bool) -> Load:
 def _op(direction: str, logs: Logs) -> OpRecord | None:
     """Returns the figures of a direction; None where no log counts its I/Os or bytes."""
     seconds = _seconds(direction, logs)
-    bandwidth = _stretches(logs.get(Kind.BANDWIDTH, {}).get(direction, []))
+    bandwidth = _means(Kind.BANDWIDTH, direction, logs)
     if not seconds:
         if not bandwidth or bandwidth[0].sample.block:
             return None
@@ -247,7 +250,7 @@ def _seconds(direction: str, logs: Logs) -> list[Second]:
     elif single := next((samples for samples in own.values() if samples[0].block), None):
         return _of_single(own.get(Kind.COMPLETION) or own.get(Kind.TOTAL) or [], single)
     else:
-        rates = _stretches(own.get(Kind.IOPS, []))
+        rates = _means(Kind.IOPS, direction, logs)
         counted = [(one, round(one.sample.value * one.length_s)) for one in rates]
     found = []
     for index, (one, n) in enumerate(counted):
@@ -300,11 +303,26 @@ def _stretches(samples: Sequence[Sample]) -> list[Stretch]:
     return found
 
 
+def _means(kind: Kind, direction: str, logs: Logs) -> list[Stretch]:
+    """Returns the means of rates, each with at most the log's own interval: behind a gap it covers no more."""
+    by_direction = logs.get(kind, {})
+    found = _stretches(by_direction.get(direction, []))
+    # The last line of a log may be of a shorter time.
+    each = [one.length_s for samples in by_direction.values() for one in _stretches(samples)[:-1]]
+    if not each:
+        return found
+    usual_s = median(length_s for length_s in each if length_s <= GAP * min(each))
+    return [
+        one if one.length_s <= GAP * usual_s else one._replace(start_s=one.end_s - usual_s, length_s=usual_s)
+        for one in found
+    ]
+
+
 def _readings(direction: str, logs: Logs) -> Iterator[Reading]:
     """Yields the samples of bandwidth and mean latency, for runs in which no log counts I/Os."""
     if _seconds(direction, logs):
         return
     for kind, (name, factor, unit) in SAMPLED.items():
-        for one in _stretches(logs.get(kind, {}).get(direction, [])):
+        for one in _means(kind, direction, logs):
             value = one.sample.value * factor
             yield Reading(f"{name} of: {direction}", value, unit, one.start_s, one.length_s)
