@@ -345,3 +345,12 @@ def test_a_damaged_list_of_what_is_known_costs_time_and_nothing_else(
     (runs_home / ".index/imported.json").write_text(damage)
     again = import_results([folder])
     assert (len(again.runs), len(again.duplicates)) == (0, 41)
+
+
+def test_logs_beside_a_file_of_the_format_that_is_given_are_bad_files_each(tmp_path: Path):
+    (tmp_path / "a.json").write_text(fio_result(1000.0))
+    for kind in ("bw", "iops"):
+        (tmp_path / f"x_{kind}.1.log").write_text("1000, 500, 0, 0\n2000, 500, 0, 0\n")
+    outcome = import_results([tmp_path], Format.FIO_JSON)
+    assert len(outcome.runs) == 1
+    assert [bad.file.name for bad in outcome.bad] == ["x_bw.1.log", "x_iops.1.log"]

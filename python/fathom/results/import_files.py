@@ -109,7 +109,7 @@ def import_results(
     """
     home = out or runs_home()
     files, own = _files(paths)
-    groups = _measurements(files)
+    groups = _measurements(files, format)
     if not groups and not own:
         raise UsageError("no file to import", "name files of results, or a folder of them")
     known = Known.of(home)
@@ -264,11 +264,11 @@ def _own_kind(file: Path) -> _Own | None:
     return None
 
 
-def _measurements(files: Iterable[Path]) -> list[list[Path]]:
-    """Returns the files of each measurement: the logs of one run of fio are one."""
+def _measurements(files: Iterable[Path], named: Format | None) -> list[list[Path]]:
+    """Returns the files of each measurement: the logs of one run of fio are one, unless another format is `named`."""
     groups: dict[tuple[Path, str], list[Path]] = {}
     for path in files:
-        series = fio_logs.series_of(path.name)
+        series = fio_logs.series_of(path.name) if named in (None, Format.FIO_LOGS) else None
         groups.setdefault((path.parent, f"log {series}" if series else path.name), []).append(path)
     return list(groups.values())
 
