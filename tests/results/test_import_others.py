@@ -147,3 +147,22 @@ def test_every_file_says_that_it_was_measured_elsewhere_and_what_is_not_known(na
 def test_reports_of_file_system_workloads_are_refused_by_their_kind(heading: str) -> None:
     with pytest.raises(UsageError, match=r"summary\.html: is of a file system workload \(fwd\) of Vdbench"):
         format_of(TextFile("summary.html", f"<pre>Starting RD=rd1; fwdrate=max\n{heading}"))
+
+
+def test_operations_of_one_load_of_hdrhistogram_share_its_window_in_whatever_order_their_lines_are(
+    tmp_path: Path,
+):
+    bins = encode([Bin(1000, 1001, 10)])
+    times = [("job/write", at) for at in range(5, 10)] + [("job/read", at) for at in range(10)]
+    lines = [
+        "#[Histogram log format version 1.3]",
+        *(f"Tag={tag},{at}.0,1.000,0.1,{bins}" for tag, at in times),
+    ]
+    file = tmp_path / "app.hlog"
+    file.write_text("\n".join(lines) + "\n")
+    run = imported(file)
+    assert points(run, "n", "window_s", "iops", "iops_low") == [
+        ("job", "write", 50, 10.0, 5.0, None),
+        ("job", "read", 100, 10.0, 10.0, 10.0),
+    ]
+    assert [row["start_s"] for row in run.intervals.to_pylist() if row["op"] == "write"] == [5, 6, 7, 8, 9]

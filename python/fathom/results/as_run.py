@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -89,8 +90,9 @@ def tables(results: Results, method: str) -> Mapping[str, Sequence[Row]]:
 
 
 def _point(load: Load, op: OpRecord, method: str) -> Row:
+    counted = [second for second in op.seconds if second.counts]
     rates = [second.n / second.length_s for second in op.seconds[:-1] if second.counts]
-    known = mean_interval(rates)
+    known = mean_interval(rates) if _is_unbroken(counted, op.window_s) else None
     rate = (max(0.0, known.low), known.high) if known else (None, None)
     return {
         "method": method,
@@ -110,6 +112,15 @@ def _point(load: Load, op: OpRecord, method: str) -> Row:
         "window_s": op.window_s,
         "n": op.n,
     }
+
+
+def _is_unbroken(seconds: Sequence[Second], window_s: float | None) -> bool:
+    """Returns whether seconds fill a window: of those that a program left out, as without I/O, nothing is known."""
+    if not seconds or window_s is None:
+        return True
+    missing_s = [after.start_s - one.start_s - one.length_s for one, after in pairwise(seconds)]
+    missing_s.append(window_s - (seconds[-1].start_s + seconds[-1].length_s - seconds[0].start_s))
+    return max(missing_s) < seconds[0].length_s / 2
 
 
 def _percentiles(op: OpRecord) -> dict[str, float | None]:

@@ -35,7 +35,6 @@ def parse(text: str, file: str, unit: Unit) -> Results:
     by_tag: dict[str, list[Second]] = {}
     measured = None
     marks: Marks | None = None
-    first_s: float | None = None
     for line_number, line in enumerate(text.splitlines(), 1):
         if match := START.match(line):
             measured = time_of(match["seconds"])
@@ -44,18 +43,28 @@ def parse(text: str, file: str, unit: Unit) -> Results:
         if not line.strip() or line.startswith(("#", '"')):
             continue
         tag, start_s, length_s, bins = _line(line, f"{file}:{line_number}", unit)
-        first_s = start_s if first_s is None else first_s
         own = by_tag.setdefault(tag, [])
-        if length_s > 0 and start_s >= first_s and len(own) < MOST_SECONDS:
+        if length_s > 0 and len(own) < MOST_SECONDS:
             latency = Latency(_mean_us(bins), bins=bins)
-            own.append(Second(start_s - first_s, length_s, sum(one.n for one in bins), latency=latency))
-    loads = _loads(by_tag, PurePath(file).stem, marks)
+            own.append(Second(start_s, length_s, sum(one.n for one in bins), latency=latency))
+    loads = _loads(_from_first(by_tag), PurePath(file).stem, marks)
     if not loads:
         raise UsageError(f"{file}: no interval with a value", HINT)
     if marks:
         return Results(marks.program, loads, marks.version, measured, notes=marks.notes)
     doubt = Remark(Caveat.UNIT, values={"unit": unit.words})
     return Results("HdrHistogram", loads, measured=measured, remarks=[doubt])
+
+
+def _from_first(by_tag: Mapping[str, list[Second]]) -> dict[str, list[Second]]:
+    """Returns the intervals in order, with times from the first of them all: its line may stand behind others."""
+    first_s = min((one.start_s for seconds in by_tag.values() for one in seconds), default=0.0)
+    return {
+        tag: sorted(
+            (replace(one, start_s=one.start_s - first_s) for one in seconds), key=lambda one: one.start_s
+        )
+        for tag, seconds in by_tag.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -108,12 +117,18 @@ def _loads(by_tag: Mapping[str, list[Second]], stem: str, marks: Marks | None) -
     """Returns the loads, each with the operations that tags name."""
     names: defaultdict[str | None, Names] = defaultdict(Names)
     found: dict[tuple[str | None, str], Load] = {}
+    places = {tag: _Place.of(tag, stem, marks) for tag in by_tag}
+    together: defaultdict[tuple[str | None, str], list[Second]] = defaultdict(list)
+    for tag, seconds in by_tag.items():
+        together[places[tag].target, places[tag].title] += seconds
     for tag, seconds in by_tag.items():
         n = sum(second.n for second in seconds)
         if not n:
             continue
-        place = _Place.of(tag, stem, marks)
-        window_s = seconds[-1].start_s + seconds[-1].length_s - seconds[0].start_s
+        place = places[tag]
+        # A program writes no line for an operation without I/O, so the load's other operations show how long it was.
+        whole = together[place.target, place.title]
+        window_s = max(one.start_s + one.length_s for one in whole) - min(one.start_s for one in whole)
         op = OpRecord(
             place.op,
             n=n,
