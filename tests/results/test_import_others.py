@@ -1,10 +1,16 @@
 """Results of Vdbench, elbencho, Iometer and HdrHistogram become runs; what their files lack is null."""
 
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from fathom.errors import UsageError
+from fathom.report.blocks import Figure
+from fathom.report.comparison import compare
+from fathom.report.data import load
+from fathom.report.note_groups import note_groups
+from fathom.report.sections import timeline
 from fathom.results.formats import TextFile, format_of
 from fathom.results.hdr_codec import encode
 from fathom.results.import_files import import_results
@@ -166,3 +172,51 @@ def test_operations_of_one_load_of_hdrhistogram_share_its_window_in_whatever_ord
         ("job", "read", 100, 10.0, 10.0, 10.0),
     ]
     assert [row["start_s"] for row in run.intervals.to_pylist() if row["op"] == "write"] == [5, 6, 7, 8, 9]
+
+
+def flat_file(folder: Path, *loads: tuple[str, list[datetime], str]) -> Path:
+    """Writes a flat file of loads with their names, the ends of their intervals and the rate that they ask for."""
+    line = (SAMPLES / "flatfile.html").read_text().splitlines()[-6]
+    names = next(
+        one for one in (SAMPLES / "flatfile.html").read_text().splitlines() if one.startswith("tod ")
+    ).split()
+    row = dict(zip(names, line.split(), strict=True))
+    made = [" ".join(names)]
+    for name, ends, rate in loads:
+        numbers = [*map(str, range(1, len(ends) + 1)), f"avg_1-{len(ends)}"]
+        for number, end in zip(numbers, [*ends, ends[-1]], strict=True):
+            row |= {
+                "Run": name,
+                "Interval": number,
+                "tod": f"{end:%H:%M:%S}.000",
+                "reqrate": rate,
+                "rate": "1000",
+            }
+            made.append(" ".join(row.values()))
+    file = folder / "flatfile.html"
+    file.write_text("\n".join(made) + "\n")
+    return file
+
+
+def test_a_vdbench_run_of_more_than_a_day_has_its_whole_window(tmp_path: Path):
+    ends = [datetime(2026, 1, 1, 12) + timedelta(minutes=number) for number in range(30 * 60)]
+    run = imported(flat_file(tmp_path, ("rd1", ends, "999988")))
+    assert {row["window_s"] for row in run.points.to_pylist()} == {30 * 3600.0}
+
+
+def test_vdbench_loads_of_several_rates_have_names_with_them_and_a_report_that_knows_their_intervals(
+    tmp_path: Path,
+):
+    ends = [datetime(2026, 1, 1, 12) + timedelta(seconds=5 * number) for number in range(12)]
+    run = imported(flat_file(tmp_path, ("rd1", ends, "500"), ("rd1", ends, "1000")))
+    comparison = compare([load(run.path)])
+    section = timeline.build(comparison)
+    assert section is not None
+    [figure] = section.blocks
+    assert isinstance(figure, Figure)
+
+    assert "Each point is one interval of 5 s" in figure.caption
+    assert [item.text for item in figure.data.head][-3:-1] == ["Least interval", "Greatest interval"]
+    assert not [
+        note for group in note_groups(comparison) for note in group.notes if "of 1 repeats" in note.text
+    ]

@@ -48,9 +48,9 @@ def note_groups(comparison: Comparison) -> list[NoteGroup]:
                 comparison.label_of(run, note.target) if note.target else _runs_that_say(comparison, note)
             )
             repeats[target] = column.repeats if column else 1
-            same = (note.rule, note.target, note.step)
-            before[same] += 1
             step = note.step and run.called(note.step)
+            same = (note.rule, note.target, step)
+            before[same] += 1
             alike = (column.index if column else (place, note.text), step, before[same])
             own = groups.setdefault((note.level, note.rule, target), {})
             own.setdefault(alike, []).append(note.model_copy(update={"step": step}))

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import pairwise
 
 from pydantic import JsonValue
 
@@ -68,7 +69,8 @@ class Run:
         """The length of an interval, from the clock, else from what was asked for; None where neither says."""
         clocks = [one.clock_s for one in self.intervals if one.clock_s is not None]
         if len(clocks) > 1:
-            return float(round((clocks[-1] - clocks[0]) % DAY_S / (len(clocks) - 1))) or None
+            length_s = sum((after - one) % DAY_S for one, after in pairwise(clocks))
+            return float(round(length_s / (len(clocks) - 1))) or None
         return self.asked_s / self.last if self.asked_s and self.last else None
 
     @property
@@ -284,6 +286,7 @@ def _load(run: Run, names: Names) -> Load:
     settings = [
         f"{run.threads} threads" if run.threads else "",
         f"{run.block_bytes} B" if run.block_bytes else "",
+        f"{run.offered_iops:g} IOPS offered" if run.offered_iops else "",
     ]
     ops = [op for share in ("read", "write") if (op := _op(share, run, mean))]
     return Load(

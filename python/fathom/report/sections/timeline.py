@@ -228,11 +228,18 @@ def _rounded(point: Sequence[float]) -> list[float | None]:
 def _caption(lines: Sequence[tuple[Column, Sequence[Stretch]]], width: int) -> str:
     count = sum(int(stretch.seconds.n.sum()) for _, stretches in lines for stretch in stretches)
     longest = max(stretches[-1].end_s for _, stretches in lines)
+    length_s = _interval_s([stretches for _, stretches in lines])
+    intervals, each = (
+        ("one-second intervals", "second")
+        if length_s is None
+        else (f"intervals of {length_s:g} s", "interval")
+    )
+    one = "one interval of a second" if length_s is None else f"one interval of {length_s:g} s"
     points = (
-        f"Each point is the mean of up to {width} one-second intervals; the faint line joins their least and "
-        "greatest second"
+        f"Each point is the mean of up to {width} {intervals}; the faint line joins their least and greatest "
+        f"{each}"
         if width > 1
-        else "Each point is one interval of a second (the last of a step may be shorter, or up to 0.1 s longer)"
+        else f"Each point is {one} (the last of a step may be shorter, or up to 0.1 s longer)"
     )
     alone = " " + WITHOUT_READS if any(_settles_without_reads(column) for column, _ in lines) else ""
     return (
@@ -240,6 +247,18 @@ def _caption(lines: Sequence[tuple[Column, Sequence[Stretch]]], width: int) -> s
         "laid end to end without the pauses between them. Strong shading marks the measured steps, pale shading "
         f"fills and preconditioning.{alone}"
     )
+
+
+def _interval_s(each: Sequence[Sequence[Stretch]]) -> float | None:
+    """Returns the length of the longest intervals; None for seconds. Other programs may have had other intervals."""
+    lengths_s = [
+        float(stretch.seconds.length_s[0])
+        for stretches in each
+        for stretch in stretches
+        if len(stretch.seconds) > 1
+    ]
+    longest_s = max(lengths_s, default=1.0)
+    return None if abs(longest_s - 1) <= LEAST_S else float(f"{longest_s:.3g}")
 
 
 def _settles_without_reads(column: Column) -> bool:
@@ -252,9 +271,10 @@ def _settles_without_reads(column: Column) -> bool:
 
 
 def _table(drawn: Sequence[tuple[Column, Sequence[Stretch], Sequence[Sequence[Bucket]]]]) -> Table:
+    name = "second" if _interval_s([stretches for _, stretches, _ in drawn]) is None else "interval"
     heads = [
         Item(text)
-        for text in ("Length", "n", "Mean IOPS", "Least second", "Greatest second", "CV of seconds")
+        for text in ("Length", "n", "Mean IOPS", f"Least {name}", f"Greatest {name}", f"CV of {name}s")
     ]
     groups = [
         Group(column.label, [_summary(column, stretch) for stretch in stretches if stretch.seconds])
