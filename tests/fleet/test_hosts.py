@@ -330,6 +330,8 @@ def test_a_simulation_whose_host_dies_is_made_on_another_and_one_line_says_so() 
             FathomError, match=r"host host\d: the host or its agent has died.*no host is left"
         ):
             [answer.result(60) for answer in [workers.submit(size, 1) for _ in range(3)]]
+        with pytest.raises(FathomError, match="no host is left"):
+            workers.submit(size, 1).result(60)
     assert said == [
         "host host1 was lost: the host or its agent has died; the hosts that are left do its work"
     ]

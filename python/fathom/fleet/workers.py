@@ -44,13 +44,18 @@ class HostWorkers:
             facts.require_same_fathom(host.name)
             self._free.extend([host] * (host.cores or facts.cores))
         self._left = set(hosts)
+        self._none_left: FathomError | None = None
 
     def submit(self, function: Callable[..., T], /, *arguments: object) -> "Future[T]":
-        """Calls the function on a host with a free core."""
+        """Calls the function on a host with a free core. The call fails at once where no host is left."""
         future: Future[T] = Future()
         future.set_running_or_notify_cancel()
         with self._lock:
-            self._calls.append(_Call(function, arguments, future))  # pyright: ignore[reportArgumentType]
+            error = self._none_left
+            if error is None:
+                self._calls.append(_Call(function, arguments, future))  # pyright: ignore[reportArgumentType]
+        if error is not None:
+            future.set_exception(error)
         self._go_on()
         return future
 
@@ -85,12 +90,14 @@ class HostWorkers:
             self._free = deque(each for each in self._free if each is not host)
             self._calls.appendleft(call)
             stranded = [*self._calls] if not self._left else []
+            error = FathomError(f"host {host.name}: {why.message}", "no host is left")
             if stranded:
                 self._calls.clear()
+                self._none_left = error
         if is_news and not stranded:
             self._say(f"host {host.name} was lost: {why.message}; the hosts that are left do its work")
         for each in stranded:
-            each.future.set_exception(FathomError(f"host {host.name}: {why.message}", "no host is left"))
+            each.future.set_exception(error)
 
 
 class RayWorkers:
