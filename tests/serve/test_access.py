@@ -1,5 +1,6 @@
 """Who may ask the server for what: names, origins, tokens, methods, sizes, and the headers of its answers."""
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -82,6 +83,20 @@ def test_a_head_request_is_answered_as_a_get_without_its_body(served: Served, pa
 
 def test_a_long_form_is_refused_unread(served: Served) -> None:
     assert served.send(f"/runs/{RUN}/about", f"note={'x' * (1 << 17)}").status == 413
+
+
+def test_a_form_in_chunks_is_refused_unread_whatever_length_it_states(served: Served) -> None:
+    origin = {"Origin": served.url, "Content-Type": "application/x-www-form-urlencoded"}
+    with socket.create_connection((served.settings.host, served.settings.port), timeout=60) as connection:
+        head = "".join(
+            f"{name}: {value}\r\n" for name, value in {"Host": served.settings.address, **origin}.items()
+        )
+        connection.sendall(
+            f"POST /runs/{RUN}/about HTTP/1.1\r\n{head}Content-Length: 10\r\nTransfer-Encoding: chunked\r\n\r\n"
+            "20000\r\n".encode()
+        )
+        # The answer comes though the body never does.
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 411")
 
 
 def test_every_answer_keeps_others_out(served: Served) -> None:

@@ -82,6 +82,9 @@ class Access:
         if not _is_same_origin(request):
             return problem_page(self._settings, 403, "A form of another site cannot change anything here.")
         length = request.headers.get("content-length", "")
+        if "transfer-encoding" in request.headers:
+            # The length that a request states does not hold for what comes in chunks.
+            return problem_page(self._settings, 411, "The form comes without its length.")
         if not length.isdecimal() or int(length) > MOST_BODY_BYTES:
             return problem_page(self._settings, 413, "The form is too long.")
         return None
