@@ -30,7 +30,7 @@ from fathom.runs.store import RunStore, StepOutcome
 from fathom.session import Options, SilentObserver, repeat_run, resume_run, start_run
 from fathom.session.schedule import Schedule
 from fathom.session.target_run import TargetRun
-from fathom.targets import sysfs
+from fathom.targets import file_room, sysfs
 from fathom.targets.claim import claim
 from fathom.targets.parse import parse_targets
 from fathom.targets.sysfs import BlockDevice
@@ -284,6 +284,17 @@ def test_a_step_that_was_set_aside_is_no_damage_when_the_run_is_killed_again(tmp
         RunStore.reopen(path)
         assert not [one for one in check(path).damage if "steps" in one.file]
     assert [event["event"] for event in read_events(path)].count("step-set-aside") == 1
+
+
+def test_a_run_whose_files_have_no_room_together_makes_none_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_room, "free_bytes", lambda path: 3 << 20)
+    method = parse_method(TWICE, "twice.toml")
+    targets = parse_targets([f"file:{tmp_path / name}" for name in "ab"], size_bytes=2 << 20)
+    with pytest.raises(FathomError, match="not enough space: 2 files need .* together"):
+        start_run(method, targets, Options(out=tmp_path / "runs"))
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(("times", "rest"), [(3, "--repeats 2 --seed 6"), (1, None)])

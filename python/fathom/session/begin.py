@@ -27,6 +27,7 @@ from fathom.session.options import Options
 from fathom.session.record import new_document, power_states_of
 from fathom.session.resumed import changed_since
 from fathom.session.session import Session
+from fathom.targets.file_room import check_room
 from fathom.targets.power_states import check_power_state, held_in
 from fathom.targets.purge import check_purge, purge_of
 from fathom.targets.target import Identity, Target
@@ -215,6 +216,8 @@ def _claimed(method: Method, targets: Sequence[Target], options: Options) -> Ite
         check_purge(target, options.purge)
         if options.power_state is not None:
             check_power_state(target, options.power_state)
+    if alone:
+        check_room(targets)
     with ExitStack() as stack:
         ready = [
             stack.enter_context(
