@@ -19,6 +19,7 @@ from fathom.runs.document import MethodRecord, RunDocument, TargetRecord
 from fathom.runs.event_log import read_events, scan_events
 from fathom.runs.files import append_line, drop_cut_line, write_atomically
 from fathom.runs.home import called, find_run, run_directories
+from fathom.runs.layout import step_folders
 from fathom.runs.manifest import leave_out_steps
 from fathom.runs.query import query
 from fathom.runs.reader import Run
@@ -411,3 +412,12 @@ def test_commands_call_a_run_by_its_id_at_home_and_by_its_path_elsewhere(
     )
     assert called(at_home) == at_home.name
     assert called(elsewhere) == f"'{elsewhere}'"
+
+
+def test_folders_of_steps_are_in_the_order_in_which_the_steps_ran(tmp_path: Path) -> None:
+    keys = [
+        StepKey(target, number, "read") for target in (0, 99, 100) for number in (99, 100, 101, 1000, 1001)
+    ]
+    for key in reversed(keys):
+        (tmp_path / "steps" / key.folder).mkdir(parents=True)
+    assert [folder.name for folder in step_folders(tmp_path)] == [key.folder for key in keys]

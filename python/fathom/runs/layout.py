@@ -1,6 +1,7 @@
 """Which files and folders runs and sweeps have, and whether a folder is one. Opens no file of a run."""
 
 import json
+import sys
 from pathlib import Path
 
 from fathom.runs.files import text_of
@@ -24,7 +25,16 @@ def step_folders(run: Path) -> list[Path]:
     steps = run / STEPS
     if not steps.is_dir():
         return []
-    return sorted(path for path in steps.iterdir() if path.is_dir() and not path.name.startswith("."))
+    found = [path for path in steps.iterdir() if path.is_dir() and not path.name.startswith(".")]
+    return sorted(found, key=lambda path: in_order(path.name))
+
+
+def in_order(folder: str) -> tuple[int, int, str]:
+    """Returns what sorts folders of steps by target and number: as texts, step 1000 stands before step 101."""
+    target, number, _ = [*folder.split("-", 2), "", ""][:3]
+    if target.isdecimal() and number.isdecimal():
+        return int(target), int(number), folder
+    return sys.maxsize, 0, folder
 
 
 def is_sweep(path: Path) -> bool:

@@ -23,7 +23,7 @@ class StepKey:
 
     @property
     def folder(self) -> str:
-        """Folder name, sorted by target and order of execution."""
+        """Folder name: the target, the place in the order of execution, and the step's name."""
         return f"{self.target:02d}-{self.number:03d}-{self.name}"
 
     @classmethod

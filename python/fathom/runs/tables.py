@@ -16,7 +16,7 @@ from fathom.runs.checksums import fault_of
 from fathom.runs.damage import Damage, DamagedFileError, Fault, Substitute, first_of_each_file
 from fathom.runs.document import RunDocument
 from fathom.runs.event_log import Event, scan_events
-from fathom.runs.layout import JOURNAL, MANIFEST, STEP, STEPS, step_folders
+from fathom.runs.layout import JOURNAL, MANIFEST, STEP, STEPS, in_order, step_folders
 from fathom.runs.manifest import Manifest
 from fathom.runs.steps import StepRecord, load_record
 
@@ -165,7 +165,10 @@ class Tables:
             self._records = {}
             run_id = self._document.id if self._document else self._manifest.of if self._manifest else None
             present = {folder.name: load_record(folder, run_id) for folder in step_folders(self._run)}
-            known = {name: present.get(name, Fault.MISSING) for name in sorted({*present, *self._expected()})}
+            known = {
+                name: present.get(name, Fault.MISSING)
+                for name in sorted({*present, *self._expected()}, key=in_order)
+            }
             for name, record in known.items():
                 fault = record if isinstance(record, Fault) else self._listed_fault(name)
                 if isinstance(record, StepRecord) and not fault:
