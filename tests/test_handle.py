@@ -8,6 +8,8 @@ from time import monotonic, sleep
 import pytest
 
 from fathom import _core
+from fathom.catalog import load_device
+from fathom.catalog.twin_params import twin_params_json
 
 PROMPT_S = 0.5
 
@@ -67,3 +69,28 @@ def test_the_mean_of_a_second_whose_latencies_sum_beyond_64_bits_arrives_as_anot
     [read] = received.ops
     assert read.response_mean_us == pytest.approx((1 << 30) / 1e3)
     assert json.loads(received.to_bytes())["ops"]["read"]["response"]["sum_ns"] == sum_ns
+
+
+def test_a_check_of_a_twin_that_waits_for_a_job_lets_other_threads_go_on():
+    parameters = twin_params_json(load_device("samsung-pm9a3-7.68tb"))
+    device = _core.TwinDevice(parameters, 1)
+    job = _core.Job(
+        json.dumps(
+            {
+                "mix": "read",
+                "block": "4KiB",
+                "pattern": "uniform",
+                "load": {"threads": 1, "iodepth": 1},
+                "until": {"time": "4s"},
+            }
+        )
+    )
+    handle = _core.start_twins(job, [device], [1], 1_000_000_000)
+    while not handle.held():
+        handle.poll(0.1)
+    with ThreadPoolExecutor(1) as pool:
+        checked = pool.submit(device.check, job)
+        sleep(0.2)
+        # It is reached only where the check has not kept the interpreter's lock.
+        handle.stop()
+        checked.result(timeout=60)

@@ -147,9 +147,11 @@ impl TwinDevice {
         Self(py.detach(|| self.0.copied()))
     }
 
-    /// Passes when the device does a job, as far as that does not depend on what was written before.
-    fn check(&self, job: &Job) -> PyResult<()> {
-        self.0.check(&job.inner()).map_err(refuse)
+    /// Passes when the device does a job, as far as that does not depend on what was written before. Waits for a job that
+    /// runs on it.
+    fn check(&self, py: Python<'_>, job: &Job) -> PyResult<()> {
+        let job = job.inner();
+        py.detach(|| self.0.check(&job)).map_err(refuse)
     }
 
     /// Bytes that jobs address: the simulated slice.
