@@ -71,6 +71,32 @@ def test_the_mean_of_a_second_whose_latencies_sum_beyond_64_bits_arrives_as_anot
     assert json.loads(received.to_bytes())["ops"]["read"]["response"]["sum_ns"] == sum_ns
 
 
+def test_what_was_measured_of_a_target_that_failed_comes_with_the_error(tmp_path):
+    path = tmp_path / "other.bin"
+    path.write_bytes(bytes(4 << 20))
+    job = {
+        "mix": "read",
+        "block": "4KiB",
+        "pattern": "uniform",
+        "load": {"threads": 1, "iodepth": 1, "rate": "100/s"},
+        "direct": False,
+        "content": {"verify": 2},
+        "until": {"time": "10s"},
+    }
+    target = _core.EngineTarget(str(path), "file", 4 << 20)
+    handle = _core.start_engine(_core.Job(json.dumps(job)), [target], 1)
+    while not handle.done():
+        handle.poll(0.2)
+    with pytest.raises(_core.BackendError, match="whole second failed") as raised:
+        handle.result()
+    [recording] = raised.value.recordings
+    assert sum(op.errors for op in recording.ops) >= 50
+    assert any("verify" in str(note) or "never written" in str(note) for note in recording.notes), (
+        recording.notes
+    )
+    assert _core.BackendError("of another kind").recordings == ()
+
+
 def test_a_check_of_a_twin_that_waits_for_a_job_lets_other_threads_go_on():
     parameters = twin_params_json(load_device("samsung-pm9a3-7.68tb"))
     device = _core.TwinDevice(parameters, 1)

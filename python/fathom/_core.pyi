@@ -42,6 +42,8 @@ class BackendError(Exception):
 
     path: Path | None
     """The path that the message names: that of a target, or of its journal."""
+    recordings: tuple[Recording, ...]
+    """What was measured until a target failed, one per target; none where no job had begun."""
 
 def parse_method(text: str, file: str, quick: bool = False) -> str: ...
 

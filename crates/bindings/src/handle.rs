@@ -76,7 +76,7 @@ impl Handle {
     /// The recordings, one per target in the order given. Waits for the end; may be called once.
     fn result(&self, py: Python<'_>) -> PyResult<Vec<Recording>> {
         let recordings = py.detach(|| self.0.result());
-        let recordings = recordings.map_err(|error| failed(&error))?;
+        let recordings = recordings.map_err(failed)?;
         Ok(recordings.into_iter().map(Recording::from).collect())
     }
 }

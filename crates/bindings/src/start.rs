@@ -96,7 +96,7 @@ pub fn start_engine(
     };
     py.detach(|| load::start_engine(&job, &specs, &options))
         .map(Handle)
-        .map_err(|error| failed(&error))
+        .map_err(failed)
 }
 
 /// Looks for every write that the journals in a directory say was acknowledged; a JSON document.
@@ -222,5 +222,5 @@ pub fn start_twins(
     let precision = precision.map(|Precision(rule)| rule);
     load::start_twins(&job, &devices, &seeds, hold_every_ns, precision, log)
         .map(Handle)
-        .map_err(|error| failed(&error))
+        .map_err(failed)
 }

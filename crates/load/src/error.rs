@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use engine::EngineError;
+use recording::Recording;
 use twin::{ParamError, TwinError};
 use workload::SplitError;
 
@@ -55,6 +56,14 @@ impl LoadError {
         match self {
             Self::Engine(error) => error.path(),
             _ => None,
+        }
+    }
+
+    /// Returns what was measured until a target failed, one recording per target; none where no job had begun.
+    pub fn into_recordings(self) -> Vec<Recording> {
+        match self {
+            Self::Engine(EngineError::TargetFailed { recordings, .. }) => recordings,
+            _ => Vec::new(),
         }
     }
 }

@@ -222,7 +222,16 @@ class StepRun:
             )
         except (_core.BackendError, RefusedError) as failure:
             store.finish_step(key, rows.tables(), StepOutcome("partial", None, str(failure), 0.0, 0))
+            if isinstance(failure, _core.BackendError) and failure.recordings:
+                self._remark_failed(key, _core.Recording().with_parts(list(failure.recordings)))
             raise
+
+    def _remark_failed(self, key: StepKey, recording: _core.Recording) -> None:
+        """Logs what is known of a step that a failing target has ended."""
+        name = self.target.name
+        self.remark_log.setup(key, name, recording.setup, gpu_of(recording))
+        for fact in facts_of(recording):
+            self.remark_log.remark(key, name, fact)
 
     def _watch(self, step: Step, backend: Backend) -> Callable[[], None] | None:
         """Returns the check that a destructive step on a real target makes once a minute: that the target is still the
