@@ -15,7 +15,7 @@ from rich.console import Console
 from documented import block
 from fathom import _core
 from fathom.catalog import CatalogError, load_device, load_published
-from fathom.catalog.models import Parameter
+from fathom.catalog.models import Parameter, SpecRow
 from fathom.catalog.sheet import checked_fact, checked_text
 from fathom.catalog.twin_params import twin_params_json
 from fathom.cli import app
@@ -26,6 +26,7 @@ from fathom.new_device.checks import problems
 from fathom.new_device.classes import classes
 from fathom.new_device.draft import draft, published_of
 from fathom.new_device.files import device_toml, published_toml
+from fathom.new_device.fit import fit
 from fathom.new_device.flash import MOST_DIES_PER_CHANNEL, flash_of
 from fathom.new_device.make import Made, check, make
 from fathom.new_device.sheet import DataSheet, read_sheet
@@ -116,7 +117,7 @@ def test_text_that_is_no_json_is_refused_with_its_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("keys", "key", "text"),
     [
-        ({"seq_read_mbps": 9000}, "seq_read_mbps", "9,000 MB/s is above the 7,411 MB/s that PCIe Gen4 x4"),
+        ({"seq_read_mbps": 9000}, "seq_read_mbps", "9,000 MB/s is above the 7,714 MB/s that PCIe Gen4 x4"),
         ({"seq_write_mbps": 6000}, "seq_write_mbps", "exceed what 8 dies of 512 Gb can program, 1,680 MB/s"),
         ({"rand_read_iops": 1_900_000}, "rand_read_iops", "1,900,000 of 4 KiB are 7,782 MB/s, above the"),
         ({"rand_write_iops": 300_000}, "rand_write_iops", "above the sequential 900 MB/s"),
@@ -143,6 +144,18 @@ def test_a_rating_that_no_such_drive_can_have_is_named(
     assert found[0].key == key
     assert text in found[0].text
     assert {one.key for one in found} == {key}
+
+
+@pytest.mark.parametrize(("generation", "rated"), [(4, 7450), (5, 14_900)])
+def test_drives_rated_at_what_the_largest_packets_carry_are_taken(
+    tmp_path: Path, generation: int, rated: int
+) -> None:
+    assert problems(changed(tmp_path, pcie_generation=generation, seq_read_mbps=rated)) == []
+
+
+def test_writes_above_what_flash_programs_may_be_those_of_an_slc_cache(tmp_path: Path) -> None:
+    (found,) = problems(changed(tmp_path, seq_write_mbps=6000))
+    assert found.text.endswith("1,680 MB/s; leave out the rate of an SLC cache")
 
 
 def test_random_reads_of_a_disk_are_bounded_by_its_turns(tmp_path: Path) -> None:
@@ -433,6 +446,14 @@ def test_a_program_time_unlike_that_of_the_class_is_named_where_ratings_set_it(
     [one] = [one for one in fitted.outside if one.parameter == "program_us"]
     assert one.low < flash_of(sheet_of(SATA, tmp_path)).nand.program_us < one.high < one.value
     assert [one.key for one in fitted.ratings if not one.met] == ["seq_write_mbps"]
+
+
+def test_a_program_time_that_the_draft_derives_and_no_rating_feels_is_named_too(tmp_path: Path) -> None:
+    narrow = {"pcie_generation": 3, "pcie_lanes": 2, "seq_read_mbps": 1800, "seq_write_mbps": 1600}
+    made = draft(changed(tmp_path, **narrow, rand_write_iops=390_000))
+    [one] = fit(made, SpecRow(), HERE).outside
+    assert one.parameter == "program_us"
+    assert one.value < one.low < made.of_class["program_us"] < one.high
 
 
 def test_a_missed_rating_is_a_warning_that_says_what_the_twin_does_and_what_to_do(

@@ -8,7 +8,7 @@ from typing import Literal
 
 from fathom.new_device.classes import classes, dies_of
 from fathom.new_device.flash import LEAST_SPARE, MOST_SPARE, Flash, flash_of
-from fathom.new_device.link import link_mbps
+from fathom.new_device.link import most_link_mbps
 from fathom.new_device.sheet import DataSheet
 from fathom.output.text import mbps_text, percent, writes_a_day_text, years_text
 from fathom.prediction.priors import shipped_priors
@@ -54,7 +54,7 @@ def problems(sheet: DataSheet) -> list[Problem]:
 
 
 def _link(sheet: DataSheet) -> Iterator[Problem]:
-    most = link_mbps(sheet)
+    most = most_link_mbps(sheet)
     carried = f"above the {most:,.0f} MB/s that {sheet.interface_text} carries"
     for key in ("seq_read_mbps", "seq_write_mbps"):
         if (rate := getattr(sheet, key)) and rate > most:
@@ -116,7 +116,7 @@ def _rates(sheet: DataSheet, flash: Flash) -> Iterator[Problem]:
         yield Problem(
             "seq_write_mbps",
             f"rated writes of {sheet.seq_write_mbps:,.0f} MB/s exceed what {flash.words} can program, "
-            f"{flash.most_program_mbps:,.0f} MB/s",
+            f"{flash.most_program_mbps:,.0f} MB/s; leave out the rate of an SLC cache",
         )
     asked_per_s = flash.senses_asked_per_s(sheet)
     if asked_per_s > flash.senses_per_s:

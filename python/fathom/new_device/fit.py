@@ -46,7 +46,7 @@ class Met:
 
 @dataclass(frozen=True)
 class Outside:
-    """A fitted value outside the range in which 80 % of its class are expected."""
+    """A value that ratings set, outside the range in which 80 % of its class are expected."""
 
     parameter: str
     value: float
@@ -122,7 +122,7 @@ def _with(device: Device, rating: Rating, case: Case, one: FittedParameter) -> D
 
 
 def _outside(draft: Draft, device: Device) -> list[Outside]:
-    """Returns the fitted values of an SSD outside their class's range.
+    """Returns the values of an SSD that ratings set, by a fit or in the draft, outside their class's range.
 
     It is around what the draft assumes, or around the class's own value where the draft derives it from ratings.
     """
@@ -133,7 +133,12 @@ def _outside(draft: Draft, device: Device) -> list[Outside]:
     for name, one in device.twin.parameters.items():
         start, width = drafted.twin.parameters[name], shipped_priors().parameters.get(name)
         usual = start.value if start.basis == "assumed" else draft.of_class.get(name)
-        if one.basis != "calibrated" or width is None or usual is None or isinstance(usual, str):
+        if (
+            one.basis not in ("calibrated", "derived")
+            or width is None
+            or usual is None
+            or isinstance(usual, str)
+        ):
             continue
         low, high = usual / width.factor, usual * width.factor
         if not low <= float(one.value) <= high:
