@@ -139,6 +139,17 @@ def test_a_wrong_choice_is_one_line(arguments: list[str], message: str, poisson:
     assert message in line
 
 
+def test_a_trace_of_few_ios_is_compared_with_nothing(tmp_path: Path):
+    (tmp_path / "two.csv").write_text(f"{HEAD}0,R,0,4096\n1000,R,8192,4096\n")
+    done = fathom("fit", "two.csv", cwd=tmp_path)
+    assert done.returncode == 0
+    shown = " ".join(done.stderr.decode().split())
+    assert "all 2 I/Os" in shown
+    assert shown.endswith("Too few I/Os to compare trace and job: 100 are needed")
+    document = json.loads(fathom("fit", "two.csv", "--json", cwd=tmp_path).stdout)
+    assert (document["figures"], document["missed"], document["too_few_ios"]) == ([], [], True)
+
+
 def test_a_trace_longer_than_the_proof_is_fitted_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("fathom.fitting.proof.MOST_IOS", 1000)
     drawn = np.random.default_rng(4)

@@ -10,7 +10,7 @@ import numpy as np
 from fathom._core import TRACE_OPERATIONS, Job
 from fathom.fitting.chosen import OPS, Choice
 from fathom.fitting.fit import Fitted
-from fathom.fitting.missed import Miss, missed
+from fathom.fitting.missed import Miss, Property, missed
 from fathom.fitting.on_twin import Ran, fresh_twin, least_written_bytes, run_logged, twin_holding, write_once
 from fathom.fitting.to_method import fitted_job
 from fathom.method.job import job_of
@@ -23,6 +23,11 @@ from fathom.traces.prepare import Prepared, prepare
 DEFAULT_TWIN = "twin:samsung-pm9a3-7.68tb"
 MOST_IOS = 300_000
 """I/Os of the trace that are run; of a longer trace its first ones, and as much of the fitted job."""
+LEAST_IOS = 100
+"""Fewer I/Os say too little: the gap behind the last one alone is a hundredth of the time, and the p99 is the largest.
+"""
+COUNTED = (Property.FORCED, Property.LEFT_OUT)
+"""What is counted rather than compared, so that any number of I/Os shows it."""
 SEEDS = 5
 CONFIDENCE = 0.95
 WAF = "WAF"
@@ -73,6 +78,11 @@ class Proof:
     least_written_bytes: int | None = None
     """What the trace would have to write for a WAF of its own; None where it does, or where it writes nothing."""
 
+    @property
+    def has_few(self) -> bool:
+        """Whether too few I/Os were run to compare any figure; then there is none."""
+        return self.ios < LEAST_IOS
+
 
 def prove(fitted: Fitted, choice: Choice, twin: str = DEFAULT_TWIN) -> Proof:
     """Runs both on a twin, each on a fresh one that was written once, with several seeds.
@@ -104,6 +114,9 @@ def prove(fitted: Fitted, choice: Choice, twin: str = DEFAULT_TWIN) -> Proof:
     rows = [row for row in _rows(figures) if row.name != WAF or written >= least]
     whole = ios == prepared.ios
     misses = missed(fitted, sides[0][0].trace, sides[0][1].trace)
+    if ios < LEAST_IOS:
+        counted = [miss for miss in misses if miss.property in COUNTED]
+        return Proof(name, ios, whole, closed, [], counted, fitted.step_ns)
     return Proof(
         name, ios, whole, closed, rows, misses, fitted.step_ns, least if 0 < written < least else None
     )

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from fathom.fitting.fit import Fitted, Part
 from fathom.fitting.missed import Miss, Property
-from fathom.fitting.proof import LEVEL, SEEDS, Proof, Row
+from fathom.fitting.proof import LEAST_IOS, LEVEL, SEEDS, Proof, Row
 from fathom.output.table import flush_table
 from fathom.output.text import digits, duration, iops_text, percent, signed_pct, size
 
@@ -105,6 +105,12 @@ def print_proof(console: Console, proof: Proof) -> None:
         Text(f"On twin:{proof.twin}, written once: {share} {proof.ios:,} I/Os {how}, {SEEDS} seeds"),
         highlight=False,
     )
+    if proof.has_few:
+        text = f"Too few I/Os to compare trace and job: {LEAST_IOS} are needed"
+        console.print(Text(text), highlight=False)
+        for miss in proof.misses:
+            console.print(Text(f"missed: {miss_text(miss)}"), highlight=False)
+        return
     table = flush_table()
     for head in ("", "trace", "fitted", "difference", "by chance"):
         table.add_column(head, justify="left" if not head else "right")
@@ -159,6 +165,7 @@ def fit_json(fitted: Fitted, method: str, proof: Proof | None) -> dict[str, obje
         "twin": proof.twin if proof else None,
         "ios_run": proof.ios if proof else None,
         "figures": [asdict(row) | {"within": row.within} for row in proof.rows] if proof else [],
+        "too_few_ios": proof.has_few if proof else None,
         "waf_needs_written_bytes": proof.least_written_bytes if proof else None,
         "missed": [asdict(miss) for miss in proof.misses] if proof else [],
     }
