@@ -334,6 +334,20 @@ def test_an_agent_that_nobody_polls_stops_its_load(tmp_path: Path) -> None:
     agent.release("null:")
 
 
+def test_samples_of_a_step_begin_with_its_load_and_leave_out_the_wait_for_it(tmp_path: Path) -> None:
+    agent = HostAgent("alone")
+    agent.hold(agent.resolve("null:", None), False, ())
+    step = parse_method(METHOD.replace('"3s"', '"1s"'), "shared.toml").steps[1]
+    for name in ("first", "second"):
+        agent.start("null:", step.job, 1, name, time.time_ns() + 2_000_000_000, pin=False)
+        drain(agent)
+        busy = [row for row in agent.result().telemetry if row.name == "cpu_busy"]
+        assert {row.step for row in busy} == {name}
+        assert busy[0].start_s == 0
+        assert sum(row.length_s for row in busy) < 2
+    agent.release("null:")
+
+
 def test_hosts_outlive_a_session_that_is_busy_elsewhere(
     pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:

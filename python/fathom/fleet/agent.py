@@ -217,12 +217,14 @@ class HostAgent:
         """
         held = self._running = self._held_one(name)
         members = held.target.members
-        held.telemetry.step(step)
         self._expired = False
         self._ticks_left = round(FIRST_POLL_S / self._tick_s)
         handle = EngineBackend(members or [held.target]).start_each(
             job, seed, start_at_unix_ns=start_at_unix_ns, pin=pin
         )
+        # The load has waited for its time until now: what was sampled meanwhile is of no step.
+        held.telemetry.drain()
+        held.telemetry.step(step)
         self._handle = ArrayTotal(handle, len(members)) if members else handle
         return JobProgress(started_unix_ns=handle.started_unix_ns)
 

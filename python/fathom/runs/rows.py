@@ -189,16 +189,19 @@ class StepRows:
             one._take(Sampled(sampled, one.target, [part.target for part in one.parts]))
 
     def _take(self, sampled: Sampled) -> None:
-        host, _ = sampled.total("host_write_bytes")
-        media, _ = sampled.total("media_write_bytes")
-        joules, seconds = sampled.total("joules")
+        host, media = sampled.total("host_write_bytes"), sampled.total("media_write_bytes")
+        watts = sampled.per_s("joules")
         busy_pct = sampled.client_busy_pct()
         for point in self.points:
             if host and point["waf"] is None:
                 point["waf"] = media / host
                 point |= waf_bounds(*sampled.written_together())
-            if seconds and point["joules"] is None and isinstance(window_s := point["window_s"], float):
-                point["joules"] = joules / seconds * window_s
+            if (
+                watts is not None
+                and point["joules"] is None
+                and isinstance(window_s := point["window_s"], float)
+            ):
+                point["joules"] = watts * window_s
             if busy_pct is not None:
                 point |= _limit_columns(with_client(limit_in(point), busy_pct))
 

@@ -14,14 +14,24 @@ class Sampled:
     target: str
     parts: Sequence[str]
 
-    def total(self, name: str) -> tuple[float, float]:
-        """Returns the sum of a value over the target or all its parts, and the sampled time in seconds."""
-        own = [row for row in self.readings if row.target == self.target and row.name == name]
-        if not own and self.parts:
-            each = [Sampled(self.readings, part, ()).total(name) for part in self.parts]
-            lengths_s = [seconds for _, seconds in each]
-            return (sum(value for value, _ in each), max(lengths_s)) if all(lengths_s) else (0.0, 0.0)
-        return sum(row.value for row in own), sum(row.length_s for row in own)
+    def total(self, name: str) -> float:
+        """Returns the sum of a value over the target or all its parts; 0 where one of them has none."""
+        return sum(value for value, _ in self._each(name))
+
+    def per_s(self, name: str) -> float | None:
+        """Returns a value per second of the target or all its parts, each by its own time; None where one has none."""
+        rates = [value / seconds for value, seconds in self._each(name)]
+        return sum(rates) if rates else None
+
+    def _each(self, name: str) -> Sequence[tuple[float, float]]:
+        """Returns the sum and the sampled time of the target, or of each of its parts; none where one has none."""
+        by_target = [
+            [row for row in self.readings if row.target == one and row.name == name]
+            for one in (self.target, *self.parts)
+        ]
+        chosen = by_target[:1] if by_target[0] else by_target[1:]
+        sums = [(sum(row.value for row in rows), sum(row.length_s for row in rows)) for rows in chosen]
+        return sums if all(seconds for _, seconds in sums) else ()
 
     def written_together(self) -> tuple[list[float], list[float]]:
         """Returns the bytes that the host wrote, and the media, in each sample that has both."""
