@@ -243,3 +243,13 @@ def test_a_fill_is_done_when_a_twins_slice_or_every_member_of_an_array_is_full(d
     for left in observer.left.values():
         assert left.basis == "volume"
         assert left.share == pytest.approx(1, abs=0.05)
+
+
+@pytest.mark.parametrize(("each_whole", "share"), [(True, 0.5), (False, 1.0)])
+def test_a_fill_of_hosts_with_a_file_each_is_done_when_all_files_are_full(
+    each_whole: bool, share: float
+) -> None:
+    [target] = parse_targets(["null:"])
+    now = Progress(1.0, target.capacity_bytes, 0.0, 100.0, None, 0, "", parts=2, each_whole=each_whole)
+    fill, _ = parse_method(FILL, "fill.toml").steps
+    assert remaining_of(fill, target, now).share == share

@@ -43,6 +43,11 @@ class FleetBackend:
         return list(self._fleet.parts(self._target))
 
     @property
+    def divides_fill(self) -> bool:
+        """Whether each host has a part of the fill that runs."""
+        return self._load is not None and self._load.divided
+
+    @property
     def not_measured(self) -> Sequence[NotMeasured]:
         """What the hosts that hold the target cannot sample."""
         return self._fleet.not_measured(self._target)

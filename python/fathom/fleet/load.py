@@ -102,7 +102,7 @@ class FleetLoad:
         divided: bool = False,
     ) -> None:
         self._ordered_s = time.monotonic()
-        self._divided = divided
+        self.divided = divided
         self.members = [
             _Member(host, starts.get(host.name), self._ordered_s, lost_before=host.lost is not None)
             for host in hosts
@@ -118,7 +118,7 @@ class FleetLoad:
         answered = wait(waiting, timeout_s, return_when=FIRST_COMPLETED).done
         fresh = [interval for future in answered for interval in self._take(waiting[future], future)]
         self._miss_the_silent()
-        if self._divided and self._lost:
+        if self.divided and self._lost:
             self.stop()
         return [*fresh, *self._totals.fresh([member.active for member in self.members])]
 
@@ -171,7 +171,7 @@ class FleetLoad:
             self._take_result(member, future)
         lost = self._lost
         # A fill was divided among the hosts that were left, so one lost before lacks nothing of it.
-        self._on_end(self.skew_ns(), lost if self._divided else self._missing)
+        self._on_end(self.skew_ns(), lost if self.divided else self._missing)
         parts = [
             member.recording or sum_ for member, sum_ in zip(self.members, self._totals.sums, strict=True)
         ]
@@ -179,7 +179,7 @@ class FleetLoad:
             raise _core.BackendError(
                 "; ".join(f"{member.host.name}: {member.host.lost}" for member in self.members)
             )
-        if self._divided and lost:
+        if self.divided and lost:
             whose = "; ".join(f"host {host.name} was lost ({host.lost})" for host in lost)
             raise _core.BackendError(f"{whose} during a fill that hosts divide, so its part is not written")
         return self._totals.recordings(parts)

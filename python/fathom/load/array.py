@@ -30,6 +30,7 @@ class ArrayBackend:
     real_time = False
     settled = False
     of_hosts = False
+    divides_fill = False
 
     def __init__(self, drives: Sequence[Drive], seed: int) -> None:
         self.parts = tuple(drive.name for drive in drives)

@@ -92,6 +92,11 @@ class Backend(Protocol):
         ...
 
     @property
+    def divides_fill(self) -> bool:
+        """Whether the load that runs is a fill of which each part has a share, because the parts share a drive."""
+        ...
+
+    @property
     def of_hosts(self) -> bool:
         """Whether the parts are hosts of a fleet. Each has the whole of a load that drives share."""
         ...
@@ -170,6 +175,7 @@ class EngineBackend:
     real_time = True
     settled = False
     of_hosts = False
+    divides_fill = False
     copied = None
     capacity_bytes = None
     parts: Sequence[str] = ()
@@ -225,6 +231,7 @@ class TwinBackend:
 
     real_time = False
     of_hosts = False
+    divides_fill = False
     parts: Sequence[str] = ()
 
     def __init__(

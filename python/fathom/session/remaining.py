@@ -31,7 +31,7 @@ def remaining_of(step: Step, target: Target, progress: Progress) -> Remaining:
         return Remaining(progress.share, left_s, "target", at_most)
     job = step.job
     capacity_bytes = progress.simulated_bytes or target.capacity_bytes
-    total_bytes = _volume_bytes(job, target.identity, capacity_bytes, progress.parts)
+    total_bytes = _volume_bytes(job, target.identity, capacity_bytes, progress)
     if total_bytes:
         left_bytes = max(0, total_bytes - progress.moved_bytes)
         left_s = left_bytes / (progress.mbps * 1e6) if progress.mbps else None
@@ -42,8 +42,12 @@ def remaining_of(step: Step, target: Target, progress: Progress) -> Remaining:
     return Remaining(0.0, None, None, at_most)
 
 
-def _volume_bytes(job: Job, identity: Identity, capacity_bytes: int, parts: int) -> int | None:
+def _volume_bytes(job: Job, identity: Identity, capacity_bytes: int, progress: Progress) -> int | None:
     """Returns the bytes that all parts of a target move together; None where the job does not end by volume."""
+    parts, each_whole = progress.parts, progress.each_whole
     if job.region_multiple is not None:
-        return round(job.region_multiple * parts * pass_bytes(job, identity, capacity_bytes // parts))
-    return None if job.bytes is None else sum(one.bytes or 0 for one in of_parts(job, parts))
+        own_bytes = capacity_bytes if each_whole else capacity_bytes // parts
+        return round(job.region_multiple * parts * pass_bytes(job, identity, own_bytes))
+    return (
+        None if job.bytes is None else sum(one.bytes or 0 for one in of_parts(job, parts, hosts=each_whole))
+    )

@@ -47,6 +47,8 @@ class Progress:
     """Capacity that a twin simulates; None for what is no twin."""
     parts: int = 1
     """Drives or hosts that move the bytes."""
+    each_whole: bool = False
+    """Whether each of them moves the whole job on a target of its own, as hosts do unless they share a fill."""
 
 
 @dataclass(frozen=True)
@@ -187,6 +189,7 @@ class _Load:
             steady=rounds.steady if rounds else None,
             simulated_bytes=self._backend.capacity_bytes,
             parts=max(1, len(self._backend.parts)),
+            each_whole=self._backend.of_hosts and not self._backend.divides_fill,
         )
 
 
