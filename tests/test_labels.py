@@ -1,6 +1,8 @@
 """Tags and notes on runs, from the command line: added, removed, printed, and asked for in the list."""
 
+import errno
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -8,7 +10,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from fathom.cli import app
-from fathom.errors import UsageError
+from fathom.errors import FathomError, UsageError
+from fathom.runs import labels as labels_module
 from fathom.runs.labels import FOLDER, Labels, change_labels, labels_file, read_labels
 from small_runs import add
 
@@ -75,3 +78,16 @@ def test_twenty_tags_are_the_most() -> None:
     full = Labels().changed((f"tag {number}" for number in range(20)), [], None)
     with pytest.raises(UsageError, match="20 tags at most"):
         full.changed(["one more"], [], None)
+
+
+def test_a_label_that_cannot_be_written_has_advice_that_its_command_takes(
+    runs: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(labels_module, "write_json", full)
+    with pytest.raises(FathomError) as refused:
+        change_labels(runs[0], lambda labels: labels)
+    folder = runs[0].parent / FOLDER
+    assert str(refused.value) == f"cannot write into {folder}: No space left on device; free some space there"

@@ -8,7 +8,9 @@ from typing import NoReturn
 
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
+from fathom.cli import app
 from fathom.runs import index as index_module
 from fathom.runs.document import RunDocument
 from fathom.runs.home import run_directories
@@ -222,3 +224,11 @@ def test_points_of_a_version_with_another_column_are_read_from_the_run(two: Path
     document.save(run)
     assert [one.name for one in look(two).others] == [run.name]
     assert query("select max(later) as later from points").to_pylist() == [{"later": 7}]
+
+
+def test_a_name_of_no_run_does_not_keep_the_others_from_being_checked(two: Path, tmp_path: Path) -> None:
+    names_of_runs = [str(run) for run in run_directories(two)]
+    done = CliRunner().invoke(app, ["check", names_of_runs[0], str(tmp_path), names_of_runs[1]])
+    assert done.exit_code != 0
+    assert [Path(name).name in done.stdout for name in names_of_runs] == [True, True]
+    assert str(tmp_path) in done.stderr

@@ -1,5 +1,6 @@
 """A trace that is converted holds the same I/Os, in little space, and no file of somebody is written over."""
 
+import errno
 import json
 import re
 import shutil
@@ -14,7 +15,7 @@ import pytest
 from samples import EXPECTED, SAMPLES
 from test_formats import of_text, read
 
-from fathom.errors import RefusedError, UsageError
+from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.traces.batch import NO_NAME, Batch, Findings
 from fathom.traces.convert import convert
 from fathom.traces.opening import open_trace
@@ -231,3 +232,17 @@ def test_what_has_been_read_of_a_parquet_trace_is_not_kept(tmp_path: Path, monke
     kept = [pa.total_allocated_bytes() - before for _ in open_trace(tmp_path / "long.parquet").batches()]
     assert len(kept) == 2 * groups
     assert max(kept) < size_bytes / 4
+
+
+def test_a_full_disk_is_named_with_the_file_that_was_to_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "Error writing bytes to file. Detail: [errno 28]")
+
+    monkeypatch.setattr(ParquetWriter, "finish", full)
+    out = tmp_path / "out.parquet"
+    with pytest.raises(FathomError) as refused:
+        convert(of_text(tmp_path, SAMPLES["blkparse"].text), out)
+    assert str(refused.value).startswith(f"cannot write {out}: No space left on device; free some space")
+    assert not out.exists()

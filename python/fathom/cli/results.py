@@ -165,12 +165,20 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Compare every file of runs with its checksum."""
-    from fathom.errors import FathomError
+    from fathom.errors import FathomError, UsageError
     from fathom.runs.check import check as look
     from fathom.runs.check import in_words, to_json
     from fathom.runs.home import find_run
 
-    paths = [find_run(name) for name in runs]
+    paths: list[Path] = []
+    unknown: list[UsageError] = []
+    for name in runs:
+        try:
+            paths.append(find_run(name))
+        except UsageError as error:
+            unknown.append(error)
+    if unknown and not paths:
+        raise unknown[0]
     if repair:
         for path in paths:
             _mend(path)
@@ -179,10 +187,14 @@ def check(
         print_json({"schema": "fathom-check/1", "runs": [to_json(one) for one in found]})
     else:
         print("\n".join(line for one in found for line in in_words(one)))
+    for error in unknown:
+        _say(str(error))
     if damaged := [one for one in found if not one.whole]:
         mendable = not repair and any(one.error is None for one in damaged)
         hint = "--repair rebuilds damaged tables where the steps have their rows" if mendable else None
         raise FathomError(f"{len(damaged)} of {len(found)} runs damaged", hint)
+    if unknown:
+        raise UsageError(f"{len(unknown)} of {len(runs)} names are of no run", "`fathom runs` lists the runs")
 
 
 def _mend(run: Path) -> None:

@@ -6,6 +6,7 @@ work and stays. Nothing is written into what a path already leads to: a temporar
 end.
 """
 
+import errno
 import hashlib
 import os
 import stat
@@ -25,6 +26,7 @@ _KINDS: Mapping[int, str] = {
     stat.S_IFIFO: "a FIFO",
     stat.S_IFSOCK: "a socket",
 }
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _ELSEWHERE = "give the path of a file that does not exist"
 
 
@@ -94,6 +96,12 @@ def new_output(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         _take_name(temporary, path, None)
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        raise FathomError(
+            f"cannot write {path}: {os.strerror(error.errno)}", "free some space there, or give another path"
+        ) from error
     finally:
         with suppress(FileNotFoundError):
             temporary.unlink()

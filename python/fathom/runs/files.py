@@ -111,6 +111,18 @@ def write_errors_named(run: Path) -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def errors_in_place(folder: Path) -> Iterator[None]:
+    """Turns an OSError from writing into a folder that is where it is into an error for the user."""
+    try:
+        yield
+    except OSError as error:
+        raise FathomError(
+            f"cannot write into {folder}: {error.strerror or error}",
+            "free some space there" if error.errno in _FULL else "make that folder writable",
+        ) from error
+
+
 def sync_files(paths: Sequence[Path]) -> None:
     """Waits until files and folders are on the disk. Many at once take a file system hardly longer than one."""
     with ThreadPoolExecutor(max_workers=min(MOST_WAITING, max(1, len(paths)))) as pool:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from fathom.errors import FathomError, UsageError
-from fathom.runs.files import alone_in, no_link, write_errors_named, write_json
+from fathom.runs.files import alone_in, errors_in_place, no_link, write_json
 
 FOLDER = ".labels"
 MOST_TAGS = 20
@@ -82,7 +82,7 @@ def change_labels(run: Path, change: Callable[[Labels], Labels], *, anew: bool =
     Raises FathomError for a damaged file, and where they cannot be written.
     """
     path = labels_file(run)
-    with write_errors_named(path.parent):
+    with errors_in_place(path.parent):
         path.parent.mkdir(mode=0o700, exist_ok=True)
         with alone_in(path.parent):
             try:

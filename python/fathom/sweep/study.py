@@ -23,7 +23,7 @@ from fathom.load.workers import Workers, as_they_end
 from fathom.method.method import Method, parse_method
 from fathom.plan.prepare import prepare
 from fathom.runs.document import RunDocument
-from fathom.runs.files import alone_in, sync_directory, write_json
+from fathom.runs.files import alone_in, sync_directory, write_errors_named, write_json
 from fathom.runs.layout import SWEEP, SWEEP_SCHEMA
 from fathom.runs.manifest import leave_out_steps
 from fathom.session import Options, start_run
@@ -91,7 +91,8 @@ def _simulate_missing(
         if isinstance(result, FathomError):
             errors[one] = str(result)
         else:
-            _keep(runs[one], result)
+            with write_errors_named(runs[one]):
+                _keep(runs[one], result)
         watch(one.label, done, len(runs))
     _save(sweep, folder, "failed" if errors else "complete", errors)
     return [Outcome(one, run, errors.get(one)) for one, run in runs.items()]
