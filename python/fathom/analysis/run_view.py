@@ -56,7 +56,7 @@ class Remark:
 
 
 def remarks_of(events: Iterable[Mapping[str, object]]) -> list[Remark]:
-    """Returns the remarks in a run's events, each once. Of a step that began again, those of its last attempt count."""
+    """Returns the remarks in a run's events, each once: those of a step's last attempt."""
     found: list[Remark] = []
     for event in events:
         target, step = str(event.get("target")), str(event.get("step"))

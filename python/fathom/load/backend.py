@@ -93,7 +93,7 @@ class Backend(Protocol):
 
     @property
     def divides_fill(self) -> bool:
-        """Whether the load that runs is a fill of which each part has a share, because the parts share a drive."""
+        """Whether the load that runs is a fill and each part has a share of it, because the parts share a drive."""
         ...
 
     @property
