@@ -292,7 +292,7 @@ def test_a_run_whose_files_have_no_room_together_makes_none_of_them(
     monkeypatch.setattr(file_room, "free_bytes", lambda path: 3 << 20)
     method = parse_method(TWICE, "twice.toml")
     targets = parse_targets([f"file:{tmp_path / name}" for name in "ab"], size_bytes=2 << 20)
-    with pytest.raises(FathomError, match="not enough space: 2 files need .* together"):
+    with pytest.raises(FathomError, match=r"not enough space: 2 files need .* together"):
         start_run(method, targets, Options(out=tmp_path / "runs"))
     assert list(tmp_path.iterdir()) == []
 
