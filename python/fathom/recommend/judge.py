@@ -28,8 +28,8 @@ PRECISION = 1.05
 LEAST_S = 1.0
 """Least virtual time of a replay: a shorter trace is repeated."""
 DRAINED_S, DRAINED_IOS = 10.0, 20_000
-"""A slow load is repeated so long, up to so many I/Os. The last burst's I/Os end after the last arrival. On a disk that
-takes a tenth of a second, which must not count as a rate that is missed.
+"""A slow load is repeated for ten seconds, up to 20,000 I/Os. The last burst's I/Os end after the last arrival. On a
+disk that takes a tenth of a second, which must not count as a rate that is missed.
 """
 _PATIENCE = 1.1
 _PATIENCE_S = 0.05
