@@ -228,7 +228,7 @@ def test_short_runs_have_no_such_section(long_run: Run, tmp_path: Path) -> None:
 
 def test_an_open_load_that_is_kept_up_with_has_no_consistency_of_its_own(tmp_path: Path) -> None:
     method = tmp_path / "open.toml"
-    mixed = METHOD.replace('"write", block', '{ read = 1, write = 1 }, block')
+    mixed = METHOD.replace('"write", block', "{ read = 1, write = 1 }, block")
     for text, rate, kept_up in ((METHOD, "200/s", True), (mixed, "200/s", True), (METHOD, "400k/s", False)):
         method.write_text(
             text.replace(
