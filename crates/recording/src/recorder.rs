@@ -123,13 +123,6 @@ impl Recorder {
         self.failed_ns += service_ns;
     }
 
-    /// Returns successful and failed I/O since the last cut.
-    pub fn counted(&self) -> (u64, u64) {
-        self.ops.iter().fold((0, 0), |(done, failed), hot| {
-            (done + hot.service.count(), failed + hot.errors)
-        })
-    }
-
     /// Returns what was counted since the last cut, per operation in the order of [`Op::ALL`].
     pub fn tallies(&self) -> [Tally; Op::COUNT] {
         std::array::from_fn(|op| {
