@@ -68,10 +68,11 @@ def test_an_array_on_a_host_is_judged_by_the_limits_of_its_drives_together() -> 
 
 @pytest.mark.parametrize("own", [4_900.0, 9_100.0, 2_000.0])
 def test_an_array_of_files_that_share_a_limited_device_gets_one_note_where_no_file_comes_near(own: float):
-    limits = {"read_iops_max": 10_000}
-    total = device("array:file:/mnt/a,file:/mnt/b", "S", **limits).model_copy(update={"kind": "array"})
+    total = device("array:file:/mnt/a,file:/mnt/b", "S", read_iops_max=10_000).model_copy(
+        update={"kind": "array"}
+    )
     files = [
-        device(f"file:/mnt/{name}", dev="8:0", **limits).model_copy(
+        device(f"file:/mnt/{name}", dev="8:0", read_iops_max=10_000).model_copy(
             update={"kind": "file", "part_of": total.name}
         )
         for name in "ab"
