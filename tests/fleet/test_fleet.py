@@ -343,7 +343,7 @@ def test_samples_of_a_step_begin_with_its_load_and_leave_out_the_wait_for_it(tmp
         drain(agent)
         busy = [row for row in agent.result().telemetry if row.name == "cpu_busy"]
         assert {row.step for row in busy} == {name}
-        assert busy[0].start_s == 0
+        assert 0 <= busy[0].start_s < 0.5
         assert sum(row.length_s for row in busy) < 2
     agent.release("null:")
 
