@@ -238,22 +238,6 @@ fn a_hot_drive_throttles_to_the_power_that_holds_its_temperature() {
 }
 
 #[test]
-fn a_drive_that_cools_while_it_is_idle_throttles_only_until_it_is_cool() {
-    let mut params = warm_drive();
-    (params.throttle_above_c, params.throttle_below_c) = (42.0, 40.0);
-    params.throttle_cap_w = 6.0;
-    let mut ssd = filled(&params);
-    let hot = closed("\"read\"", "4KiB", "uniform", 4, 16, r#"{"time":"4s"}"#);
-    let found = measure(&mut ssd, &hot);
-    assert!(found.counters.throttled_ns > Some(1_000_000_000));
-    let idle = r#"{"mix":"read","block":"4KiB","pattern":"uniform","load":{"threads":1,"iodepth":1,"rate":"0.01/s","arrival":"deterministic"},"until":{"time":"60s"}}"#;
-    let idle = Job::from_json(idle, "idle").expect("a valid job");
-    // From at most 42 to 40 C while idle power holds the drive below that.
-    let throttled_ns = measure(&mut ssd, &idle).counters.throttled_ns;
-    assert!(throttled_ns < Some(5_000_000_000), "{throttled_ns:?}");
-}
-
-#[test]
 fn levelling_keeps_every_superblock_within_the_spread_of_the_most_worn_one() {
     let worn = |spread| {
         let mut params = small_drive();

@@ -37,13 +37,6 @@ impl Heat {
         let final_c = self.ambient_c + self.resistance * power_w;
         final_c + (from_c - final_c) * (-dt_s / self.constant_s).exp()
     }
-
-    /// Returns how long a hot drive takes to cool to where it throttles no longer, at a constant power that lets it, s.
-    fn cools_in_s(&self, from_c: f64, power_w: f64) -> f64 {
-        let final_c = self.ambient_c + self.resistance * power_w;
-        let ratio = (from_c - final_c) / (self.below_c - final_c);
-        self.constant_s * ratio.max(1.0).ln()
-    }
 }
 
 /// Temperature, and since when it is what it is.
@@ -197,21 +190,11 @@ impl Thermometer {
         if now_ns == self.at_ns {
             return;
         }
-        let passed_ns = now_ns - self.at_ns;
-        let dt_s = passed_ns as f64 * 1e-9;
-        let power_w = (joules - self.joules) / dt_s;
-        let before_c = self.celsius;
-        self.celsius = self.heat.after(before_c, dt_s, power_w);
-        if self.hot {
-            // Nothing looks at a drive without commands: it has cooled before the next one comes.
-            self.throttled_ns += match self.celsius < self.heat.below_c {
-                true => {
-                    let cool_ns = (self.heat.cools_in_s(before_c, power_w) * 1e9) as u64;
-                    passed_ns.min(cool_ns.max(THERMAL_NS))
-                }
-                false => passed_ns,
-            };
-        }
+        let dt_s = (now_ns - self.at_ns) as f64 * 1e-9;
+        self.celsius = self
+            .heat
+            .after(self.celsius, dt_s, (joules - self.joules) / dt_s);
+        self.throttled_ns += u64::from(self.hot) * (now_ns - self.at_ns);
         (self.at_ns, self.joules) = (now_ns, joules);
     }
 }
