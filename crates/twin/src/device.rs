@@ -4,7 +4,7 @@
 pub mod params;
 pub mod zones;
 
-use workload::Request;
+use workload::{Geometry, Request};
 
 use crate::device::params::HostParams;
 use crate::device::zones::{Refusal, ZoneAction, ZoneModel};
@@ -163,4 +163,12 @@ pub trait Device {
     }
     /// Totals up to the present.
     fn account(&mut self, into: &mut Account);
+}
+
+/// Returns what regions of jobs are resolved on.
+pub(crate) fn geometry_of<D: Device>(device: &D) -> Geometry {
+    Geometry {
+        capacity_bytes: device.capacity_bytes(),
+        block_bytes: device.block_bytes(),
+    }
 }

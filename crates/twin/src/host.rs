@@ -24,13 +24,13 @@ mod window;
 mod zoned_job;
 
 use recording::{FaultCounter, Interval, Recorder, Recording};
-use workload::{Geometry, Job, Limits, Load, RequestStream};
+use workload::{Job, Limits, Load, RequestStream};
 
 pub use control::Control;
 pub use error::TwinError;
 pub use log::Issued;
 
-use crate::device::Device;
+use crate::device::{Device, geometry_of};
 use crate::host::adapter::Adapter;
 use crate::host::meter::Meter;
 use crate::host::precision::{Batches, Member, StoppingRule};
@@ -154,13 +154,6 @@ pub fn check<D: Device>(job: &Job, device: &D) -> Result<(), TwinError> {
     refuse_what_no_twin_does(job)?;
     let region = job.region.resolve(geometry_of(device))?;
     zoned_job::check(job, device, region).map(drop)
-}
-
-fn geometry_of<D: Device>(device: &D) -> Geometry {
-    Geometry {
-        capacity_bytes: device.capacity_bytes(),
-        block_bytes: device.block_bytes(),
-    }
 }
 
 impl<'a, D: Device> Driver<'a, D> {

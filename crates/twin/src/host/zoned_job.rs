@@ -6,9 +6,8 @@ use recording::Remark;
 use workload::{Job, Op, Pattern, Placed, Request, Span, Zone, ZoneDevice, ZoneLimits, ZoneShare};
 
 use crate::device::zones::{ZoneAction, ZoneModel};
-use crate::device::{CompletionKind, Device};
+use crate::device::{CompletionKind, Device, geometry_of};
 use crate::host::error::TwinError;
-use crate::host::geometry_of;
 
 /// Tag of a reset before the load.
 const EMPTYING: u32 = u32::MAX;
