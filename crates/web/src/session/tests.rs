@@ -116,7 +116,7 @@ fn a_request_that_cannot_be_met_gets_one_line_and_leaves_the_drive() {
     assert!(line(disk.expect_err("no model")).contains("unknown variant `disk`"));
     let nobody = a_system().replace(r#""hosts": 2"#, r#""hosts": 0"#);
     let empty = session.make(&of(&nobody));
-    assert!(line(empty.expect_err("no host")).contains("must be above 0"));
+    assert!(line(empty.expect_err("no host")).contains("hosts: 0 is not within 1"));
 }
 
 #[test]

@@ -225,11 +225,13 @@ def arrivals(profile: Profile) -> str:
 
 
 def _most_by_chance(windows: float) -> float:
-    """Returns the index of dispersion three standard deviations above that of a Poisson process.
+    """Returns the index of dispersion that one Poisson process in a thousand exceeds.
 
-    Over n windows the variance of the index is 2 / (n - 1).
+    Over n windows the index times n - 1 has a chi-square distribution. Its quantile is that of Wilson and Hilferty
+    (1931).
     """
-    return 1 + 3 * sqrt(2 / max(1.0, windows - 1))
+    part = 2 / (9 * max(1.0, windows - 1))
+    return (1 - part + 3.09 * sqrt(part)) ** 3
 
 
 def _variance(width_ns: float, index: float) -> str:
