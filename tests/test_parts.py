@@ -74,26 +74,3 @@ def test_a_second_that_comes_too_late_for_its_total_is_the_parts_alone(second: _
     assert fed(totals, second, [2], [True, True]) == 0
     assert fed(totals, second, [1, 2], [True, True]) == 1
     assert done(totals.recordings(totals.sums)) == [3 * n, 2 * n, 2 * n]
-
-
-def test_a_total_ends_before_the_second_in_which_a_part_ends(second: _core.Interval) -> None:
-    handle = _core.start_engine(
-        _core.Job(json.dumps(JOB | {"until": {"time": "500ms"}})),
-        [_core.EngineTarget("null:", "null", 1 << 30)],
-        1,
-    )
-    half: list[_core.Interval] = []
-    while not handle.done():
-        half += handle.poll()
-    n, half_n = (sum(op.n for op in one.ops) for one in (second, half[0]))
-    for whole_seconds in (0, 2):
-        totals = Totals(2)
-        for _ in range(whole_seconds):
-            fed(totals, second, [1, 2], [True, True])
-        totals.add(_core.Interval.merged([second], 1))
-        totals.add(_core.Interval.merged(half, 2))
-        assert len(totals.fresh([True, True])) == 1
-        fed(totals, second, [1], [True, False])
-        # Where no whole second is common, the one there is counts.
-        common = 2 * whole_seconds * n or n + half_n
-        assert done(totals.recordings(totals.sums))[0] == common

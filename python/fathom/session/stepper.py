@@ -1,8 +1,8 @@
 """One step on one target: drives a backend's handle, judges rounds, collects rows. Knows no files and no safety."""
 
 import os
-from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -95,25 +95,20 @@ def run_step(
     recordings = handle.result()
     # A lost host shortens the total alone, and is said as that.
     short = backend.real_time and not load.enough and all(_is_short(step, one) for one in recordings)
-    # The total leaves out what a part did while another had ended.
-    each = recordings[1:] or recordings
     return recordings, StepOutcome(
         status="partial" if attendance.interrupt.is_set() or short else "complete",
         steady=judge.steady if judge else None,
         reason=judge.conclude() if judge else "",
         window_s=recordings[0].window_s,
-        written_bytes=sum(op.bytes for one in each for op in one.ops if op.op in WRITES),
-        moved_bytes=_moved_bytes(each),
+        written_bytes=sum(op.bytes for op in recordings[0].ops if op.op in WRITES),
+        moved_bytes=_moved_bytes(recordings[0]),
     )
 
 
-def _moved_bytes(recordings: Sequence[_core.Recording]) -> dict[str, int]:
+def _moved_bytes(recording: _core.Recording) -> dict[str, int]:
     """Returns what each stream moved; what a job without streams moved has an empty name."""
-    moved: Counter[str] = Counter()
-    for one in recordings:
-        for name, ops in (one.streams or {"": one.ops}).items():
-            moved[name] += sum(op.bytes for op in ops)
-    return dict(moved)
+    streams = recording.streams or {"": recording.ops}
+    return {name: sum(op.bytes for op in ops) for name, ops in streams.items()}
 
 
 class _Load:
