@@ -98,6 +98,7 @@ def drawn_system(draw: random.Random, systems: list[dict[str, Any]]) -> dict[str
     [behind] = parameters["between"].values()
     for key, value in behind.items():
         behind[key] = draw.randint(1, 2 * value) if isinstance(value, int) else value * draw.uniform(0.4, 2)
+    behind["network_efficiency"] = min(1.0, behind["network_efficiency"])
     hosts = behind.get("hosts") or behind["clients"]
     parameters["host"]["drive_per_thread"] = draw.choice([True, False])
     return asked(draw, parameters, hosts, draw.randint(2000, 20_000))
