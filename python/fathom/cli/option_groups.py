@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple, get_type_hints
 
 import typer
 
-from fathom.fleet.shell import SSH
+from fathom.fleet.shell import MOST_LOCAL_HOSTS, SSH
 
 
 class HostOptions(NamedTuple):
@@ -25,7 +25,12 @@ class HostOptions(NamedTuple):
     ] = None
     local_hosts: Annotated[
         int | None,
-        typer.Option(help="run as N processes on this machine, to try a fleet", metavar="N", min=1, max=64),
+        typer.Option(
+            help="run as N processes on this machine, to try a fleet",
+            metavar="N",
+            min=1,
+            max=MOST_LOCAL_HOSTS,
+        ),
     ] = None
     wait: Annotated[
         str | None,

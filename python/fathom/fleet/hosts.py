@@ -13,11 +13,10 @@ from time import monotonic, sleep
 
 from fathom.errors import FathomError, UsageError
 from fathom.fleet.process import HostProcess
-from fathom.fleet.shell import SSH
+from fathom.fleet.shell import MOST_LOCAL_HOSTS, SSH
 from fathom.output.text import duration
 from fathom.text_file import read_text
 
-MOST_LOCAL_HOSTS = 64
 MOST_HOSTS = 1024
 RETRY_S = 2.0
 """From one try of a host that does not start to the next."""
