@@ -60,6 +60,12 @@ def test_what_is_no_need_is_refused_with_the_forms_there_are(text: str) -> None:
         parse_need(text)
 
 
+def test_no_need_takes_less_than_one_drive_or_more_than_can_be_counted() -> None:
+    assert size(rated_drive(SN861), [parse_need("0.0001 IOPS read")]).drives == 1
+    with pytest.raises(UsageError, match="asks for more than can be counted"):
+        parse_need("9" * 400 + " TB")
+
+
 def test_the_tightest_need_binds_and_the_next_is_named() -> None:
     sizing = size(
         rated_drive(SN861), [parse_need(text) for text in ("200 TB", "64 GB/s read", "1M IOPS read")]
@@ -323,6 +329,19 @@ def test_a_data_sheet_beside_a_run_adds_what_no_run_measures(own_run: Run) -> No
     assert size(both, [rate]).answers == size(alone, [rate]).answers
 
 
+def test_a_run_of_an_array_sizes_by_arrays_and_takes_no_rating_of_one_drive(tmp_path: Path) -> None:
+    method = parse_method(SHORT, "short.toml")
+    targets = resolve_targets(["twin:samsung-pm9a3-7.68tb?settled_share=1.0*2"])
+    run = start_run(method, targets, Options(out=tmp_path))
+    array = measured_drive(run.path)
+    assert (array.noun, size(array, [parse_need("1 TB")]).drives) == ("array", 1)
+    assert array.notes[0] == (
+        "Simulated: the rate of several twins together. Ranges are known of single drives alone."
+    )
+    with pytest.raises(UsageError, match=r"rates one drive, and 2 x Samsung PM9A3 .* is one array"):
+        array.with_ratings(rated_drive("samsung-pm9a3"))
+
+
 def test_only_points_that_keep_a_latency_need_count(own_run: Run) -> None:
     point = corner(own_run, "read", 4096)
     above, below = (parse_need(f"read in {point['mean_us'] * share:.3f} us") for share in (1.01, 0.99))
@@ -408,4 +427,4 @@ def test_a_device_of_the_catalogue_is_rated_by_its_own_form_factor() -> None:
 def test_a_derated_figure_stands_beside_the_whole_one() -> None:
     sizing = size(rated_drive(SN861), [parse_need("64 GB/s read")], 0.9)
     assert each_text(sizing.answers[0], sizing) == "12.33 GB/s (0.9 of 13.70 GB/s)"
-    assert sentences(sizing)[0] == "Bandwidth and IOPS of a drive count at 0.9 of what it does (derate)."
+    assert sentences(sizing)[0] == "Bandwidth and IOPS of one drive count at 0.9 of what it does (derate)."

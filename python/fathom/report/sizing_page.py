@@ -70,7 +70,7 @@ def _figure(sizing: Sizing) -> Figure | None:
         f"{sizing.drive.noun.capitalize()}s by need",
         sub=f"{sizing.drive.noun}s, each need by itself",
         option=option,
-        summary="Drives that each need takes by itself; the table below has the figures.",
+        summary=f"{sizing.drive.noun.capitalize()}s that each need takes by itself; the table below has the figures.",
         height_px=70 + 46 * len(counted),
     )
     rows = [
@@ -104,4 +104,6 @@ def _needs(sizing: Sizing) -> Section:
 def _sources(sizing: Sizing) -> Section:
     sources = dict.fromkeys(answer.figure.source for answer in sizing.answers if answer.figure)
     said = [f"{plain(sizing.drive.label)}: {plain(cited(source))}." for source in sources]
-    return Section("sources", "Sources", [Points(said or ["No figure of this drive is known."])])
+    return Section(
+        "sources", "Sources", [Points(said or [f"No figure of this {sizing.drive.noun} is known."])]
+    )

@@ -36,7 +36,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Drive:
-    """The figures of one drive, by kind and operation; or of one whole system, as `noun` shows."""
+    """The figures of one drive, by kind and operation; or of one whole array or system, as `noun` shows."""
 
     name: str
     label: str
@@ -58,7 +58,15 @@ class Drive:
         return self.unrated if need.kind in RATED_ONLY else self.absent
 
     def with_ratings(self, rated: "Drive") -> "Drive":
-        """Returns the drive with the other's endurance and power, where its own are not known."""
+        """Returns the drive with the other's endurance and power, where its own are not known.
+
+        Raises UsageError for an array or a system: what one drive is rated for is not what all of them are.
+        """
+        if self.noun != "drive":
+            raise UsageError(
+                f"--device {rated.name}: rates one drive, and {self.label} is one {self.noun}",
+                "leave out --device, or give a run of one drive",
+            )
         more = {key: figure for key, figure in rated.figures.items() if key[0] in RATED_ONLY}
         return replace(self, figures={**more, **self.figures}, unrated=rated.unrated)
 

@@ -19,6 +19,7 @@ from fathom.errors import FathomError, UsageError
 from fathom.method.curve import curve_of
 from fathom.output.text import agreeing
 from fathom.prediction.interval import COVERAGE, Spread, known_device, refuted, spread_of
+from fathom.prediction.misses import family_of
 from fathom.prediction.words import checked_words, refuted_words
 from fathom.runs.document import TargetRecord
 from fathom.runs.reader import Run
@@ -82,11 +83,22 @@ def measured_drive(path: Path, needs: Sequence[Need] = (), product: str | None =
         figures |= _bandwidth([point for point in of_op if point.block_bytes >= LARGE_BLOCK_BYTES])
         figures |= _iops([point for point in of_op if point.block_bytes == SMALL_BYTES], limits_us)
     absent = _ABSENT + _WITHIN * bool(limits_us)
+    noun = _noun(run, target)
     wanted = {(need.kind, need.op) for need in needs}
     sources = {figure.source for key, figure in figures.items() if not needs or key in wanted}
     counted = [point for point in points if point.source in sources]
     notes = (*_notes(run, target), *_doubts(view, target, counted))
-    return Drive(target.name, target.label, figures, "drive", absent, _UNRATED, notes)
+    return Drive(target.name, target.label, figures, noun, absent, _UNRATED, notes)
+
+
+def _noun(run: Run, target: TargetRecord) -> str:
+    """Returns what the figures of a target are those of: one drive, an array of drives, or a system of several."""
+    parts = [part for part in run.targets if part.part_of == target.name]
+    if any(part.is_drive_of(target) for part in parts):
+        return "array"
+    device = known_device(target.catalog) if target.kind == "twin" else None
+    is_system = device is not None and family_of(device) == "system"
+    return "system" if parts or is_system else "drive"
 
 
 def _view(run: Run) -> RunView:
@@ -110,7 +122,9 @@ def _notes(run: Run, target: TargetRecord) -> Iterator[str]:
     """Yields what the rates of a run are worth: of a twin, with or without a range, or of a shortened run."""
     if target.kind == "twin":
         device = known_device(target.catalog)
-        if device is not None and spread_of(device, SMALL_BYTES):
+        if _noun(run, target) == "array":
+            yield "Simulated: the rate of several twins together. Ranges are known of single drives alone."
+        elif device is not None and spread_of(device, SMALL_BYTES):
             yield f"Simulated: a twin's rate, with the range that {100 * COVERAGE:.0f} % of measurements lie in."
         elif device is not None and (record := refuted(device)):
             yield f"Simulated: a twin's rate, without a range. {refuted_words(record)}."

@@ -48,6 +48,10 @@ FORMS = (
 )
 
 
+_MOST = 1e30
+"""Every quotient of a larger amount and a drive's figure might be infinite."""
+
+
 @dataclass(frozen=True)
 class Need:
     """One need. `amount` is in B/s, IOPS, B, B written in all, us or W, by `kind`."""
@@ -70,5 +74,7 @@ def parse_need(text: str, where: str = "--need") -> Need:
             amount *= float(found["years"]) * 365
         if amount <= 0:
             raise UsageError(f"{where} {text!r}: asks for nothing", "give a number above 0")
+        if not amount <= _MOST:
+            raise UsageError(f"{where}: asks for more than can be counted", f"give less than {_MOST:.0e}")
         return Need(text, kind, amount, cast("Op | None", found.get("op")))
     raise UsageError(f"{where} {text!r}: not understood", f"write {FORMS}")

@@ -136,8 +136,8 @@ def _answer(drive: Drive, need: Need, derate: float) -> Answer:
 
 
 def _whole(drives: float) -> int:
-    """Returns the next whole number: rounding of a quotient takes no drive too many."""
-    return math.ceil(drives - _ROUNDING)
+    """Returns the next whole number, at least 1: rounding of a quotient takes no drive too many."""
+    return max(1, math.ceil(drives - _ROUNDING))
 
 
 def _exact(answer: Answer) -> float:

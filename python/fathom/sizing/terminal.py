@@ -24,8 +24,9 @@ def print_sizing(console: Console, sizing: Sizing) -> None:
     """Prints the count and the need that decides it, then every need, then the link."""
     console.print(Text(headline(sizing)), style="bold", highlight=False)
     table = flush_table()
-    for name in ("need", "one drive gives", "drives", "basis"):
-        table.add_column(name, justify="right" if name == "drives" else "left")
+    noun = sizing.drive.noun
+    for name in ("need", f"one {noun} gives", f"{noun}s", "basis"):
+        table.add_column(name, justify="right" if name == f"{noun}s" else "left")
     for answer in sizing.answers:
         table.add_row(
             Text(answer.need.text),
@@ -58,7 +59,8 @@ def sentences(sizing: Sizing) -> list[str]:
         low = f"{most:,} {sizing.drive.noun}s"
         out.append(f"At the low end of the {100 * COVERAGE:.0f} % ranges {low} are needed.")
     if sizing.derate < 1:
-        out.append(f"Bandwidth and IOPS of a drive count at {sizing.derate:g} of what it does (derate).")
+        noun = sizing.drive.noun
+        out.append(f"Bandwidth and IOPS of one {noun} count at {sizing.derate:g} of what it does (derate).")
     if sizing.drives is not None and (following := sizing.following):
         out.append(f"Next limit: {following.need.text}; {following.drives:,} would do.")
     for link in sizing.links:
