@@ -170,6 +170,12 @@ def test_a_plan_says_why_its_volume_is_a_bound() -> None:
     assert any(line.startswith("wear at most") for line in said)
 
 
+def test_a_plan_of_steps_that_write_less_and_steps_that_write_more_is_no_bound() -> None:
+    said = planned("application-mixes", twin())
+    assert any("write less, random writes to a part of it may be faster" in line for line in said)
+    assert not any("at most" in line for line in said)
+
+
 def test_a_load_with_think_time_is_planned_at_the_most_that_its_pauses_leave() -> None:
     load = 'threads = 4, iodepth = 64, think = "100ms"'
     step = parse_method(OPEN.replace("LOAD", load).replace("UNTIL", 'time = "10s"'), "open.toml").steps[0]

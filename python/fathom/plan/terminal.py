@@ -176,8 +176,9 @@ def _totals(plan: Plan) -> list[str]:
         return [_known(plan), f"wear unknown: no {rating} known for this target"]
     settles = any(step.kind == "precondition" or step.round for step in plan.steps)
     bounds = {step.bound for step in plan.steps if step.bound}
-    if settles:
-        bounds.discard("least")
+    if settles and "least" in bounds:
+        # Steps that end sooner write less, steps that are faster write more: neither bounds the whole.
+        bounds.clear()
     bound = f"at {bounds.pop()} " if len(bounds) == 1 else ""
     lines = [
         f"about {duration(plan.time_s)}, {bound}{capacity(plan.written_bytes)} written"
