@@ -177,6 +177,12 @@ def test_the_years_and_drives_of_wear_agree_with_their_numbers() -> None:
     assert said[1].startswith("Over 1 year of these writes")
 
 
+def test_years_and_writes_that_no_sum_can_hold_are_refused(tmp_path: Path) -> None:
+    needs = write(tmp_path, 'needs = ["100 TB"]\nyears = 1e300\nwrites_tb_per_day = 1e300')
+    with pytest.raises(UsageError, match=r"years: expected a number up to 1e\+12"):
+        read_needs(Path(needs))
+
+
 def test_a_price_list_of_ones_own_turns_the_choice(tmp_path: Path) -> None:
     runner = CliRunner()
     shipped = runner.invoke(app, ["choose", "--show-prices"]).stdout

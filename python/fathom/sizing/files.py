@@ -54,6 +54,11 @@ def _need(text: object) -> Need:
         raise ValueError(str(error)) from error
 
 
+_MOST = 1e12
+_Amount = Annotated[Positive, Field(le=_MOST)]
+"""Sums over the parts of any number of systems, and over years, remain finite."""
+
+
 class _File(BaseModel):
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
@@ -71,17 +76,12 @@ class Needs(_File):
     prefer: Annotated[Preference, PlainValidator(parse_preference)] = Preference("least cost", "cost")
     derate: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Share of a system's bandwidth and IOPS to count on."""
-    years: Positive = 5.0
+    years: _Amount = 5.0
     """Over which cost is counted."""
-    writes_tb_per_day: Positive | None = None
+    writes_tb_per_day: _Amount | None = None
     """What hosts write, 10^12 B: for the drives that wear out in these years."""
-    waf_ratio: Positive = 1.0
+    waf_ratio: _Amount = 1.0
     """Write amplification of these writes over that of the drives' endurance rating."""
-
-
-_MOST = 1e12
-_Amount = Annotated[Positive, Field(le=_MOST)]
-"""Sums over the parts of any number of systems remain finite."""
 
 
 class Item(_File):
