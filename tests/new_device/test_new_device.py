@@ -158,6 +158,12 @@ def test_writes_above_what_flash_programs_may_be_those_of_an_slc_cache(tmp_path:
     assert found.text.endswith("1,680 MB/s; leave out the rate of an SLC cache")
 
 
+def test_a_link_of_tags_is_held_to_the_32_ios_that_its_ratings_are_simulated_with(tmp_path: Path) -> None:
+    sata: dict[str, object] = {"interface": "SATA", "pcie_generation": None, "rand_read_iops": 95_000}
+    (found,) = problems(changed(tmp_path, **sata, seq_read_mbps=540, seq_write_mbps=450, read_latency_us=400))
+    assert found.text.endswith("of 400 us each need 38 in flight; a rating is simulated with 32")
+
+
 def test_random_reads_of_a_disk_are_bounded_by_its_turns(tmp_path: Path) -> None:
     (found,) = problems(sheet_of(DISK + "rand_read_iops = 1000\n", tmp_path))
     assert str(found) == "rand_read_iops: 1,000 reads a second are more than 8 in a turn at 7200 rpm"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 from typing import Literal
 
 from fathom.new_device.classes import classes, dies_of
@@ -12,6 +13,7 @@ from fathom.new_device.link import most_link_mbps
 from fathom.new_device.sheet import DataSheet
 from fathom.output.text import mbps_text, percent, writes_a_day_text, years_text
 from fathom.prediction.priors import shipped_priors
+from fathom.validation.ratings import OF_LINK, OF_TAGS
 
 YEARS = 5.0
 """Warranty of a drive whose sheet gives none."""
@@ -21,8 +23,6 @@ AGREE = 0.06
 TURNS_S = 60.0
 IO_PER_TURN = 8
 """Random I/Os in a turn of a disk that no order of queued commands reaches."""
-MOST_IN_FLIGHT = 512
-"""I/Os in flight that a rating is simulated with; see `fathom.validation.ratings`."""
 MIXED_READ_PCT = 70.0
 """Share of reads of a rated mix whose sheet gives none."""
 
@@ -168,16 +168,17 @@ def _ahead(sheet: DataSheet, flash: Flash) -> Iterator[Problem]:
 
 def _in_flight(sheet: DataSheet) -> Iterator[Problem]:
     """Yields where rate and latency contradict each other, by Little's law: in flight = rate x latency."""
+    most = prod(OF_LINK if sheet.interface == "PCIe" else OF_TAGS)
     for op in ("read", "write"):
         iops, latency_us = getattr(sheet, f"rand_{op}_iops"), getattr(sheet, f"{op}_latency_us")
         if not iops or not latency_us:
             continue
         in_flight = iops * latency_us / 1e6
-        if in_flight > MOST_IN_FLIGHT:
+        if in_flight > most:
             yield Problem(
                 f"{op}_latency_us",
                 f"{iops:,.0f} {op}s a second of {latency_us:,.0f} us each need {in_flight:,.0f} in flight; a rating is "
-                f"simulated with {MOST_IN_FLIGHT}",
+                f"simulated with {most}",
             )
         if op == "read" and in_flight < 1:
             yield Problem(

@@ -76,6 +76,12 @@ RATINGS: tuple[Rating, ...] = (
 """What a twin can be held to, in an order in which each can be fitted without touching those before it."""
 
 
+OF_LINK = (16, 32)
+"""Threads and iodepth of random I/O over PCIe."""
+OF_TAGS = (1, 32)
+"""Threads and iodepth over a link of tags, SATA or SAS."""
+
+
 def _load(device: Device, pattern: str) -> tuple[int, int]:
     """Returns threads and iodepth: 512 random and 64 sequential I/Os in flight over PCIe, what a link of tags takes
     elsewhere.
@@ -84,8 +90,8 @@ def _load(device: Device, pattern: str) -> tuple[int, int]:
     if twin is None or twin.kind == "disk":
         return 1, 16
     if "pcie_lanes" not in twin.parameters:
-        return 1, 32
-    return (16, 32) if pattern == "rand" else (1, 64)
+        return OF_TAGS
+    return OF_LINK if pattern == "rand" else (1, 64)
 
 
 def cases_of_ratings(device: Device, ratings: Sequence[SpecRow]) -> list[tuple[Rating, Case]]:
