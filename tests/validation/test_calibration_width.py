@@ -9,6 +9,7 @@ from fathom.catalog import load_device
 from fathom.validation.calibrate import Calibration, FittedParameter
 from fathom.validation.cases import cases_of
 from fathom.validation.comparison import Compared
+from fathom.validation.ratings import at_least, is_maximum, rated_cases
 from fathom.validation.search import Sensitivity
 from fathom.validation.terminal import print_calibration, print_validation
 
@@ -30,6 +31,19 @@ def test_the_name_of_each_parameter_that_moves_a_row_is_on_one_line() -> None:
     for name in names:
         assert sum(name in line.split() for line in matrix.splitlines()) == 2, name
     assert "+2.0" in matrix
+
+
+def test_a_bound_that_the_twin_keeps_counts_in_no_median_of_a_calibration() -> None:
+    device = load_device("wd-ultrastar-dc-sn861-7.68tb")
+    measured = [case for case in cases_of(device) if case.may_be_fitted and case.trial][:2]
+    kept = [at_least(case) for case in rated_cases(device) if is_maximum(case)][:3]
+    errors = [2.0, -4.0, 0.0, 0.0, 0.0]
+    printed = StringIO()
+    print_calibration(
+        Console(file=printed, width=120), Calibration(device, [*measured, *kept], [], errors, errors, 1)
+    )
+    (line,) = [line for line in printed.getvalue().splitlines() if "median of absolute errors" in line]
+    assert line.split()[-4:] == ["3.00", "%", "3.00", "%"]
 
 
 def test_names_of_published_rows_are_divided_at_hyphens_only_and_errors_keep_their_percent() -> None:

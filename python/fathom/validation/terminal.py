@@ -22,6 +22,7 @@ from fathom.prediction.misses import RATES, DeviceMisses
 from fathom.prediction.words import refuted_words, spread_words
 from fathom.report.style import grouped, plain
 from fathom.validation.calibrate import Calibration, toml_values
+from fathom.validation.cases import Case
 from fathom.validation.comparison import GATE_PCT, Compared, Median, medians
 from fathom.validation.misses import block_of, misses_of
 
@@ -200,18 +201,26 @@ def _errors_table(calibration: Calibration) -> Table:
     table = _table("row", "workload", "load", "before", "after", "determines", right=("before", "after"))
     sides = (calibration.before_pct, calibration.after_pct)
     for number, (case, *errors) in enumerate(zip(calibration.cases, *sides, strict=True)):
-        bound = "kept" if case.row.bound else ""
         table.add_row(
             str(number + 1),
             Name(plain(case.name)),
             Text(case.load),
-            *(bound if bound and not error else signed_pct(error) for error in errors),
+            *("kept" if _is_kept(case, error) else signed_pct(error) for error in errors),
             ", ".join(calibration.determined_by(number)),
         )
+    counted = [
+        [abs(error) for case, error in zip(calibration.cases, side, strict=True) if not _is_kept(case, error)]
+        for side in sides
+    ]
     table.add_section()
-    table.add_row("", "median of absolute errors", "", *(f"{median(map(abs, side)):.2f} %" for side in sides))
-    table.add_row("", "largest", "", *(f"{max(map(abs, side)):.2f} %" for side in sides))
+    for name, of in (("median of absolute errors", median), ("largest", max)):
+        table.add_row("", name, "", *(f"{of(errors):.2f} %" if errors else "–" for errors in counted))
     return table
+
+
+def _is_kept(case: Case, error_pct: float) -> bool:
+    """Returns whether a row is a bound that the twin keeps, which is no error and counts in no median."""
+    return case.row.bound is not None and not error_pct
 
 
 def _parameters_table(calibration: Calibration) -> Table:
