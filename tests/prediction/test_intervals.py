@@ -1,6 +1,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from math import isclose
+from pathlib import Path
 from typing import Literal, get_args
 
 import pytest
@@ -9,6 +10,7 @@ from fathom._core import Job
 from fathom.catalog import device_names, load_device
 from fathom.prediction.interval import (
     COVERAGE,
+    FAR,
     Blocks,
     Spread,
     blocks_of,
@@ -186,15 +188,12 @@ def test_the_file_reads_back_as_it_was_written():
 
 def test_the_picture_in_the_documentation_shows_the_present_misses():
     import runpy
-    from pathlib import Path
 
     tool = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "intervals_picture.py"))
     assert tool["PICTURE"].read_text() == tool["picture"]()
 
 
 def test_the_page_on_predictions_has_the_present_counts():
-    from pathlib import Path
-
     tree = Path(__file__).parents[2]
     page = (tree / "docs/explanation/uncertainty.md").read_text()
     whole = coverage(shipped_misses())
@@ -219,6 +218,20 @@ def test_the_page_on_predictions_has_the_present_counts():
     said = f"Without its own row alone, {by_row.held} of {by_row.rows} ({share}) are inside, half within {factor}."
     assert said in page
     assert f"it held {whole.held} of {whole.rows} published figures" in (tree / "README.md").read_text()
+
+
+def test_the_page_on_predictions_calls_as_many_figures_far_as_there_are_and_chance_explains_them():
+    judged = [
+        spread.is_far(row.ratio)
+        for one in shipped_misses()
+        for row in one.rows
+        if row.role == "validation" and row.is_rate
+        if (spread := spread_without(one.name, one.family, blocks_of(row.block_bytes), shipped_misses()))
+        if spread.far_factor is not None
+    ]
+    page = (Path(__file__).parents[2] / "docs/explanation/uncertainty.md").read_text()
+    assert f"Among {len(judged)} figures with such an interval {sum(judged)} are far" in page
+    assert sum(judged) <= (1 - FAR) * len(judged)
 
 
 def test_a_twin_of_a_data_sheet_has_an_interval_for_what_others_checked_of_such_twins_alone():

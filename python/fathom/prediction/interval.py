@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 COVERAGE = 0.8
 """The probability that printed intervals hold with."""
 FAR = 0.95
-"""A published figure outside the interval of this coverage shows that the twin lacks a mechanism."""
+"""A published figure outside the interval of this coverage suggests that the twin lacks a mechanism. Chance alone puts
+one in twenty there.
+"""
 REFUTED = 0.05
 """A device has no range where fewer of its published rates lie inside than chance explains with this probability."""
 KIB = 1024

@@ -148,7 +148,7 @@ def print_validation(console: Console, rows: Sequence[Compared]) -> None:
             "Medians of absolute errors over counted figures. Calibration rows may be fitted: their errors show "
             "the fit. Validation rows never are: theirs show the prediction. "
             f"{100 * COVERAGE:.0f} %: whether the published rate lies in the interval around the simulated one; "
-            f"far: outside the {100 * FAR:.0f} % interval, so the twin lacks a mechanism; "
+            f"far: outside the {100 * FAR:.0f} % interval, so the twin may lack a mechanism; "
             "fit: a calibration row, which tests no interval.",
             style="dim",
         )
