@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
+from fathom.api.results import export_results, import_results
 from fathom.catalog.pcie import link_of
 from fathom.cli import app
 from fathom.errors import UsageError
@@ -340,6 +341,25 @@ def test_a_run_of_an_array_sizes_by_arrays_and_takes_no_rating_of_one_drive(tmp_
     )
     with pytest.raises(UsageError, match=r"rates one drive, and 2 x Samsung PM9A3 .* is one array"):
         array.with_ratings(rated_drive("samsung-pm9a3"))
+
+
+def test_a_run_that_records_no_capacity_sizes_by_its_rates(own_run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "fio.json"
+    file.write_bytes(export_results(own_run, "fio-json+"))
+    (imported,) = import_results(file, out=tmp_path / "runs").runs
+    drive = measured_drive(imported)
+    assert drive.figures["iops", "read"].value == pytest.approx(
+        corner(own_run, "read", 4096)["iops"], rel=1e-3
+    )
+    assert drive.notes[0] == "Simulated: a twin's rate, without a range: its device is not in this catalogue."
+    assert headline(size(drive, [parse_need("1 TB")])).endswith("the run does not say what its drive holds")
+
+
+def test_the_size_of_a_file_is_not_the_capacity_of_its_drive(tmp_path: Path) -> None:
+    method = parse_method(SHORT.replace("1ms", "1s"), "short.toml")
+    targets = resolve_targets([f"file:{tmp_path / 'scratch'}"], size_bytes=1 << 20)
+    run = start_run(method, targets, Options(out=tmp_path))
+    assert ("capacity", None) not in measured_drive(run.path).figures
 
 
 def test_only_points_that_keep_a_latency_need_count(own_run: Run) -> None:

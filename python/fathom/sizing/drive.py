@@ -48,6 +48,8 @@ class Drive:
     """The message for one that no run measures."""
     notes: tuple[str, ...] = ()
     """What its figures are worth, a sentence each."""
+    unsized: str = absent
+    """The message for a capacity that is not known."""
 
     def figure(self, need: Need) -> Figure | None:
         """Returns the figure to compare a need with; None where there is none."""
@@ -55,6 +57,8 @@ class Drive:
 
     def reason(self, need: Need) -> str:
         """Returns why a need has no figure."""
+        if need.kind == "capacity":
+            return self.unsized
         return self.unrated if need.kind in RATED_ONLY else self.absent
 
     def with_ratings(self, rated: "Drive") -> "Drive":

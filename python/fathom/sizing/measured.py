@@ -30,6 +30,7 @@ from fathom.statistics.limits import limit_in
 
 _Figures = dict[tuple[Kind, Op | None], Figure]
 _ABSENT = "no workload of the run counts for it: IOPS are of 4 KiB, bandwidth of 64 KiB or more"
+_UNSIZED = "the run does not say what its drive holds"
 _UNRATED = "no run measures it; --device NAME adds what a data sheet rates"
 _WITHIN = ", within the latency needed"
 
@@ -75,7 +76,7 @@ def measured_drive(path: Path, needs: Sequence[Need] = (), product: str | None =
     for need in needs:
         if need.kind == "latency" and need.op:
             limits_us[need.op] = min(need.amount, limits_us.get(need.op, inf))
-    figures: _Figures = {("capacity", None): Figure(target.usable_bytes, "size", f"run {run.id}")}
+    figures = _capacity(run, target)
     view = _view(run)
     points = list(_points(run, target, view))
     for op in OPS.values():
@@ -88,12 +89,24 @@ def measured_drive(path: Path, needs: Sequence[Need] = (), product: str | None =
     sources = {figure.source for key, figure in figures.items() if not needs or key in wanted}
     counted = [point for point in points if point.source in sources]
     notes = (*_notes(run, target), *_doubts(view, target, counted))
-    return Drive(target.name, target.label, figures, noun, absent, _UNRATED, notes)
+    return Drive(target.name, target.label, figures, noun, absent, _UNRATED, notes, _UNSIZED)
+
+
+def _parts(run: Run, target: TargetRecord) -> list[TargetRecord]:
+    return [part for part in run.targets if part.part_of == target.name]
+
+
+def _capacity(run: Run, target: TargetRecord) -> _Figures:
+    """Returns what a target holds. The size of a file is not that of its drive; other programs may not record one."""
+    whole = all(one.kind in ("device", "twin") for one in _parts(run, target) or [target])
+    if not whole or target.capacity_bytes is None:
+        return {}
+    return {("capacity", None): Figure(target.usable_bytes, "size", f"run {run.id}")}
 
 
 def _noun(run: Run, target: TargetRecord) -> str:
     """Returns what the figures of a target are those of: one drive, an array of drives, or a system of several."""
-    parts = [part for part in run.targets if part.part_of == target.name]
+    parts = _parts(run, target)
     if any(part.is_drive_of(target) for part in parts):
         return "array"
     device = known_device(target.catalog) if target.kind == "twin" else None
@@ -124,11 +137,13 @@ def _notes(run: Run, target: TargetRecord) -> Iterator[str]:
         device = known_device(target.catalog)
         if _noun(run, target) == "array":
             yield "Simulated: the rate of several twins together. Ranges are known of single drives alone."
-        elif device is not None and spread_of(device, SMALL_BYTES):
+        elif device is None:
+            yield "Simulated: a twin's rate, without a range: its device is not in this catalogue."
+        elif spread_of(device, SMALL_BYTES):
             yield f"Simulated: a twin's rate, with the range that {100 * COVERAGE:.0f} % of measurements lie in."
-        elif device is not None and (record := refuted(device)):
+        elif record := refuted(device):
             yield f"Simulated: a twin's rate, without a range. {refuted_words(record)}."
-        elif device is not None and device.is_of_data_sheet:
+        elif device.is_of_data_sheet:
             yield f"Simulated: the rate of a twin of a data sheet. {checked_words(device)}."
         else:
             yield "Simulated: a twin's rate. Too few of its kind are measured for a range."
