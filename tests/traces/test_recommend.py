@@ -289,6 +289,14 @@ def test_a_disk_has_no_range_because_too_few_figures_of_disks_are_published(tmp_
     assert "is not known" in growth_text(disk)
 
 
+def test_a_drive_whose_published_rates_refute_its_range_is_not_said_to_be_unknown(
+    tmp_path: Path, workers: Workers
+):
+    best = found(trace(tmp_path), workers, ["kioxia-cm9-r-15.36tb"]).candidates[0]
+    assert best.meets
+    assert growth_text(best).endswith("hold 1 of 4 of its published rates, fewer than chance explains")
+
+
 def test_a_percentile_is_judged_by_enough_ios_however_short_the_trace(tmp_path: Path, workers: Workers):
     path = trace(tmp_path)
     path.write_text("\n".join(path.read_text().splitlines()[:101]) + "\n")

@@ -7,7 +7,7 @@ from fathom.catalog import device_names, load_device
 from fathom.errors import FathomError, UsageError
 from fathom.load.workers import Workers, as_they_end
 from fathom.output.text import duration
-from fathom.prediction.interval import Spread, blocks_of, spread_of
+from fathom.prediction.interval import Coverage, Spread, blocks_of, refuted, spread_of
 from fathom.recommend.judge import Judged, judge
 from fathom.recommend.objective import Objective
 from fathom.recommend.portion import Portion
@@ -74,6 +74,11 @@ class Candidate:
         if self.spread is None or self.judged is None or self.judged.below or self.is_at_least:
             return None
         return None if self.headroom is None else self.spread.around(self.headroom)
+
+    @property
+    def refuted(self) -> Coverage | None:
+        """Returns how many of the drive's published rates its range held, where those refute it; else None."""
+        return refuted(load_device(self.device))
 
     @property
     def chance(self) -> float | None:

@@ -5,7 +5,7 @@ from math import ceil, floor
 
 from fathom.output.text import agreeing, capacity, digits, duration, iops_text, latency_text, many_of, percent
 from fathom.prediction.interval import COVERAGE
-from fathom.prediction.words import spread_words
+from fathom.prediction.words import refuted_words, spread_words
 from fathom.recommend.judge import MOST_FACTOR, Judged, placed
 from fathom.recommend.portion import Portion
 from fathom.recommend.ranking import Candidate, Recommendation
@@ -122,6 +122,8 @@ def growth_text(one: Candidate) -> str:
     factor = f"{headroom_text(one)} times"
     if one.is_bound_by_host:
         factor += ", where the one thread of the replay is the limit and not the drive"
+    if one.refuted:
+        return f"{factor}; {refuted_words(one.refuted)}"
     if one.chance is None:
         return f"{factor}; how far such a twin is from its drive is not known"
     if one.bounds is None:
