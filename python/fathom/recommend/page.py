@@ -73,7 +73,7 @@ def _headrooms(found: Recommendation) -> Figure:
         "headroom",
         "Headroom",
         sub="factor by which the load may grow; below 1 the "
-        + ("objective is missed" if found.objectives else "drive falls behind"),
+        + ("objective is missed" if found.limiting else "drive falls behind"),
         option=option,
         summary="Headroom of each drive; the table has the figures.",
         height_px=70 + 30 * max(1, len(shown)),

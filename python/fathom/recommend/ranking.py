@@ -104,6 +104,11 @@ class Recommendation:
     candidates: Sequence[Candidate]
 
     @property
+    def limiting(self) -> list[Objective]:
+        """Returns the objectives of operations that the load has; others limit nothing."""
+        return [one for one in self.objectives if self.portion.ios_of.get(one.op)]
+
+    @property
     def best(self) -> Candidate | None:
         """Returns the recommended drive; None where none meets the objective."""
         first = self.candidates[0] if self.candidates else None

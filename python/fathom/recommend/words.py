@@ -113,7 +113,7 @@ def objective_text(found: Recommendation) -> str:
 
 def _up(found: Recommendation) -> str:
     """Returns what is kept, without objectives of operations that the load lacks."""
-    limiting = [one.text for one in found.objectives if found.portion.ios_of.get(one.op)]
+    limiting = [one.text for one in found.limiting]
     return f"up with {' and '.join(limiting)}" if limiting else "up"
 
 
@@ -187,7 +187,7 @@ def latency_cell(one: Candidate, place: int) -> str:
 
 def reasons(found: Recommendation) -> list[str]:
     """Returns a sentence for each of the first candidates, and what holds for all."""
-    said = [f"{one.label}: {_behind(one)}" for one in found.candidates if one.judged][:5]
+    said = [f"{one.label}: {_behind(one, found)}" for one in found.candidates if one.judged][:5]
     wraps = {
         f"{one.label}: {placed(one.judged)}" for one in found.candidates if one.judged and placed(one.judged)
     }
@@ -195,17 +195,17 @@ def reasons(found: Recommendation) -> list[str]:
     return [*said, *sorted(wraps), *refused]
 
 
-def _behind(one: Candidate) -> str:
+def _behind(one: Candidate, found: Recommendation) -> str:
     judged = one.judged
     assert judged is not None
     if not judged.fits:
         return f"too small by {capacity(judged.lacks_bytes)}, so its headroom is not known"
     means = ", ".join(f"{op} {latency_text(mean)}" for op, mean in judged.means_us.items())
     latency = f"; mean latency {means}" if means else ""
-    return f"headroom {headroom_text(one)}; {_limit_text(judged)}{latency}"
+    return f"headroom {headroom_text(one)}; {_limit_text(judged, found)}{latency}"
 
 
-def _limit_text(judged: Judged) -> str:
+def _limit_text(judged: Judged, found: Recommendation) -> str:
     """Returns what limits where the headroom ends. A late drive with nothing saturated misses an objective."""
     at = "at that" if judged.beyond or judged.below else "beyond that"
     limit = judged.limit
@@ -213,7 +213,7 @@ def _limit_text(judged: Judged) -> str:
         return f"{at} the limit is not known"
     if limit.is_offered_rate and not judged.beyond:
         busiest = f" ({limit.other})" if limit.other else ""
-        what = "an objective is missed" if judged.values_us else "it falls behind"
+        what = "an objective is missed" if found.limiting else "it falls behind"
         return f"{at} {what} with nothing saturated{busiest}"
     return f"{at} the limit is {limit.words}"
 
@@ -238,11 +238,11 @@ def basis(found: Recommendation) -> list[str]:
         ),
         "Years: the rated endurance over the bytes that the trace writes, day and night.",
         "Headroom: times are divided by a growing factor until the drive "
-        f"{'misses the objective' if found.objectives else 'falls behind'}, known to 5 %.",
+        f"{'misses the objective' if found.limiting else 'falls behind'}, known to 5 %.",
         *(
             f"What was replayed has no {many_of(one.op)}, so {one.text} limits nothing."
             for one in found.objectives
-            if not part.ios_of.get(one.op)
+            if one not in found.limiting
         ),
     ]
     if known := next(((one.label, one.spread) for one in found.candidates if one.spread), None):
