@@ -1,6 +1,7 @@
 """A plan says what a run writes, wears and takes, from data sheets alone."""
 
 import os
+import re
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -168,6 +169,11 @@ def test_a_plan_says_why_its_volume_is_a_bound() -> None:
     said = planned("snia-latency", twin())
     assert any("at most" in line and "fewer than 32 in flight write less" in line for line in said)
     assert any(line.startswith("wear at most") for line in said)
+
+
+def test_the_sum_over_repeats_is_a_bound_where_that_of_one_run_is() -> None:
+    (said,) = [line for line in planned("snia-latency", twin(), repeats=2) if line.startswith("2 repeats")]
+    assert re.fullmatch(r"2 repeats: about .*, at most .* written, wear at most .* %", said)
 
 
 def test_a_plan_of_steps_that_write_less_and_steps_that_write_more_is_no_bound() -> None:

@@ -174,18 +174,13 @@ def _totals(plan: Plan) -> list[str]:
     if not plan.whole:
         rating = "rated speed of such I/O is" if plan.rated else "rated speed and endurance are"
         return [_known(plan), f"wear unknown: no {rating} known for this target"]
-    settles = any(step.kind == "precondition" or step.round for step in plan.steps)
-    bounds = {step.bound for step in plan.steps if step.bound}
-    if settles and "least" in bounds:
-        # Steps that end sooner write less, steps that are faster write more: neither bounds the whole.
-        bounds.clear()
-    bound = f"at {bounds.pop()} " if len(bounds) == 1 else ""
+    bound = _bound_of(plan)
     lines = [
         f"about {duration(plan.time_s)}, {bound}{capacity(plan.written_bytes)} written"
         + (f", at the rated speed of the drive{_why(plan)}" if plan.rated else "")
         + (
             f"; at least {duration(plan.least_time_s)}: preconditioning and rounds may end sooner"
-            if settles
+            if _settles(plan)
             else ""
         )
     ]
@@ -197,6 +192,19 @@ def _totals(plan: Plan) -> list[str]:
     # `< 0.0001 %` is a bound already.
     about = (bound or "about ") if plan.wear_pct >= LEAST_SHOWN else ""
     return [*lines, f"wear {about}{wear} of the rated life of {rated}"]
+
+
+def _settles(plan: Plan) -> bool:
+    return any(step.kind == "precondition" or step.round for step in plan.steps)
+
+
+def _bound_of(plan: Plan) -> str:
+    """Returns `at most ` or `at least ` where the volume of all steps is such a limit, else an empty text."""
+    bounds = {step.bound for step in plan.steps if step.bound}
+    if len(bounds) != 1 or (bounds == {"least"} and _settles(plan)):
+        # Steps that end sooner write less, steps that are faster write more: neither bounds the whole.
+        return ""
+    return f"at {bounds.pop()} "
 
 
 def _why(plan: Plan) -> str:
@@ -257,9 +265,10 @@ def _of_runs(plan: Plan, repeats: int, states: int) -> list[str]:
     runs = repeats * states
     if not plan.whole:
         return [f"{what}: {runs} times all this"]
-    wear = "" if plan.wear_pct is None else f", wear {digits(runs * plan.wear_pct, 2)} %"
+    bound = _bound_of(plan)
+    wear = "" if plan.wear_pct is None else f", wear {bound}{digits(runs * plan.wear_pct, 2)} %"
     volume = capacity(runs * plan.written_bytes)
-    return [f"{what}: {duration(runs * plan.time_s)}, {volume} written{wear}"]
+    return [f"{what}: about {duration(runs * plan.time_s)}, {bound}{volume} written{wear}"]
 
 
 def _states(target: Target, word: str | None) -> int:
