@@ -208,6 +208,8 @@ def test_an_unknown_twin_is_answered_with_the_nearest() -> None:
         ("run", "run", "Missing argument 'METHOD'"),
         ("run four-corners null: --repeats 0", "run", "'--repeats'"),
         ("plan four-corners null: --threds 2", "plan", "--threads"),
+        ("run four-corners null: --seed", "run", "'--seed' requires an argument"),
+        ("trace convert app.log --format", "trace convert", "'--format' requires an argument"),
         ("methods list", "methods", "No such command 'list'"),
         ("report last --edition long", "report", "'full', 'short'"),
     ],

@@ -4,12 +4,12 @@ import os
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import Annotated, TextIO
 
 import typer
 
 from fathom.cli.capture import capture
-from fathom.cli.command import Command, Grouped
+from fathom.cli.command import Command, Grouped, ParserError
 from fathom.cli.compare import compare
 from fathom.cli.fit import fit
 from fathom.cli.imports import export_file, import_file
@@ -32,12 +32,6 @@ from fathom.cli.traces import characterise, trace_app
 from fathom.errors import DamageWarning, ExitCode, FathomError, UnverifiedWarning, UsageError
 from fathom.output.printed import cleaned_streams
 from fathom.text_file import check_utf8
-
-if TYPE_CHECKING:
-    from typer._click.exceptions import UsageError as ParserError
-else:
-    # Versions of typer have the parser's errors in different places.
-    ParserError = typer.BadParameter.__bases__[0]
 
 app = typer.Typer(
     cls=Grouped,
@@ -161,7 +155,7 @@ def _status() -> int | str | None:
         return ExitCode.FAILED
 
 
-def _say_what_the_parser_refused(error: "ParserError") -> ExitCode:
+def _say_what_the_parser_refused(error: ParserError) -> ExitCode:
     """Prints a wrong argument as one line; a group of commands without any argument prints its help."""
     context, message = error.ctx, error.format_message()
     if context and message == context.get_help():

@@ -3,11 +3,15 @@
 import re
 from typing import TYPE_CHECKING
 
+import typer
 from typer.core import TyperCommand, TyperGroup
 
 if TYPE_CHECKING:
-    import typer
     from typer._click import HelpFormatter
+    from typer._click.exceptions import UsageError as ParserError
+else:
+    # Versions of typer have the parser's errors in different places.
+    ParserError = typer.BadParameter.__bases__[0]
 
 
 class Command(TyperCommand):
@@ -17,6 +21,14 @@ class Command(TyperCommand):
         """Returns the usage after the command's name."""
         arguments = [one for one in self.get_params(ctx) if one.param_type_name == "argument"]
         return [self.options_metavar or "", *(one.metavar or one.name or "" for one in arguments)]
+
+    def parse_args(self, ctx: "typer.Context", args: list[str]) -> list[str]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Parses as its base does, and puts this command into errors that name none: an option without its value."""
+        try:
+            return super().parse_args(ctx, args)
+        except ParserError as error:
+            error.ctx = error.ctx or ctx
+            raise
 
     def format_options(self, ctx: "typer.Context", formatter: "HelpFormatter") -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Arguments, then options; a range reads `1 to 100`."""
