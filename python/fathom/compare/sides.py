@@ -26,10 +26,6 @@ class Unclaimed(NamedTuple):
     why: str
 
 
-UNCLAIMED = tuple({why.tag: None for why in Unsettled})
-"""The verdicts that claim nothing."""
-
-
 @dataclass(frozen=True)
 class Side:
     """One or more runs that are repeats of one measurement, as a comparison of the report shows them."""

@@ -7,7 +7,7 @@ from fathom.analysis.finding import joined
 from fathom.compare.gate import Outcome
 from fathom.compare.loads import loads_in_words
 from fathom.compare.rows import Result, Row
-from fathom.compare.sides import PUBLISHED, UNCLAIMED
+from fathom.compare.sides import PUBLISHED
 from fathom.output.text import signed_pct
 from fathom.prediction.words import order_words
 from fathom.statistics.differences import Difference, Verdict
@@ -113,8 +113,8 @@ def _unproven(result: Result) -> list[str]:
 
 def _count(result: Result) -> str:
     counts = {which: sum(row.verdict is which for row in result.rows) for which in Verdict}
-    unclaimed = Counter(row.why for row in result.rows if row.why in UNCLAIMED)
-    why = joined([f"{count} {reason}" for reason, count in unclaimed.items()])
+    whys = Counter(row.why for row in result.rows if row.why and row.verdict is Verdict.UNKNOWN)
+    why = joined([f"{count} {reason}" for reason, count in whys.items()])
     reasons = {Verdict.UNKNOWN: f" ({why})"} if why else {}
     said = joined(
         [f"{count} {which.value}{reasons.get(which, '')}" for which, count in counts.items() if count]
