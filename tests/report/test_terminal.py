@@ -104,6 +104,17 @@ def test_one_or_two_workloads_have_their_latency_below_the_rate(tmp_path: Path) 
     assert all(f"mean {grouped(us)} us" in lines for us in mean_us.values())
 
 
+def test_the_legend_names_no_p99_where_a_step_has_too_few_ios_for_one(tmp_path: Path) -> None:
+    text = (
+        'schema = "fathom-method/1"\nname = "few"\n[[steps]]\nname = "few"\njob = { mix = "read", block = "4KiB", '
+        'pattern = "uniform", load = { iodepth = 1 }, until = { count = 500 } }\n'
+    )
+    run = fathom.run(text, "twin:samsung-pm9a3-7.68tb?slice_denominator=2048", out=tmp_path)
+    lines = "\n".join(printed([run.path]))
+    assert "p99" not in lines
+    assert "Below each figure: mean latency, what limited it." in lines
+
+
 def test_a_name_of_a_limit_that_says_more_than_is_known_is_explained() -> None:
     budget = Limit(LimitKind.SATURATED, Busy("program power budget", 1, 1.0, 1.0))
     dies = Busy("flash dies", 128, 0.9, 0.9)

@@ -109,13 +109,22 @@ def _legend(comparison: Comparison) -> str:
         "Below each figure: "
         + ("half its 95 % interval over repeats, " if _has_repeats(comparison) else "")
         + ("the published one and the difference, " if _has_published(comparison) else "")
-        + (f"mean{_kind_of_latency(comparison)} latency and p99, " if _shows_latency(comparison) else "")
+        + (f"{latencies}, " if (latencies := _latencies(comparison)) else "")
         + "what limited it."
     )
 
 
 def _shows_latency(comparison: Comparison) -> bool:
     return len(comparison.corners) <= MOST_WITH_LATENCY
+
+
+def _latencies(comparison: Comparison) -> str:
+    """Returns the names of the latencies that cells show; a step of few I/Os has no p99."""
+    if not _shows_latency(comparison):
+        return ""
+    points = [cell.point for corner in comparison.corners for cell in corner.cells if cell.value is not None]
+    names = {"mean_us": f"mean{_kind_of_latency(comparison)} latency", "p99_us": "p99"}
+    return joined([name for column, name in names.items() if any(latency(one, column) for one in points)])
 
 
 def _kind_of_latency(comparison: Comparison) -> str:
