@@ -21,6 +21,7 @@ from fathom.report.built import Built
 from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.findings import gate
+from fathom.report.published import fitted_words
 from fathom.report.sections import corners
 from fathom.report.style import grouped
 from fathom.report.terminal import print_built
@@ -113,6 +114,13 @@ def test_the_legend_names_no_p99_where_a_step_has_too_few_ios_for_one(tmp_path: 
     lines = "\n".join(printed([run.path]))
     assert "p99" not in lines
     assert "Below each figure: mean latency, what limited it." in lines
+
+
+@pytest.mark.parametrize(
+    ("count", "said"), [(1, "may be fitted to it, so"), (2, "may be fitted to them, so")]
+)
+def test_published_figures_for_calibration_are_counted_in_the_right_number(count: int, said: str) -> None:
+    assert said in fitted_words(count)
 
 
 def test_a_name_of_a_limit_that_says_more_than_is_known_is_explained() -> None:

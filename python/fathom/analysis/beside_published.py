@@ -24,7 +24,7 @@ UNCERTAIN = "uncertain"
 """Role of a row whose source leaves the figure in doubt: it proves nothing, so it is reported separately."""
 ROWS = {
     "validation": "figures that nothing was fitted to",
-    FITTED: "figures that the twin was fitted to",
+    FITTED: "figures that twins were fitted to",
 }
 
 

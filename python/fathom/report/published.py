@@ -105,5 +105,7 @@ def error_item(error_pct: float, *, fitted: bool = False) -> Item:
 
 def fitted_words(count: int) -> str:
     """Returns what `count` published figures that twins may be fitted to are worth."""
-    figures = "1 published figure is" if count == 1 else f"{count} published figures are"
-    return f"{figures} for calibration: twins may be fitted to them, so being near predicts nothing."
+    figures, them = (
+        ("1 published figure is", "it") if count == 1 else (f"{count} published figures are", "them")
+    )
+    return f"{figures} for calibration: twins may be fitted to {them}, so being near predicts nothing."
