@@ -166,7 +166,9 @@ def test_a_trace_that_writes_less_than_it_reaches_has_no_waf(poisson: Path, tmp_
     assert "WAF" not in [row["name"] for row in document["figures"]]
     assert document["waf_needs_written_bytes"] > 0
     shown = fathom("fit", str(poisson), "--out", "two.toml", cwd=tmp_path)
-    assert "No WAF: " in shown.stdout.decode()
+    text = shown.stdout.decode()
+    assert "No WAF: it takes " in text
+    assert "of writes, the larger of what the trace reaches and ten write buffers" in " ".join(text.split())
 
 
 def of_whole_seconds(folder: Path, rates: list[int], name: str = "app.csv") -> Path:

@@ -119,7 +119,9 @@ def print_proof(console: Console, proof: Proof) -> None:
     console.print(table)
     if proof.least_written_bytes is not None:
         least = size(proof.least_written_bytes)
-        text = f"No WAF: what is run has to write {least}, what it reaches and ten write buffers at least"
+        text = (
+            f"No WAF: it takes {least} of writes, the larger of what the trace reaches and ten write buffers"
+        )
         console.print(Text(text), style="dim", highlight=False)
     if any(not row.within for row in proof.rows):
         least = percent(LEVEL, ".1f")
