@@ -360,6 +360,7 @@ def test_the_command_prints_a_table_a_page_and_a_document(tmp_path: Path):
     done = fathom("recommend", str(path), f"twin:{FAST}", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert b"keeps up The load may grow" in b" ".join(done.stdout.split())
+    assert b"cost (relative)" in done.stdout
 
 
 @pytest.mark.parametrize(

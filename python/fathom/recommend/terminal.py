@@ -43,7 +43,7 @@ def print_recommendation(console: Console, found: Recommendation) -> None:
 def columns(found: Recommendation) -> Sequence[str]:
     """Returns the names of the columns behind the drive's."""
     objectives = [f"{one.figure} {one.op}" for one in found.objectives]
-    return ["met", *objectives, "headroom", "WAF", "years", "W", found.prices.currency]
+    return ["met", *objectives, "headroom", "WAF", "years", "W", f"cost ({found.prices.currency})"]
 
 
 def cells(one: Candidate, found: Recommendation) -> list[str]:
