@@ -138,6 +138,20 @@ def test_the_published_maximum_is_a_cross_among_service_latencies_only(panels: F
     assert places[1] == []
 
 
+@pytest.mark.parametrize("with_published", [True, False])
+def test_the_caption_explains_a_cross_only_where_a_published_maximum_is_drawn(
+    comparison: Comparison, *, with_published: bool
+) -> None:
+    found = comparison if with_published else compare([column.run for column in comparison.columns[:1]])
+    section = curves.build(found)
+    assert section is not None
+    assert section.key_figure is not None
+    assert isinstance(section.key_figure.block, Figure)
+    marks = [one["symbol"] for chart in section.key_figure.block.charts for one in series_of(chart)]
+    assert any(mark.startswith("path:") for mark in marks) == with_published
+    assert ("cross" in section.key_figure.block.caption.lower()) == with_published
+
+
 def test_the_objective_is_marked_where_it_applies_and_its_capacity_given(
     comparison: Comparison, panels: Figure
 ) -> None:

@@ -43,7 +43,7 @@ def key_figure(
     columns = list({one.column.index: one.column for workload in shown for one in workload.drawn}.values())
     figure = Figure(
         [_chart(workload, alone=len(shown) == 1) for workload in shown],
-        _caption(len(drawn), whiskers=any(one.spread for workload in shown for one in workload.drawn)),
+        _caption(len(drawn), [one for workload in shown for one in workload.drawn]),
         _table(drawn),
         legend_of(columns),
         columns=1 if len(shown) == 1 else 2,
@@ -202,14 +202,18 @@ def objective(workload: Workload, latency: Latency) -> Limit | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _caption(count: int, *, whiskers: bool) -> str:
-    more = f" The first {MOST_PANELS} of {count} workloads." if count > MOST_PANELS else ""
-    return (
-        "Hollow: not sustained. Cross: the published maximum. Service: issue to completion; response: intended start "
-        f"to completion. The linear axis ends above the last sustained point and the crosses.{more}"
-        + f" {ACROSS}"
-        * whiskers
-    )
+def _caption(count: int, shown: Sequence[TargetCurve]) -> str:
+    """Returns what marks and axis mean, without the marks that none of the curves has."""
+    crosses = any(one.published for one in shown)
+    parts = [
+        "Hollow: not sustained.",
+        "Cross: the published maximum." if crosses else "",
+        "Service: issue to completion; response: intended start to completion.",
+        f"The linear axis ends above the last sustained point{' and the crosses' if crosses else ''}.",
+        f"The first {MOST_PANELS} of {count} workloads." if count > MOST_PANELS else "",
+        ACROSS if any(one.spread for one in shown) else "",
+    ]
+    return " ".join(filter(None, parts))
 
 
 def _table(workloads: Sequence[Workload]) -> Table:
