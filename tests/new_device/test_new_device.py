@@ -114,6 +114,11 @@ def test_text_that_is_no_json_is_refused_with_its_line(tmp_path: Path) -> None:
         sheet_of('{"vendor": "Acme",\n', tmp_path, "sheet.json")
 
 
+def test_a_sheet_that_is_not_there_is_answered_with_the_two_ways_to_give_one(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"TOML or JSON; without one, `fathom new-device` asks"):
+        read_sheet(tmp_path / "acme.toml")
+
+
 @pytest.mark.parametrize(
     ("keys", "key", "text"),
     [

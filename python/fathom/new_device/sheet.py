@@ -129,7 +129,7 @@ def read_sheet(path: Path) -> DataSheet:
         CatalogError: one line per problem: file, line, what is wrong.
         UsageError: the file cannot be read.
     """
-    text = read_text(path)
+    text = read_text(path, "name a data sheet as TOML or JSON; without one, `fathom new-device` asks")
     if path.suffix != ".json":
         return parse_as(DataSheet, text, str(path))
     try:
