@@ -127,6 +127,14 @@ def test_the_working_set_and_the_footprint_are_within_their_error():
     assert np.median(found.working_set_units) == pytest.approx(found.width_ns / (10 * US), rel=4 * 0.0325)
 
 
+@pytest.mark.parametrize(("ios", "unit"), [(20, "kB"), (4000, "MB"), (400_000, "GB")])
+def test_the_touched_space_is_drawn_in_a_unit_of_its_size(ios: int, unit: str):
+    found = profile(evenly(ios), np.arange(ios) * 4096)
+    blocks = [block for section in sections(found) for block in section.blocks if isinstance(block, Figure)]
+    [chart] = [chart for block in blocks for chart in block.charts if chart.title == "Touched space"]
+    assert chart.sub == unit
+
+
 def test_depth_obeys_littles_law():
     found = profile(evenly(10_000, 100 * US), np.zeros(10_000), latency_ns=450 * US).in_flight
     assert found.mean == pytest.approx(4.5, rel=0.01)

@@ -42,10 +42,18 @@ def size(number_of_bytes: float) -> str:
 
 def capacity(number_of_bytes: float) -> str:
     """Returns a size in decimal units, as drives are sold: `7.68 TB`."""
+    unit, unit_bytes = capacity_unit(number_of_bytes)
+    if unit_bytes == 1:
+        return f"{number_of_bytes:.0f} B"
+    return f"{four_digits(float(f'{number_of_bytes / unit_bytes:.3g}'))} {unit}"
+
+
+def capacity_unit(number_of_bytes: float) -> tuple[str, float]:
+    """Returns the decimal unit in which a size has few digits, and its bytes."""
     for unit, unit_bytes in (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if number_of_bytes >= _ROUNDS_UP * unit_bytes:
-            return f"{four_digits(float(f'{number_of_bytes / unit_bytes:.3g}'))} {unit}"
-    return f"{number_of_bytes:.0f} B"
+            return unit, unit_bytes
+    return "B", 1.0
 
 
 def iops_text(iops: float) -> str:

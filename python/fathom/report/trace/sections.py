@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from fathom._core import TRACE_OPERATIONS
-from fathom.output.text import capacity, many_of, percent, percent_digits, size
+from fathom.output.text import capacity, capacity_unit, many_of, percent, percent_digits, size
 from fathom.report.axes import Axis, rounded, time_axis
 from fathom.report.blocks import Block, Points, Section, Table
 from fathom.report.style import plain
@@ -14,7 +14,7 @@ from fathom.traces.profile import UNIT_BYTES, Buckets, Counts, Latency, Profile
 
 NS_PER_S = 1e9
 NS_PER_US = 1e3
-MB, GB = 1e6, 1e9
+MB = 1e6
 _FLAGS = ("sync", "forced unit access", "metadata", "read-ahead", "flush before")
 _MOST_ROWS = 64
 """Windows in a table; the chart has them all."""
@@ -147,7 +147,8 @@ def _heat(profile: Profile) -> Sequence[Block]:
 def _working_set(profile: Profile) -> Sequence[Block]:
     line = profile.timeline
     width_s = line.width_ns / NS_PER_S
-    scale = UNIT_BYTES / GB
+    unit, unit_bytes = capacity_unit(UNIT_BYTES * max(line.footprint_units, default=0))
+    scale = UNIT_BYTES / unit_bytes
     at_s = [(place + 1) * width_s for place in range(len(line.ios))]
     lines = [
         (
@@ -172,7 +173,7 @@ def _working_set(profile: Profile) -> Sequence[Block]:
     ]
     names = [name for name, _ in lines]
     axes = (time_axis(len(at_s) * width_s), Axis("", "count", low=0))
-    drawn = chart("working-set", "Touched space", "GB", axes, lines)
+    drawn = chart("working-set", "Touched space", unit, axes, lines)
     return [figure([drawn], words.working_set(profile), table("Until", names, rows), names)]
 
 
