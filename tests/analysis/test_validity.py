@@ -1,6 +1,7 @@
 """Validity notes: a sound run has none, and each thing that can be wrong is said with its figure and the next step."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from judged_runs import (
 from fathom.analysis.run_view import Remark
 from fathom.analysis.settled import Unsettled, unsettled
 from fathom.analysis.validity import notes
+from fathom.catalog import find
 from fathom.runs.remarks import (
     WRONG_DATA_ERRNO,
     FailedIo,
@@ -234,6 +236,25 @@ def test_a_twin_that_only_its_data_sheet_is_known_of_is_noted():
     assert (
         notes(run_view([Measured("twin:samsung-pm9a3-7.68tb", RATES)], [twin("samsung-pm9a3-7.68tb", "A")]))
         == []
+    )
+
+
+def test_a_twin_that_missed_its_own_ratings_says_so_in_each_of_its_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missed = (
+        "[[twin.missed]]\nrating = 'seq_write_mbps'\nrated = 5000\nsimulated = 750\nlimited_by = 'NAND'\n"
+    )
+    name = "solidigm-d5-p5336-61.44tb"
+    text = find("devices", name).text()
+    (tmp_path / "devices").mkdir()
+    (tmp_path / f"devices/{name}.toml").write_text(f"{text}\n{missed}")
+    monkeypatch.setenv("FATHOM_CATALOG", str(tmp_path))
+    view = run_view([Measured(f"twin:{name}", RATES)], [twin(name, "D5-P5336")])
+    [note] = [note for note in notes(view) if note.rule == "missed-ratings"]
+    assert (note.level, note.target) == ("warning", f"twin:{name}")
+    assert (
+        "seq_write_mbps is rated 5,000 MB/s, but the twin gives 750 (−85.0 %), limited by: NAND" in note.text
     )
 
 

@@ -17,6 +17,7 @@ from fathom import _core
 from fathom.catalog import CatalogError, load_device, load_published
 from fathom.catalog.models import Parameter, SpecRow
 from fathom.catalog.sheet import checked_fact, checked_text
+from fathom.catalog.terminal import print_entry
 from fathom.catalog.twin_params import twin_params_json
 from fathom.cli import app
 from fathom.errors import RefusedError, UsageError
@@ -31,6 +32,7 @@ from fathom.new_device.flash import MOST_DIES_PER_CHANNEL, flash_of
 from fathom.new_device.make import Made, check, make
 from fathom.new_device.sheet import DataSheet, read_sheet
 from fathom.new_device.terminal import missed_words, print_made
+from fathom.serve.catalog_view import entry_view
 from fathom.validation.calibrate import calibrate, row_job
 from fathom.validation.ratings import PRECISION, rated_cases
 from fathom.validation.systems import every_case
@@ -473,12 +475,54 @@ def test_a_missed_rating_is_a_warning_that_says_what_the_twin_does_and_what_to_d
     out = io.StringIO()
     print_made(Console(file=out, width=100, force_terminal=True, color_system="standard"), sata[1])
     [line] = [line for line in out.getvalue().splitlines() if "Warning" in line]
-    assert re.search(r"seq_write_mbps is rated 530.0 MB/s, but the twin gives \d+", line)
+    assert re.search(r"seq_write_mbps is rated 530 MB/s, but the twin gives \d+", line)
     assert "limited by: program power" in line
     assert "Check the rating." in line
     assert line.startswith("\x1b[33m"), "yellow, as warnings are"
     [missed] = [one for one in sata[1].fitted.ratings if not one.met]
     assert "No parameter was fitted" in missed_words(replace(missed, parameter=None))
+
+
+def test_a_missed_rating_is_kept_with_the_device_and_shown_with_it(
+    sata: tuple[Path, Made], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, made = sata
+    monkeypatch.setenv("FATHOM_CATALOG", str(folder))
+    name = made.fitted.device.name
+    device = load_device(name)
+    assert device.twin
+    [kept] = device.twin.missed
+    [missed] = [one for one in made.fitted.ratings if not one.met]
+    assert (kept.rating, kept.rated) == ("seq_write_mbps", 530)
+    assert kept.limited_by == missed.limited_by
+    assert kept.error_pct == pytest.approx(missed.error_pct, abs=0.1)
+
+    shown = io.StringIO()
+    print_entry(Console(file=shown, width=300), name)
+    page = entry_view("devices", name).facts["misses"]
+    for text in (shown.getvalue(), page):
+        assert "seq_write_mbps is rated 530 MB/s, but the twin gives " in text
+        assert "limited by: program power" in text
+
+
+def test_the_misses_of_a_device_are_not_inherited_by_its_variants(
+    sata: tuple[Path, Made], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, made = sata
+    base = made.fitted.device
+    devices = tmp_path / "devices"
+    devices.mkdir()
+    (devices / f"{base.name}.toml").write_text((folder / f"devices/{base.name}.toml").read_text())
+    (devices / "other-960gb.toml").write_text(
+        f'schema = "fathom-device/1"\nname = "other-960gb"\nvariant_of = "{base.name}"\n'
+        "capacity_bytes = 960_000_000_000\n"
+    )
+    monkeypatch.setenv("FATHOM_CATALOG", str(tmp_path))
+    other = load_device("other-960gb")
+    assert base.twin
+    assert base.twin.missed
+    assert other.twin
+    assert other.twin.missed == ()
 
 
 def test_calibrate_finds_the_errors_that_the_new_drive_was_printed_with(

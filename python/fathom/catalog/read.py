@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from fathom.catalog.models import Device, Published, System
 
 _VARIANT = re.compile(r"""(?m)^variant_of\s*=\s*(["'])(?P<base>.*?)\1""")
+_OF_MISSES = re.compile(r"(?m)^\[(?:twin\.reasons|\[twin\.missed\])\]")
 
 
 def read(entry: Entry) -> Device | System | Published:
@@ -36,8 +37,8 @@ def load_system(name: str) -> System:
 def _base_of(entry: Entry, text: str) -> str:
     """Returns the file of the device that an entry is a variant of; empty for one that stands by itself.
 
-    What is written about the base's misses is not true of its variants, so `[twin.reasons]` stays behind. Raises
-    CatalogError where that file is wrong.
+    What is written about the base's misses is not true of its variants, so `[twin.reasons]` and `[[twin.missed]]` stay
+    behind. Raises CatalogError where that file is wrong.
     """
     named = _VARIANT.search(text) if entry.kind == "devices" else None
     if named is None:
@@ -49,4 +50,4 @@ def _base_of(entry: Entry, text: str) -> str:
             f"{entry.file}: {named['base']} is a variant itself; name the device that it is of"
         )
     read(found)  # A wrong file is named by its own path.
-    return re.split(r"(?m)^\[twin\.reasons\]", base)[0]
+    return _OF_MISSES.split(base)[0]

@@ -11,13 +11,14 @@ from fathom.catalog.load import is_about
 from fathom.catalog.models import (
     Device,
     DeviceIdentity,
+    MissedRating,
     Parameter,
     ProductIdentity,
     Published,
     PublishedRow,
     SpecRow,
 )
-from fathom.output.text import four_digits, without_document
+from fathom.output.text import four_digits, signed_pct, without_document
 
 _Row = TypeVar("_Row", SpecRow, PublishedRow)
 NOT_LISTED = ("label", "vendor", "model", "uncertain", *STATED_KEYS)
@@ -115,6 +116,8 @@ CHECKED = "checked"
 """The head of what has checked a twin."""
 RANGES = "ranges"
 """The head of how often the ranges of a twin hold what has checked it."""
+MISSES = "misses"
+"""The head of the ratings that a twin missed when it was fitted."""
 WHOLE = ("fabric", "cluster")
 """Kinds of systems whose results are about all of it."""
 
@@ -146,6 +149,32 @@ def checked_fact(device: Device, published: Published | None) -> str:
         return f"against {count} measured result{'s' * (count > 1)}: `fathom validate {device.name}`"
     alone = "; calibrated on its data sheet alone" if device.is_of_data_sheet else ""
     return "by no outside measurement" + alone
+
+
+_RATED_IN = {"iops": "IOPS", "mbps": "MB/s", "us": "us"}
+
+
+def rated_in(rating: str) -> str:
+    """Returns the unit of a rating, by its key in a data sheet."""
+    return _RATED_IN[rating.rpartition("_")[2]]
+
+
+def missed_text(one: MissedRating) -> str:
+    """Returns a rating that a twin misses, and what the twin does instead."""
+    return (
+        f"{one.rating} is rated {number_text(one.rated)} {rated_in(one.rating)}, but the twin gives "
+        f"{four_digits(one.simulated)} ({signed_pct(one.error_pct)})"
+    )
+
+
+def missed_fact(device: Device) -> str | None:
+    """Returns the ratings that a device's twin missed when it was fitted, with what bounded it; None without any."""
+    missed = device.twin.missed if device.twin else ()
+    return "; ".join(missed_text(one) + _bounded(one) for one in missed) or None
+
+
+def _bounded(one: MissedRating) -> str:
+    return f", limited by: {one.limited_by}" if one.limited_by else ""
 
 
 def parameter_source(parameter: Parameter) -> str:

@@ -31,6 +31,7 @@ from fathom.catalog.sensitivity import load_sensitivity
 from fathom.catalog.sensitivity_terminal import print_sensitivity
 from fathom.catalog.sheet import (
     CHECKED,
+    MISSES,
     RANGES,
     RATINGS,
     RESULTS,
@@ -41,6 +42,7 @@ from fathom.catalog.sheet import (
     checked_text,
     columns_of,
     identity_facts,
+    missed_fact,
     number_text,
     parameter_source,
     role_text,
@@ -205,9 +207,8 @@ def _print_device(console: Console, device: Device, ranges: str | None) -> None:
         _print_facts(console, stated_facts(published.identity, ratings))
         _print_ratings(console, ratings)
     if device.twin:
-        _print_facts(
-            console, {CHECKED: checked_fact(device, published)} | ({RANGES: ranges} if ranges else {})
-        )
+        facts = {CHECKED: checked_fact(device, published), RANGES: ranges, MISSES: missed_fact(device)}
+        _print_facts(console, {head: text for head, text in facts.items() if text})
         title = f"Twin ({device.twin.kind}, driven from {device.twin.bench})"
         _print_parameters(console, title, device.twin.parameters)
         if found := load_sensitivity(device.name):

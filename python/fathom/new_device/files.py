@@ -85,6 +85,8 @@ def device_toml(device: Device) -> str:
         lines += ["", f"[twin.parameters.{name}]", *_parameter(parameter)]
     if device.twin.reasons:
         lines += ["", "[twin.reasons]", *_keys(device.twin.reasons)]
+    for missed in device.twin.missed:
+        lines += ["", "[[twin.missed]]", *_keys(missed.to_dict())]
     return "\n".join(lines) + "\n"
 
 

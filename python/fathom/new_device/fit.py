@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fathom.catalog.models import Device, Parameter, SpecRow
+from fathom.catalog.models import Device, MissedRating, Parameter, SpecRow
+from fathom.catalog.sheet import rated_in
 from fathom.load.workers import Workers
 from fathom.new_device.draft import Draft
 from fathom.prediction.priors import shipped_priors
@@ -20,7 +21,6 @@ from fathom.validation.ratings import PRECISION, Rating, cases_of_ratings
 from fathom.validation.trial import Measured
 from fathom.validation.validate import Watch, in_parallel
 
-UNITS = {"iops": "IOPS", "mbps": "MB/s", "latency_us": "us"}
 MET_PCT = 3.0
 """Error up to which a rating counts as met: figures are rounded, and trials sampled."""
 
@@ -42,6 +42,16 @@ class Met:
     def met(self) -> bool:
         """Whether the twin has the rating."""
         return abs(self.error_pct) <= MET_PCT
+
+    @property
+    def miss(self) -> MissedRating:
+        """The rating as the device's file keeps it where the twin misses it."""
+        return MissedRating(
+            rating=self.key,
+            rated=self.rated,
+            simulated=float(f"{self.simulated:.4g}"),
+            limited_by=self.limited_by,
+        )
 
 
 @dataclass(frozen=True)
@@ -90,13 +100,20 @@ def fit(
         _met(rating, case, one, draft.sets.get(rating.key))
         for (rating, case), one in zip(cases, results, strict=True)
     ]
-    return Fitted(device, met, _outside(draft, device))
+    return Fitted(_with_misses(device, met), met, _outside(draft, device))
 
 
 def _met(rating: Rating, case: Case, measured: Measured, parameter: str | None) -> Met:
     rated, simulated = case.figures[rating.metric], measured.value(case.row, rating.metric)
     error_pct = error_of(case.row, rated, simulated) or 0.0
     return Met(rating.key, case, rated, simulated, error_pct, parameter, measured.limited_by)
+
+
+def _with_misses(device: Device, ratings: Sequence[Met]) -> Device:
+    """Returns the device with the ratings that its twin misses."""
+    assert device.twin is not None
+    missed = tuple(one.miss for one in ratings if not one.met)
+    return device.model_copy(update={"twin": device.twin.model_copy(update={"missed": missed})})
 
 
 def _start(device: Device, name: str) -> dict[str, float]:
@@ -115,7 +132,7 @@ def _with(device: Device, rating: Rating, case: Case, one: FittedParameter) -> D
     new = Parameter(
         value=int(one.after) if type(before.value) is int else one.after,
         basis="calibrated",
-        source=f"{rating.workload}: rated {grouped(rated)} {UNITS[rating.metric]}{why}",
+        source=f"{rating.workload}: rated {grouped(rated)} {rated_in(rating.key)}{why}",
     )
     twin = device.twin.model_copy(update={"parameters": {**device.twin.parameters, one.name: new}})
     return device.model_copy(update={"twin": twin})

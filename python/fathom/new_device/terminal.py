@@ -6,8 +6,9 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from fathom.catalog.sheet import missed_text, rated_in
 from fathom.new_device.files import CHECKED
-from fathom.new_device.fit import UNITS, Fitted, Met
+from fathom.new_device.fit import Fitted, Met
 from fathom.new_device.make import Made
 from fathom.output.table import flush_table
 from fathom.output.text import four_digits, signed_pct
@@ -42,13 +43,9 @@ def missed_words(one: Met) -> str:
         else "No parameter was fitted to this rating."
     )
     return (
-        f"Warning: {one.key} is rated {grouped(one.rated)} {_unit(one)}, but the twin gives {grouped(one.simulated)} "
-        f"({signed_pct(one.error_pct)}). {why} Check the rating. If it is right, do not trust the twin with such I/O."
+        f"Warning: {missed_text(one.miss)}. {why} Check the rating. If it is right, do not trust the twin with such "
+        "I/O."
     )
-
-
-def _unit(one: Met) -> str:
-    return next(text for metric, text in UNITS.items() if metric in one.case.figures)
 
 
 def _print_ratings(console: Console, fitted: Fitted) -> None:
@@ -60,7 +57,7 @@ def _print_ratings(console: Console, fitted: Fitted) -> None:
         parameter = fitted.device.twin.parameters.get(one.parameter or "")
         table.add_row(
             one.key,
-            Text.assemble(grouped(one.rated), (f" {_unit(one)}", "dim")),
+            Text.assemble(grouped(one.rated), (f" {rated_in(one.key)}", "dim")),
             grouped(one.simulated),
             Text(signed_pct(one.error_pct), style="" if one.met else "yellow"),
             f"{one.parameter} = {four_digits(parameter.value)}"

@@ -20,6 +20,7 @@ from fathom.catalog.sensitivity import Sensitivity, load_sensitivity
 from fathom.catalog.sensitivity_words import footnotes, movers
 from fathom.catalog.sheet import (
     CHECKED,
+    MISSES,
     RANGES,
     RATINGS,
     RESULTS,
@@ -30,6 +31,7 @@ from fathom.catalog.sheet import (
     checked_text,
     columns_of,
     identity_facts,
+    missed_fact,
     number_text,
     parameter_source,
     role_text,
@@ -223,6 +225,8 @@ def _device_view(device: Device) -> EntryView:
         facts[CHECKED] = checked_fact(device, published)
         if ranges := record_words(device):
             facts[RANGES] = ranges
+        if missed := missed_fact(device):
+            facts[MISSES] = missed
     notes, sheets = Notes(), [*_rating_sheets(ratings, Notes()), *_result_sheets(rows, Notes())]
     for row in (*ratings, *rows):
         notes.number(row)

@@ -69,6 +69,7 @@ RULES: tuple[Rule, ...] = (
     of_figures.behind_its_share,
     of_twins.simulated_slice,
     of_twins.data_sheet_alone,
+    of_twins.missed_ratings,
     of_twins.refuted_range,
     of_twins.early,
     of_figures.small_n,

@@ -4,9 +4,12 @@ from collections.abc import Iterable
 
 from fathom.analysis.run_view import RunView
 from fathom.analysis.validity.note import Note
+from fathom.catalog.models import Device
+from fathom.catalog.sheet import missed_fact
 from fathom.output.text import percent
 from fathom.prediction.interval import known_device, refuted
 from fathom.prediction.words import checked_words, refuted_words
+from fathom.runs.document import TargetRecord
 
 WINDOW_SLACK = 0.01
 
@@ -27,13 +30,19 @@ def simulated_slice(view: RunView) -> Iterable[Note]:
             )
 
 
-def data_sheet_alone(view: RunView) -> Iterable[Note]:
-    """Yields a note where nothing but a data sheet is known of a twin's drive."""
+def _twins(view: RunView) -> Iterable[tuple[TargetRecord, Device]]:
+    """Yields each twin that the catalogue knows, and each unlike one of an array, with its device."""
     arrays = {target.name for target in view.document.targets if target.has_members}
     for target in view.document.targets:
         own = target.kind == "twin" and (target.part_of is None or target.part_of in arrays)
-        device = known_device(target.catalog) if own else None
-        if device and device.is_of_data_sheet:
+        if device := known_device(target.catalog) if own else None:
+            yield target, device
+
+
+def data_sheet_alone(view: RunView) -> Iterable[Note]:
+    """Yields a note where nothing but a data sheet is known of a twin's drive."""
+    for target, device in _twins(view):
+        if device.is_of_data_sheet:
             yield Note(
                 "data-sheet-alone",
                 "warning",
@@ -41,6 +50,20 @@ def data_sheet_alone(view: RunView) -> Iterable[Note]:
                 None,
                 f"{target.label} is calibrated on its data sheet alone. {checked_words(device)}",
                 "measure one, and add your results as validation rows",
+            )
+
+
+def missed_ratings(view: RunView) -> Iterable[Note]:
+    """Yields a note where a twin missed ratings of its own data sheet when it was fitted."""
+    for target, device in _twins(view):
+        if missed := missed_fact(device):
+            yield Note(
+                "missed-ratings",
+                "warning",
+                target.name,
+                None,
+                f"{target.label} was fitted to its data sheet and misses it: {missed}",
+                "check the rating; if it is right, do not trust the twin with such I/O",
             )
 
 

@@ -5,7 +5,7 @@ part of a key; an absent key means that the source does not say. Methods have th
 """
 
 from fathom.catalog.models.base import Key, Name, Parameter, Positive, Text
-from fathom.catalog.models.device import Device, DeviceIdentity, TwinModel
+from fathom.catalog.models.device import Device, DeviceIdentity, MissedRating, TwinModel
 from fathom.catalog.models.machine import Machine, MachineRole
 from fathom.catalog.models.published import (
     UNEXPLAINED_PCT,
@@ -26,6 +26,7 @@ __all__ = [
     "Key",
     "Machine",
     "MachineRole",
+    "MissedRating",
     "Name",
     "Parameter",
     "Part",

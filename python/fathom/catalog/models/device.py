@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
-from fathom.catalog.models.base import Count, Key, Many, Name, Parameter, Strict, Text, values_of
+from fathom.catalog.models.base import (
+    Count,
+    Key,
+    Many,
+    Name,
+    Parameter,
+    Positive,
+    Strict,
+    Text,
+    values_of,
+)
 from fathom.catalog.models.machine import Machine
 
 SYSTEM_KINDS = ("fabric", "cluster")
@@ -34,6 +44,22 @@ class DeviceIdentity(Strict):
     controller: Text | None = None
 
 
+class MissedRating(Strict):
+    """A rating of the data sheet that the twin missed when it was fitted, by more than a rating may be off."""
+
+    rating: Annotated[str, StringConstraints(pattern=r"^[a-z]+(_[a-z]+)*_(iops|mbps|us)$")]
+    """Its key in the data sheet, which ends with its unit."""
+    rated: Positive
+    simulated: Positive
+    limited_by: Text | None = None
+    """What bounded the twin; absent where it named nothing."""
+
+    @property
+    def error_pct(self) -> float:
+        """How far the twin lies above (+) or below (-) the rating."""
+        return 100 * (self.simulated / self.rated - 1)
+
+
 class TwinModel(Strict):
     """The virtual device: which model of crate `twin`, on which bench, with which parameters."""
 
@@ -48,6 +74,8 @@ class TwinModel(Strict):
     """Systems only: the device that its drives are when attached directly."""
     reasons: dict[Name, Text] = Field(default_factory=dict)
     """Published workload to why the twin misses it by far: physics that the model leaves out, or the source's."""
+    missed: Many[MissedRating] = ()
+    """Ratings that the twin missed when it was fitted."""
 
     @model_validator(mode="after")
     def _numbers_are_numbers(self) -> Self:
