@@ -298,6 +298,8 @@ def test_results_of_fio_are_sent_to_the_command_that_takes_them(tmp_path: Path) 
     [
         ("rw=rw\nsize=4m\nloops=4", "loops"),
         ("rw=rw\nsize=4m\nio_size=8m", "io_size"),
+        ("rw=write\nsize=4m\nio_size=50%\nloops=3", "loops"),
+        ("rw=randread\nsize=4m\nio_size=50%\nloops=3", "loops"),
         ("rw=read\nsize=1m\nio_size=3m\nzonemode=strided\nzonesize=256k\nzoneskip=256k", "io_size"),
     ],
 )

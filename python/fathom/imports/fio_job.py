@@ -139,11 +139,18 @@ class Conversion:
     def _check_passes(self) -> None:
         """Raises UsageError where passes begin anew: positions go on only with an engine that waits for each I/O."""
         given = self._given
-        has_positions = self._place.pattern == "sequential" and len(self._weights) > 1
-        if self._timed or not (has_positions or self._place.has_strips) or self._engine in SYNCHRONOUS:
+        if self._timed or self._engine in SYNCHRONOUS:
             return
         loops, size = given.whole("loops", 1) > 1, given.text("size", given.text("filesize", "100%"))
         moved = given.text("io_size", size)
+        if loops and given.has("io_size") and moved.endswith("%") and given.number_of(moved, "io_size") < 100:
+            raise given.error(
+                "loops",
+                f"with {self._engine} fio begins each pass anew, after a share of the region",
+                "give io_size in bytes, or loops=1",
+            )
+        if not ((len(self._weights) > 1 and self._place.pattern == "sequential") or self._place.has_strips):
+            return
         more = not (size.endswith("%") or moved.endswith("%")) and (
             given.size_of(moved, "io_size") > given.size_of(size, "size")
         )
