@@ -23,7 +23,7 @@ from fathom.power.meter import open_meter
 from fathom.power.source import MeterError
 from fathom.runs.reader import Run
 from fathom.runs.store import StepOutcome
-from fathom.session import Options, SilentObserver, resume_run, start_run
+from fathom.session import Options, SilentObserver, resume_run, start_run, stepper
 from fathom.targets.parse import parse_targets
 from fathom.targets.target import Target
 
@@ -211,6 +211,27 @@ def test_a_run_has_the_energy_of_a_csv_meter_and_says_what_it_is_worth(tmp_path:
     assert {watts for _, watts in first["samples"]} == {25.0}
     assert all(0 <= seconds <= 1.2 for seconds, _ in first["samples"])
     assert "at least 5 are needed" in second["reason"]
+
+
+def test_what_a_drive_draws_once_the_window_is_over_is_not_the_energy_of_the_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follow = stepper._Load.follow
+    begun_s: list[float] = []
+
+    def slow_to_end(load: stepper._Load) -> None:
+        begun_s.append(time.time())
+        follow(load)
+        time.sleep(1.5)
+
+    monkeypatch.setattr(stepper._Load, "follow", slow_to_end)
+    log, from_s = tmp_path / "power.csv", time.time() - 1
+    times = from_s + np.arange(0, 30, 0.05)
+    log.write_text("time,watts\n" + "".join(f"{t:.6f},{10 * (t - from_s):.6f}\n" for t in times))
+    run = run_read(tmp_path, f"csv:{log}")
+    [read] = [row for row in run.points.to_pylist() if row["step"] == "read"]
+    middle_s = from_s + read["joules"] / read["window_s"] / 10
+    assert middle_s == pytest.approx(begun_s[0] + 0.5, abs=0.4)
 
 
 def test_a_meter_that_is_lost_costs_the_figure_and_not_the_run(tmp_path: Path) -> None:

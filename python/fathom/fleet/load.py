@@ -146,16 +146,24 @@ class FleetLoad:
         """Returns whether every host has ended its part or is lost."""
         return not any(member.active for member in self.members)
 
+    @property
+    def started_unix_ns(self) -> int | None:
+        """When the first host's load began, ns since 1970 by the coordinator's clock; None where no host said so."""
+        return min(self._starts(), default=None)
+
     def skew_ns(self) -> int | None:
         """Returns the time between the first and the last host's start, by the coordinator's clock; None where no two
         are known.
         """
-        starts = [
+        starts = self._starts()
+        return max(starts) - min(starts) if len(starts) > 1 else None
+
+    def _starts(self) -> list[int]:
+        return [
             member.started_unix_ns - member.host.offset.offset_ns
             for member in self.members
             if member.started_unix_ns is not None
         ]
-        return max(starts) - min(starts) if len(starts) > 1 else None
 
     def result(self) -> list[_core.Recording]:
         """Returns the total over the seconds common to all hosts, then each host's own; a lost host's is what it sent.

@@ -105,6 +105,11 @@ class ArrayLoad:
         self._totals = Totals(drives)
         self._held = self._done = False
 
+    @property
+    def started_unix_ns(self) -> int | None:
+        """When the load began, ns since 1970; None before."""
+        return self._handle.started_unix_ns
+
     def poll(self, timeout_s: float = 0.2) -> list[_core.Interval]:
         """Returns seconds that have come in, of drives and of the total; waits up to `timeout_s` for the first.
 

@@ -33,6 +33,11 @@ same pages.
 class Handle(Protocol):
     """A running job."""
 
+    @property
+    def started_unix_ns(self) -> int | None:
+        """When the load began, ns since 1970; None before, of twins, and once `result` was taken."""
+        ...
+
     def poll(self, timeout_s: float = 0.2) -> list[_core.Interval]:
         """Returns intervals finished since the last call; waits up to `timeout_s` for one, in virtual time for some
         dozens.

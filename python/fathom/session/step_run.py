@@ -1,6 +1,5 @@
 """Runs one step of a target and records it: rows, telemetry, remarks, outcome."""
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -132,13 +131,12 @@ class StepRun:
             sampler.step(step.name)
             if self.meter:
                 self.meter.begin()
-        recordings, outcome = self._drive(key, step, backend, rows, written)
-        ended_s = time.time()
+        recordings, outcome, started_s = self._drive(key, step, backend, rows, written)
         rows.finish(recordings, self.method.name, steady)
         bound = self.store.document.bound_by_limits
         rows.take_io_limits({name: one.identity for name, one in bound.items()})
         if sampler is not None:
-            self._sample(key, rows, sampler, outcome.window_s, ended_s)
+            self._sample(key, rows, sampler, outcome.window_s, started_s)
         self._remark(key, step, recordings[0], outcome)
         failure = self._failure(step, recordings, backend.parts)
         if reason := failure or self.options.initiator.shortfall():
@@ -200,8 +198,8 @@ class StepRun:
 
     def _drive(
         self, key: StepKey, step: Step, backend: Backend, rows: StepRows, written: Written
-    ) -> tuple[list[_core.Recording], StepOutcome]:
-        """Runs a step and logs a real target's seconds as they come, so that those of a failing target are kept."""
+    ) -> tuple[list[_core.Recording], StepOutcome, float | None]:
+        """Runs a step as `run_step`. A real target's seconds are logged as they come, so that a failure keeps them."""
         store = self.store
         live = store.live_path(key)
         try:
@@ -242,13 +240,14 @@ class StepRun:
         return lambda: self.options.initiator.recheck(self.target, writes=True)
 
     def _sample(
-        self, key: StepKey, rows: StepRows, sampler: Sampler, window_s: float, ended_s: float
+        self, key: StepKey, rows: StepRows, sampler: Sampler, window_s: float, started_s: float | None
     ) -> None:
         """Adds the samples taken during the step; a power meter replaces the drive's energy."""
         sampled = sampler.drain()
         rows.take_telemetry(instead_of_sensor(sampled) if self.meter else sampled)
-        if self.meter and window_s:
-            found = MeteredStep.of(self.meter, self.target.name, key.name, ended_s - window_s, ended_s)
+        if self.meter and window_s and started_s is not None:
+            # I/O in flight at the end of the window may take seconds more, so the end of the step is no end of it.
+            found = MeteredStep.of(self.meter, self.target.name, key.name, started_s, started_s + window_s)
             self.store.log_event("power", key, **found.event)
             rows.take_telemetry(found.rows)
 

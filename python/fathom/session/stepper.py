@@ -70,10 +70,11 @@ def run_step(
     rows: StepRows,
     steady: SteadyRounds | None,
     attendance: Attendance,
-) -> tuple[list[_core.Recording], StepOutcome]:
+) -> tuple[list[_core.Recording], StepOutcome, float | None]:
     """Runs the step to its end, to steadiness by its own rule, or to the interrupt.
 
-    The first recording is the target's own.
+    The first recording is the target's own. The last result is when the load began, in seconds since 1970; None of a
+    twin.
 
     Raises `_core.BackendError` when the target fails for good; the rows collected until then stay in `rows`.
     """
@@ -92,10 +93,11 @@ def run_step(
     except BaseException:
         _end(handle)
         raise
+    started_ns = handle.started_unix_ns
     recordings = handle.result()
     # A lost host shortens the total alone, and is said as that.
     short = backend.real_time and not load.enough and all(_is_short(step, one) for one in recordings)
-    return recordings, StepOutcome(
+    outcome = StepOutcome(
         status="partial" if attendance.interrupt.is_set() or short else "complete",
         steady=judge.steady if judge else None,
         reason=judge.conclude() if judge else "",
@@ -103,6 +105,7 @@ def run_step(
         written_bytes=sum(op.bytes for op in recordings[0].ops if op.op in WRITES),
         moved_bytes=_moved_bytes(recordings[0]),
     )
+    return recordings, outcome, started_ns / 1e9 if started_ns is not None else None
 
 
 def _moved_bytes(recording: _core.Recording) -> dict[str, int]:
