@@ -97,6 +97,13 @@ def test_a_scan_hits_a_cache_that_holds_it_and_none_that_is_smaller():
     assert all(error == 0 for *_, error in hits)
 
 
+def test_a_cache_that_serves_half_is_said_to_be_one_of_sizes_by_doublings():
+    units = np.tile(np.arange(5), 20)
+    said = words.cache(profile(evenly(len(units)), units * 4096))
+    assert said.startswith("An LRU cache of 28 KiB serves 95 % of the accesses"), "7 units, where 5 do"
+    assert said.endswith("counted exactly. Sizes are tried by doublings.")
+
+
 @pytest.mark.parametrize("units", [300_000, 1_000_000])
 def test_a_sample_of_the_space_finds_the_hits_of_uniform_accesses_within_its_error(units: int):
     drawn = np.random.default_rng(4).integers(0, units, 3_000_000)

@@ -175,7 +175,8 @@ def cache(profile: Profile) -> str:
     spread = f" ± {digits(100 * error, 1)}" if error else ""
     return (
         f"An LRU cache of {size(units * UNIT_BYTES)} serves {100 * share:.0f}{spread} % of the accesses, "
-        f"the largest useful one {percent(hits[-1][1])}; {basis}."
+        f"the largest useful one {percent(hits[-1][1])}; {basis}. "
+        "Sizes are tried by doublings."
     )
 
 
