@@ -2,12 +2,14 @@
 
 import json
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
 
 import fathom
 from fathom.analysis.consistency import consistency, tail_s
+from fathom.plan.replay import Replay
 from fathom.report.blocks import Figure, Table
 from fathom.report.comparison import compare
 from fathom.report.data import load
@@ -238,6 +240,19 @@ def test_an_open_load_that_is_kept_up_with_has_no_consistency_of_its_own(tmp_pat
         )
         run = fathom.run(str(method), "twin:samsung-pm9a3-7.68tb?slice_denominator=256", out=tmp_path)
         assert (section.build(compare([load(run.path)])) is None) is kept_up
+
+
+def test_a_replay_that_falls_behind_the_recorded_times_has_the_consistency_of_a_busy_drive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    drawn, trace = Random(1), tmp_path / "app.csv"
+    lines = [f"{4250 * n},R,{4096 * drawn.randrange(1 << 32)},4096\n" for n in range(30_000)]
+    trace.write_text("time_us,op,offset,size\n" + "".join(lines))
+    run = fathom.run("replay", "twin:wd-ultrastar-dc-hc560-20tb", replay=Replay(trace), out=tmp_path)
+    seen = compare([load(run.path)], lambda *_: ())
+    assert [cell.keeps_up for corner in seen.corners for cell in corner.cells] == [False]
+    assert section.build(seen) is not None
 
 
 def test_a_thinned_scatter_keeps_the_worst_and_the_best_second() -> None:

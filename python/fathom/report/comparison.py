@@ -91,6 +91,42 @@ class Column:
         """The catalogue's device of a twin; None of what was measured, or where this version does not know it."""
         return known_device(self.target.catalog) if self.is_twin else None
 
+    def is_replay(self, step: str) -> bool:
+        """Returns whether a step issues a trace, or those of several devices as streams."""
+        loads = self._loads(step)
+        return bool(loads) and all(one.pattern.kind == "replay" for one in loads)
+
+    def offered_iops(self, step: str) -> float | None:
+        """Returns the rate of an open load, all operations together; None of a closed one.
+
+        That of a replay is the recorded one. A replay that is late has a longer window, in which less arrives. None too
+        of a trace of one I/O, which has no rate.
+        """
+        if not self.is_replay(step):
+            rates = (one.offered_iops for one in self._points(step))
+            return next((rate for rate in rates if rate is not None), None)
+        loads = self._loads(step)
+        known = [(one.count, one.rate_iops) for one in loads if one.count and one.rate_iops]
+        lengths_s = [ios / rate for ios, rate in known if ios > 1]
+        if len(known) < len(loads) or not lengths_s:
+            return None
+        return sum(ios for ios, _ in known) / max(lengths_s)
+
+    def keeps_up(self, step: str) -> bool | None:
+        """Returns whether an open load was served at its rate; None of a closed one."""
+        offered = self.offered_iops(step)
+        if not offered:
+            return None
+        return sum(one.iops or 0.0 for one in self._points(step)) >= SUSTAINED_LEAST * offered
+
+    def _loads(self, step: str) -> Sequence[Job]:
+        """Returns the streams of a step's job, or the job alone; none of a run that keeps no job."""
+        job = self.run.jobs.get(step)
+        return [*job.streams.values()] or [job] if job else []
+
+    def _points(self, step: str) -> Sequence[Point]:
+        return [one for one in self.run.points if (one.target, one.step) == (self.target.name, step)]
+
     def spread(self, step: str, block_bytes: int | None) -> Spread | None:
         """Returns how far measurements may lie from a twin's rate of such blocks; None of what was measured."""
         return spread_of(self.twin_device, block_bytes, self.run.jobs.get(step)) if self.twin_device else None
@@ -185,37 +221,17 @@ class Cell:
     @property
     def is_replay(self) -> bool:
         """Whether the step issues a trace, or those of several devices as streams."""
-        return bool(self._loads) and all(one.pattern.kind == "replay" for one in self._loads)
-
-    @property
-    def _loads(self) -> Sequence[Job]:
-        """The streams of the step's job, or the job alone; none of a run that keeps no job."""
-        job = self.column.run.jobs.get(self.point.step)
-        return [*job.streams.values()] or [job] if job else []
+        return self.column.is_replay(self.point.step)
 
     @property
     def offered_iops(self) -> float | None:
-        """The rate of an open load, all operations together; None of a closed one.
-
-        That of a replay is the recorded one. A replay that is late has a longer window, in which less arrives. None too
-        of a trace of one I/O, which has no rate.
-        """
-        if not self.is_replay:
-            return self.point.offered_iops
-        known = [(one.count, one.rate_iops) for one in self._loads if one.count and one.rate_iops]
-        lengths_s = [ios / rate for ios, rate in known if ios > 1]
-        if len(known) < len(self._loads) or not lengths_s:
-            return None
-        return sum(ios for ios, _ in known) / max(lengths_s)
+        """The rate of an open load, all operations together; None of a closed one."""
+        return self.column.offered_iops(self.point.step)
 
     @property
     def keeps_up(self) -> bool | None:
         """Whether an open load was served at its rate; None of a closed one."""
-        if not self.offered_iops:
-            return None
-        own = (self.point.target, self.point.step)
-        done = sum(one.iops or 0.0 for one in self.column.run.points if (one.target, one.step) == own)
-        return done >= SUSTAINED_LEAST * self.offered_iops
+        return self.column.keeps_up(self.point.step)
 
     def order_chance(self, behind: "Cell") -> float | None:
         """Returns how likely measurements show this cell's headline ahead of a lower one's, 0..1.

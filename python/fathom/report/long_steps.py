@@ -9,7 +9,6 @@ import numpy as np
 
 from fathom.analysis.consistency import Consistency, consistency, tail_s
 from fathom.analysis.efficiency import Efficiency, efficiency, over_repeats
-from fathom.method.curve import SUSTAINED_LEAST
 from fathom.report.comparison import Column, margin_of
 from fathom.report.data import Bounds, RunData
 from fathom.report.rows import Seconds, have_figures
@@ -79,7 +78,7 @@ def long_steps(column: Column) -> list[LongStep]:
     measured = {
         name: intervals
         for name, intervals in run.seconds(target).items()
-        if name in run.steps and run.steps[name].kind == "measure" and not _keeps_up(column, name)
+        if name in run.steps and run.steps[name].kind == "measure" and not column.keeps_up(name)
     }
     lengths = {name: float(found.length_s.sum()) for name, found in measured.items()}
     longest_s = max(lengths.values(), default=0.0)
@@ -88,13 +87,6 @@ def long_steps(column: Column) -> list[LongStep]:
         return []
     found = [_long(column, name, measured[name]) for name in names]
     return [long for long in found if long is not None and _is_shown(column, long.step)]
-
-
-def _keeps_up(column: Column, step: str) -> bool:
-    """Returns whether a step had an open load that was served at its rate."""
-    points = [one for one in column.run.points if (one.target, one.step) == (column.target.name, step)]
-    offered = [one.offered_iops for one in points if one.offered_iops is not None]
-    return bool(offered) and sum(one.iops or 0.0 for one in points) >= SUSTAINED_LEAST * offered[0]
 
 
 def _is_shown(column: Column, step: str) -> bool:
