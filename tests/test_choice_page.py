@@ -1,5 +1,6 @@
 """A choice as a page, what would change it, and what it costs over years."""
 
+from collections.abc import Callable
 from math import ceil
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from fathom.sizing.files import Needs, Prices, read_prices
 from fathom.sizing.ownership import HOURS_PER_YEAR, Ownership, ownership
 from fathom.sizing.reasons import reasons
 from fathom.sizing.system import rated_system
+from synthetic import Visit
 
 MAINSTREAM = "weka-cluster-mainstream-7450-pro"
 PERFORMANCE = "weka-cluster-performance-9400-pro"
@@ -124,6 +126,26 @@ def test_the_page_opens_with_the_recommendation_and_says_what_is_left_out() -> N
     assert html.count("1 x WEKA 6-node Mainstream: cost ") == 1
     assert "Wear is not counted" in html
     assert "not quotes" in html
+
+
+BROKEN = r"""() => [...document.querySelectorAll("thead th .text")].flatMap((head) =>
+  [...head.firstChild.data.matchAll(/[a-z]{2,}/gi)].filter((word) => {
+    const range = document.createRange();
+    range.setStart(head.firstChild, word.index);
+    range.setEnd(head.firstChild, word.index + word[0].length);
+    return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1;
+  }).map((word) => word[0]))"""
+
+
+def test_heads_of_tables_break_between_words_on_a_telephone(
+    visit: Callable[..., Visit], tmp_path: Path
+) -> None:
+    file = tmp_path / "choice.html"
+    file.write_text(render(chosen("500 TB", "40 GB/s read")))
+    page = visit(file, width=390).page
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    assert page.locator("thead th .text").count() > 8
+    assert page.evaluate(BROKEN) == []
 
 
 def test_the_page_of_needs_that_take_millions_of_systems_is_as_small_as_any() -> None:
