@@ -264,6 +264,7 @@ def test_keys_of_jobs_are_set_where_something_is_measured_and_checked_as_in_a_fi
     [
         (["dies"], "not KEY=VALUE"),
         (["dies=1,1"], "a value appears twice"),
+        (["op=1,1.0"], "a value appears twice"),
         (["dies=1", "dies=2"], "set twice"),
         (
             [f"dies={','.join(map(str, range(101)))}", f"program_us={','.join(map(str, range(100)))}"],

@@ -312,6 +312,12 @@ def test_passes_that_begin_anew_in_fio_alone_are_refused(tmp_path: Path, options
         assert imported(tmp_path, kept)[0]
 
 
+def test_jobs_of_one_name_and_one_like_their_number_are_streams_of_three_names(tmp_path: Path) -> None:
+    text = "[global]\nfilename=/dev/sdz\ndirect=1\nbs=4k\nsize=1g\nrw=read\ntime_based\nruntime=5\n[a]\n[a-3]\n[a]\n"
+    streams = imported(tmp_path, text)[0][-1]["job"]["streams"]
+    assert [one["name"] for one in streams] == ["a", "a-3", "a-2"]
+
+
 def test_loops_multiply_no_io_size_above_size(tmp_path: Path) -> None:
     text = "[x]\nfilename=/dev/sdz\ndirect=1\nrw=write\nbs=64k\nsize=4m\nloops=3\nio_size="
     with pytest.raises(UsageError, match=":7: loops: beside an io_size above size"):

@@ -11,6 +11,7 @@ from test_convert import fathom
 import fathom as package
 from fathom.errors import UsageError
 from fathom.method.method import Method
+from fathom.plan.devices import stream_names
 from fathom.plan.replay import Replay, replay_method
 from fathom.report import write_html
 from fathom.report.blocks import Figure
@@ -149,6 +150,11 @@ def test_each_device_of_a_trace_goes_to_its_own_target(timing: str, tmp_path: Pa
         parts = counts_of_parts(found)
         assert parts[f"file:{tmp_path / 'a'}"] == expected["SDA"]
         assert parts[f"file:{tmp_path / 'b'}"] == expected["sdb"]
+
+
+def test_devices_whose_names_meet_in_lower_case_or_by_a_number_are_streams_of_their_own():
+    assert stream_names(["a", "a-3", "A"]) == ["a", "a-3", "a-2"]
+    assert stream_names(["259:0", "259-0", "259-0-2"]) == ["259-0", "259-0-2", "259-0-2-2"]
 
 
 def test_devices_of_a_trace_go_to_equal_twins(tmp_path: Path):

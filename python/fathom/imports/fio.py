@@ -21,6 +21,7 @@ from fathom.imports.fio_sets import FileSet, layout_block
 from fathom.imports.fio_together import check_flows, exit_keys, flow_keys, group_notes, idle_notes
 from fathom.imports.variables import Variables
 from fathom.method.toml_text import Value, duration_text, size_text
+from fathom.output.text import distinct
 
 _LAY_OUT_BYTES = 64 << 10
 #: Most jobs at once that are all in the name of their step.
@@ -426,9 +427,7 @@ def _job(
                 "runtime, ramp_time or engine",
                 "give them the same",
             )
-    names: list[str] = []
-    for name, _ in streams:
-        names.append(name if name not in names else f"{name}-{len(names) + 1}")
+    names = distinct(name for name, _ in streams)
     return {
         **first.of_job(),
         **({"until": {"time": first.until["time"]}} if "time" in first.until else {}),

@@ -17,6 +17,7 @@ from fathom.imports.vdbench_loops import Loops
 from fathom.imports.vdbench_run import arrival_of, matching
 from fathom.imports.vdbench_workload import Chosen, Sizes
 from fathom.method.toml_text import Value, duration_text, rate_text, size_text
+from fathom.output.text import distinct
 
 _THREADS = 1
 _FORMAT_BYTES = 128 << 10
@@ -182,15 +183,14 @@ class FileRun(Loops):
                 f"{self.run.place}: fwdrate=max over several workloads: each runs as fast as it can by its threads; "
                 "Vdbench keeps their rates at their skew"
             )
-        names: list[str] = []
+        shares = self._shares(parts)
+        names = distinct(name_of(f"{one.definition.name}-{one.operation}") for one, _ in shares)
         streams: list[dict[str, Value]] = []
-        for one, share in self._shares(parts):
-            name = name_of(f"{one.definition.name}-{one.operation}")
-            names.append(name if name not in names else f"{name}-{len(names) + 1}")
+        for name, (one, share) in zip(names, shares, strict=True):
             own_rate = None if rate is None else rate * share / 100
             numbers = self._numbers_of(one.definition)
             aimed: dict[str, Value] = {"targets": numbers} if numbers else {}
-            streams.append({"name": names[-1], **self._io(one, chosen, own_rate), **aimed})
+            streams.append({"name": name, **self._io(one, chosen, own_rate), **aimed})
         return {**own, "streams": streams}
 
     def _on_names(self, parts: Sequence[FileWorkload], rate: float | None) -> dict[str, Value]:

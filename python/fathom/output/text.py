@@ -2,7 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain, count
 
 LEAST_SHOWN = 0.0001
 """Below it Python writes an exponent."""
@@ -22,6 +23,15 @@ def duration(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min {rest:02d} s"
     return f"{minutes // 60:,} h {minutes % 60:02d} min"
+
+
+def distinct(names: Iterable[str]) -> list[str]:
+    """Returns different names: one that was there before gets a number. Names that follow do not change it."""
+    found: dict[str, None] = {}
+    for name in names:
+        numbered = (f"{name}-{number}" for number in count(2))
+        found[next(one for one in chain([name], numbered) if one not in found)] = None
+    return list(found)
 
 
 def some_of(names: Sequence[str]) -> str:

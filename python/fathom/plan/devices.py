@@ -8,7 +8,7 @@ from fathom.errors import UsageError
 from fathom.load.binding import split_name
 from fathom.load.resolve import at_once, has_parts
 from fathom.method.method import Method
-from fathom.output.text import some_of
+from fathom.output.text import distinct, some_of
 
 _NO_NAME = re.compile(r"[^a-z0-9.-]+")
 
@@ -40,11 +40,7 @@ def together(
 
 def stream_names(devices: Sequence[str]) -> list[str]:
     """Returns a name of the job language for each device: `259-0` for `259:0`. Equal ones get a number."""
-    names: list[str] = []
-    for device in devices:
-        name = _NO_NAME.sub("-", device.lower()).lstrip("-.") or "device"
-        names.append(name if name not in names else f"{name}-{len(names) + 1}")
-    return names
+    return distinct(_NO_NAME.sub("-", device.lower()).lstrip("-.") or "device" for device in devices)
 
 
 def placed(method: Method, texts: Sequence[str]) -> Sequence[str]:

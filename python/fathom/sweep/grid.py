@@ -70,7 +70,7 @@ def parse_axis(text: str) -> Axis:
     values = tuple(value.strip() for value in listed.split(","))
     if not key.strip() or not all(values):
         raise UsageError(f"--set {text}: not KEY=VALUE,...", "write such as --set op=0.07,0.28")
-    if len(set(values)) < len(values):
+    if len({float(value) if _is_number(value) else value for value in values}) < len(values):
         raise UsageError(f"--set {text}: a value appears twice", "name each value once")
     member, dot, last = key.strip().rpartition(".")
     return Axis(f"{member}{dot}{SHORT.get(last, last)}", values)

@@ -1,7 +1,6 @@
 """Writes traces for others: fio's iolog version 3, and CSV. Parquet has its own module."""
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain, count
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Protocol
@@ -11,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 
+from fathom.output.text import distinct
 from fathom.traces.batch import Batch, Findings
 from fathom.traces.parquet import SCHEMA, ParquetWriter, to_arrow
 
@@ -71,7 +71,7 @@ class CsvWriter(_File):
 
     def write(self, batch: Batch, devices: Sequence[str], processes: Sequence[str]) -> None:
         """Adds a line for each I/O."""
-        rows = to_arrow(batch, _distinct(_plain(devices, ',"')), _plain(processes, ',"'))
+        rows = to_arrow(batch, distinct(_plain(devices, ',"')), _plain(processes, ',"'))
         options = pcsv.WriteOptions(include_header=False, quoting_style="none")
         columns = [
             column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column
@@ -101,7 +101,7 @@ class IologWriter(_File):
         """Adds a line for each I/O."""
         # fio waits for the time since the line before: one that went back would delay all that follow.
         times_us = np.maximum(np.maximum.accumulate(batch.issue_ns // _NS_PER_US), self._last_us)
-        names = _distinct(_plain([device or "device" for device in devices]))
+        names = distinct(_plain([device or "device" for device in devices]))
         for name in names[self._opened :]:
             self._names.append(name)
             at_us = int(times_us[0])
@@ -128,15 +128,6 @@ class IologWriter(_File):
 def _plain(names: Sequence[str], marks: str = "") -> list[str]:
     """Returns names without white space and `marks`."""
     return ["".join("_" if char.isspace() or char in marks else char for char in name) for name in names]
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    """Returns different names: one that was there before gets a number. Names that follow do not change it."""
-    found: dict[str, None] = {}
-    for name in names:
-        numbered = (f"{name}-{number}" for number in count(2))
-        found[next(one for one in chain([name], numbered) if one not in found)] = None
-    return list(found)
 
 
 WRITERS: Mapping[str, Callable[[Path], Writer]] = {
