@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use workload::Op;
 
-use crate::{OpStats, Recording};
+use crate::{OpStats, Recording, SparseHistogram};
 
 /// How well the figures of a window are known: halves of their 95 % intervals, as fractions of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -37,8 +37,8 @@ pub struct OpHalfWidths {
 
 impl HalfWidths {
     /// Returns the half-widths of the sum of independent recordings of the same window: their squares add up. Each
-    /// counts with its share of the I/O; for the WAF, of the medium's bytes; for the energy, of the energy. `None`
-    /// where one of them has none.
+    /// counts with its share of the I/O; for mean latencies under open load, of the latencies. For the WAF it is the
+    /// share of the medium's bytes; for the energy, of the energy. `None` where one of them has none.
     pub fn of_sum<'a>(parts: impl IntoIterator<Item = &'a Recording>) -> Option<Self> {
         let mut ops = BTreeMap::<Op, OpSquares>::new();
         let mut streams = BTreeMap::<String, BTreeMap<Op, OpSquares>>::new();
@@ -128,17 +128,24 @@ fn add_squares(
     ops: &BTreeMap<Op, OpStats>,
 ) {
     for (op, known) in widths {
-        let count = ops.get(op).map_or(0, |stats| stats.service.count()) as f64;
+        let stats = ops.get(op);
+        let count = stats.map_or(0, |stats| stats.service.count()) as f64;
+        let service_ns = stats.map_or(0, |stats| stats.service.sum_ns()) as f64;
+        let response = stats.and_then(|stats| stats.response.as_ref());
+        let response_ns = response.map_or(0, SparseHistogram::sum_ns) as f64;
+        // The mean of a sum is all latencies over all I/O. A closed load fixes the latencies (in flight, times the
+        // time): only the counts scatter. An open load fixes the counts: only the latencies scatter.
+        let latency_weight = known.mean_response.map_or(count, |_| service_ns);
         let sum = into.entry(*op).or_insert(OpSquares {
             rate: Square::default(),
             mean_latency: Square::default(),
             mean_response: Some(Square::default()),
         });
         sum.rate = sum.rate.plus(known.rate, count);
-        sum.mean_latency = sum.mean_latency.plus(known.mean_latency, count);
+        sum.mean_latency = sum.mean_latency.plus(known.mean_latency, latency_weight);
         sum.mean_response = sum
             .mean_response
             .zip(known.mean_response)
-            .map(|(sum, width)| sum.plus(width, count));
+            .map(|(sum, width)| sum.plus(width, response_ns));
     }
 }

@@ -392,6 +392,37 @@ fn a_sum_is_known_by_the_squares_of_what_its_parts_are_known_by() {
     assert_eq!(sum.joules, sum.waf);
 }
 
+/// One drive's window under open load: so many reads of one latency, whose means are known to these widths.
+fn known_open(reads: u64, service_ns: u64, response_ns: u64, widths: [f64; 2]) -> Recording {
+    let mut recorder = Recorder::default();
+    (0..reads).for_each(|_| recorder.record_open(Op::Read, service_ns, response_ns, 4096));
+    let mut recording = Recording::from_intervals([&recorder.cut(SECOND_NS, 0)]);
+    let of_op = OpHalfWidths {
+        rate: 0.0,
+        mean_latency: widths[0],
+        mean_response: Some(widths[1]),
+    };
+    recording.half_widths = Some(HalfWidths {
+        ops: BTreeMap::from([(Op::Read, of_op)]),
+        ..HalfWidths::default()
+    });
+    recording
+}
+
+#[test]
+fn under_open_load_the_mean_of_a_sum_is_known_by_the_parts_latencies_not_by_their_counts() {
+    let parts = [
+        known_open(100, 1_000, 2_000, [0.01, 0.01]),
+        known_open(100, 9_000, 38_000, [0.20, 0.10]),
+    ];
+    let read = HalfWidths::of_sum(&parts).unwrap().ops[&Op::Read];
+    let near = |found: f64, expected: f64| (found / expected - 1.0).abs() < 1e-9;
+    let service = f64::hypot(0.01 * 1.0, 0.20 * 9.0) / 10.0;
+    assert!(near(read.mean_latency, service), "{read:?}");
+    let response = f64::hypot(0.01 * 2.0, 0.10 * 38.0) / 40.0;
+    assert!(near(read.mean_response.unwrap(), response), "{read:?}");
+}
+
 #[test]
 fn the_write_amplification_of_a_sum_is_known_where_that_of_every_part_that_writes_is() {
     let waf = |parts: &[Recording]| HalfWidths::of_sum(parts).unwrap().waf;
