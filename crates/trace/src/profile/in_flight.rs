@@ -1,18 +1,26 @@
 //! How many I/Os are in flight when another is issued. Only I/Os with a latency count.
 
-use std::{cmp::Reverse, collections::BinaryHeap};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BinaryHeap},
+};
 
 use serde::Serialize;
 
 use super::{histogram::Histogram, seen::Seen};
 
-/// I/Os in flight that are followed; more count as that many.
-const MOST: usize = 1 << 16;
+/// I/Os in flight that are followed exactly. The ends of more are rounded, so that memory stays bounded.
+const MOST_EXACT: usize = 1 << 16;
+/// The distance between rounded ends is at most the latency over 2 to the power of this, doubled.
+const ROUNDED_BITS: u32 = 10;
 
 /// Completions to come.
 #[derive(Clone, Debug, Default)]
 pub(super) struct InFlight {
     ends_ns: BinaryHeap<Reverse<u64>>,
+    /// Those beyond [`MOST_EXACT`]: I/Os per rounded end, and their sum.
+    rounded_ends_ns: BTreeMap<u64, u64>,
+    rounded: u64,
     depths: Histogram,
     busy_ns: f64,
     end_ns: u64,
@@ -43,11 +51,24 @@ impl InFlight {
         while self.ends_ns.peek().is_some_and(|end| end.0 <= io.issue_ns) {
             self.ends_ns.pop();
         }
-        let end_ns = io.issue_ns.saturating_add(latency_ns);
-        if self.ends_ns.len() < MOST {
-            self.ends_ns.push(Reverse(end_ns));
+        while let Some(first) = self.rounded_ends_ns.first_entry()
+            && *first.key() <= io.issue_ns
+        {
+            self.rounded -= first.remove();
         }
-        self.depths.add(self.ends_ns.len() as u64);
+        let end_ns = io.issue_ns.saturating_add(latency_ns);
+        if self.ends_ns.len() < MOST_EXACT {
+            self.ends_ns.push(Reverse(end_ns));
+        } else {
+            let step_ns = (latency_ns >> ROUNDED_BITS).checked_next_power_of_two();
+            let rounded_ns = step_ns.and_then(|step_ns| end_ns.checked_next_multiple_of(step_ns));
+            *self
+                .rounded_ends_ns
+                .entry(rounded_ns.unwrap_or(u64::MAX))
+                .or_default() += 1;
+            self.rounded += 1;
+        }
+        self.depths.add(self.ends_ns.len() as u64 + self.rounded);
         self.latency_sum_ns += latency_ns as f64;
         self.busy_ns += end_ns.saturating_sub(self.end_ns.max(io.issue_ns)) as f64;
         self.end_ns = self.end_ns.max(end_ns);
@@ -64,5 +85,48 @@ impl InFlight {
             depths: self.depths.buckets(),
             busy: known.then(|| self.busy_ns / length_ns),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Operation;
+
+    /// Depths that a trace of (issue, latency) has at each issue.
+    fn depths(ios: impl IntoIterator<Item = (u64, u64)>) -> InFlight {
+        let mut in_flight = InFlight::default();
+        for (issue_ns, latency_ns) in ios {
+            in_flight.add(&Seen {
+                issue_ns,
+                latency_ns: Some(latency_ns),
+                offset_bytes: 0,
+                size_bytes: 4096,
+                op: Operation::Read,
+                flags: 0,
+                device: 0,
+                process: 0,
+            });
+        }
+        in_flight
+    }
+
+    #[test]
+    fn a_backlog_counts_however_many_are_in_it_and_comes_down_as_they_end() {
+        const BACKLOG: u64 = 200_000;
+        let backlog = (0..BACKLOG).map(|io| (0, (io + 1) * 1_000_000));
+        let full = depths(backlog.clone());
+        assert_eq!(full.depths.most, BACKLOG);
+        let half_ended = (BACKLOG / 2 * 1_000_000, 1);
+        let late = depths(backlog.chain([half_ended]));
+        let last = (late.depths.sum - full.depths.sum) / (BACKLOG / 2) as f64;
+        assert!((1.0..1.001).contains(&last), "{last}");
+        assert!(late.rounded_ends_ns.len() < 4096);
+    }
+
+    #[test]
+    fn latencies_beyond_all_time_count_as_in_flight() {
+        let endless = depths((0..100_000).map(|io| (io, u64::MAX)));
+        assert_eq!(endless.depths.most, 100_000);
     }
 }
