@@ -39,6 +39,8 @@ pub(super) struct Zns {
     /// Pages of each zone that are in the buffer or on flash.
     placed: Box<[u32]>,
     pub(super) wear: Wear,
+    /// Programs of each unit that a reset has made pointless before they ended.
+    outdated: Box<[u16]>,
     resets: Slab<Reset>,
     /// Resets that wait for each die's erases, in their order.
     erasing: Box<[VecDeque<u32>]>,
@@ -55,6 +57,8 @@ impl Zns {
             planes: params.planes_per_die,
             placed: vec![0; model.zones as usize].into_boxed_slice(),
             wear: Wear::new(model.zones, 0),
+            outdated: vec![0; (model.zones * geometry.superblock_units) as usize]
+                .into_boxed_slice(),
             resets: Slab::default(),
             erasing: vec![VecDeque::new(); params.dies() as usize].into_boxed_slice(),
             zones: Zones::new(model, u64::from(model.zones) * model.zone_bytes),
@@ -234,7 +238,12 @@ impl Ssd {
     }
 
     pub(super) fn programmed_in_zone(&mut self, unit: u32) {
-        self.buffer.holds.clear(unit & !PADDING);
+        let Some(zns) = &mut self.zns else { return };
+        // Programs of a unit end in their order, so these come before that of what it holds now.
+        match &mut zns.outdated[(unit & !PADDING) as usize] {
+            0 => self.buffer.holds.clear(unit & !PADDING),
+            outdated => *outdated -= 1,
+        }
         if unit & PADDING != 0 {
             return;
         }
@@ -286,6 +295,10 @@ impl Ssd {
         }
         self.buffer.group.host_pages -= placed % geometry.unit_pages;
         let units = placed / geometry.unit_pages;
+        let first = zone * geometry.superblock_units;
+        for unit in first..first + units {
+            zns.outdated[unit as usize] += u16::from(self.buffer.holds.get(unit));
+        }
         let mut erases = 0;
         for index in 0..geometry.dies.min(units) {
             let die_units = (units - index).div_ceil(geometry.dies);

@@ -309,6 +309,31 @@ fn a_zone_that_is_padded_again_before_its_first_padding_is_programmed_keeps_the_
     assert_eq!(ssd.page_totals().buffered, 0);
 }
 
+/// The end of a program from before the reset says nothing of what was written behind it.
+#[test]
+fn data_of_a_unit_that_is_not_full_is_read_from_the_buffer_whatever_was_on_its_way_before_a_reset()
+{
+    let unit_bytes = zoned().program_bytes();
+    for first in [4096, CAPACITY] {
+        let mut ssd = drive(|params| params.zone_finish = ZoneFinish::Zone);
+        ask(&mut ssd, Op::Write, 0, first);
+        if first < CAPACITY {
+            ssd.manage_zone(0, ZoneAction::Finish).expect("finished");
+        }
+        assert_eq!(ask(&mut ssd, Op::Trim, 0, ZONE).0, CompletionKind::Done);
+        let rewritten = ask(&mut ssd, Op::Write, 0, 5 * unit_bytes + 4096).0;
+        assert_eq!(rewritten, CompletionKind::Done);
+        settle(&mut ssd);
+        ask(&mut ssd, Op::Read, 5 * unit_bytes, 4096);
+        let mut account = Account::default();
+        ssd.account(&mut account);
+        assert_eq!(account.media_read_bytes, 0, "{first} bytes before");
+        ask(&mut ssd, Op::Read, 0, 4096);
+        ssd.account(&mut account);
+        assert!(account.media_read_bytes > 0, "{first} bytes before");
+    }
+}
+
 #[test]
 fn a_read_that_runs_into_a_zone_offline_asks_no_die() {
     let mut ssd = drive(|params| params.rated_pe_cycles = 1);
