@@ -30,7 +30,7 @@ use self::params::Tracks;
 use self::queue::{Queue, Waiting};
 use self::read_ahead::Stream;
 use self::seek::Seek;
-use self::work::{Spent, Work};
+use self::work::{Booked, Spent, Work};
 use crate::device::params::{HostParams, ParamError};
 use crate::device::zones::{Refusal, ZoneAction, ZoneModel, Zones};
 use crate::device::{Account, Completion, CompletionKind, Device, ResourceTime};
@@ -59,6 +59,16 @@ impl InFlight {
     fn end(&self) -> u64 {
         self.request.offset_bytes + u64::from(self.request.size_bytes)
     }
+}
+
+/// Time of the interface for data that crossed it during their transfer from the medium. They are counted when that
+/// ends, in what the queue of the rest has left free since the last account.
+#[derive(Clone, Default)]
+struct Streamed {
+    busy_ns: u64,
+    since_ns: u64,
+    /// All busy time of the interface until then.
+    before_ns: u64,
 }
 
 /// A disk drive.
@@ -95,18 +105,17 @@ pub struct Disk {
     at_byte: u64,
     at_stream_ns: u64,
     work: Work,
-    work_end_ns: u64,
     /// A read goes on from data that was read before: keep the stream going for a while.
     sequential: bool,
     destage_next: bool,
     random_writes: u32,
-    spent: Spent,
+    booked: Booked,
     link_ps_per_byte: f64,
     command_ps: u64,
     setup_ns: u64,
-    /// Bytes that crossed the interface, and those of them during the transfer from the medium.
+    /// Bytes that crossed the interface.
     link_bytes: u64,
-    streamed_bytes: u64,
+    streamed: Streamed,
     media_read_bytes: u64,
     media_write_bytes: u64,
     unmapped_reads: u64,
@@ -147,16 +156,15 @@ impl Disk {
             at_byte: 0,
             at_stream_ns: 0,
             work: Work::Idle,
-            work_end_ns: 0,
             sequential: false,
             destage_next: false,
             random_writes: 0,
-            spent: Spent::default(),
+            booked: Booked::default(),
             link_ps_per_byte: 1e6 / params.interface_mbps,
             command_ps: (params.command_us * 1e6).round() as u64,
             setup_ns: us_to_ns(params.setup_us),
             link_bytes: 0,
-            streamed_bytes: 0,
+            streamed: Streamed::default(),
             media_read_bytes: 0,
             media_write_bytes: 0,
             unmapped_reads: 0,
@@ -284,9 +292,41 @@ impl Disk {
         let bytes = u64::from(self.requests[slot].request.size_bytes);
         let left_bytes = bytes.min(most_bytes);
         self.link_bytes += bytes;
-        self.streamed_bytes += bytes - left_bytes;
+        self.stream(bytes - left_bytes);
         let at_ns = self.link.finish_ns(self.now_ns, self.link_ps(left_bytes));
         self.calendar.push(at_ns, Event::Complete.with(slot));
+    }
+
+    /// Counts what crossed the interface during its transfer from the medium: in time that it had free.
+    #[inline]
+    fn stream(&mut self, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
+        let used_ns = self.link.busy_ns(self.now_ns).sum::<u64>() + self.streamed.busy_ns;
+        let elapsed_ns = self.now_ns - self.streamed.since_ns;
+        let free_ns = elapsed_ns.saturating_sub(used_ns - self.streamed.before_ns);
+        self.streamed.busy_ns += free_ns.min(self.link_ps(bytes) / 1000);
+    }
+
+    /// Returns how long the interface was busy, and begins another interval.
+    fn link_busy_ns(&mut self) -> u64 {
+        let used_ns = self.link.busy_ns(self.now_ns).sum::<u64>() + self.streamed.busy_ns;
+        self.streamed.since_ns = self.now_ns;
+        self.streamed.before_ns = used_ns;
+        used_ns
+    }
+
+    /// Returns what the arm has spent its time on, up to now.
+    fn spent(&self) -> Spent {
+        let mut spent = self.booked.until(self.now_ns);
+        if let Some(stream) = self.stream {
+            let (_, useful_ns) = self.progress(&stream);
+            let ahead_ns = stream.from_ns.saturating_sub(self.now_ns);
+            spent.add(Spent::of_transfer(useful_ns));
+            spent.take_off(Spent::of_transfer(ahead_ns));
+        }
+        spent
     }
 
     #[inline]
@@ -380,11 +420,11 @@ impl Disk {
     }
 
     fn joules(&self) -> f64 {
-        let params = &self.params;
+        let (params, spent) = (&self.params, self.spent());
         let seconds = |ns: u64| ns as f64 / 1e9;
         params.idle_w * seconds(self.now_ns)
-            + params.seek_w * seconds(self.spent.seek_ns)
-            + params.transfer_w * seconds(self.spent.transfer_ns)
+            + params.seek_w * seconds(spent.seek_ns)
+            + params.transfer_w * seconds(spent.transfer_ns)
             + params.link_nj_per_byte * 1e-9 * self.link_bytes as f64
     }
 }
@@ -457,16 +497,11 @@ impl Device for Disk {
 
     fn account(&mut self, into: &mut Account) {
         let now_ns = self.now_ns;
-        let (ahead_bytes, ahead_ns) = self.stream.map_or((0, 0), |stream| {
-            let (reached, useful_ns) = self.progress(&stream);
-            (reached - stream.from, useful_ns)
-        });
-        let left_ns = match self.work {
-            Work::Command { .. } | Work::Destage { .. } | Work::Clean => {
-                self.work_end_ns.saturating_sub(now_ns)
-            }
-            Work::Idle | Work::Ahead => 0,
-        };
+        let spent = self.spent();
+        let ahead_bytes = self
+            .stream
+            .map_or(0, |stream| self.progress(&stream).0 - stream.from);
+        let link_ns = self.link_busy_ns();
         into.media_read_bytes = self.media_read_bytes + ahead_bytes;
         into.media_write_bytes = self.media_write_bytes;
         into.unmapped_reads = self.unmapped_reads;
@@ -479,13 +514,11 @@ impl Device for Disk {
                 waited_ns: 0,
             });
         };
-        let streamed_ns = (self.link_ps(self.streamed_bytes)) / 1000;
-        let link_ns = self.link.busy_ns(now_ns).sum::<u64>() + streamed_ns;
         add("interface", link_ns);
         add("controller", self.controller.busy_ns(now_ns).sum());
-        add("disk arm", self.spent.busy_ns - left_ns + ahead_ns);
-        add("seeking", self.spent.seek_ns);
-        add("rotational wait", self.spent.wait_ns);
-        add("media transfer", self.spent.transfer_ns + ahead_ns);
+        add("disk arm", spent.busy_ns);
+        add("seeking", spent.seek_ns);
+        add("rotational wait", spent.wait_ns);
+        add("media transfer", spent.transfer_ns);
     }
 }

@@ -5,7 +5,7 @@ use workload::Op;
 use super::layout::Place;
 use super::queue::Arm;
 use super::read_ahead::Stream;
-use super::work::Work;
+use super::work::{Spent, Work};
 use super::{Disk, TAIL_BYTES, WORK};
 use crate::sim::event::Event;
 
@@ -51,7 +51,6 @@ impl Disk {
 
     pub(super) fn begin(&mut self, work: Work, end_ns: u64) {
         self.work = work;
-        self.work_end_ns = end_ns;
         self.calendar.push(end_ns, Event::Die.with(WORK));
     }
 
@@ -110,10 +109,13 @@ impl Disk {
         };
         let transfer_ns = end_stream_ns - place.stream_ns;
         let busy_ns = positioning.total_ns() + transfer_ns;
-        self.spent.busy_ns += busy_ns;
-        self.spent.seek_ns += positioning.seek_ns;
-        self.spent.wait_ns += positioning.wait_ns;
-        self.spent.transfer_ns += transfer_ns;
+        let spent = Spent {
+            busy_ns,
+            seek_ns: positioning.seek_ns,
+            wait_ns: positioning.wait_ns,
+            transfer_ns,
+        };
+        self.booked.visit(at_ns + busy_ns, spent);
         let bytes = end - start;
         if write {
             self.media_write_bytes += bytes;
@@ -125,6 +127,7 @@ impl Disk {
 
     /// The arm has done what it was sent for.
     pub(super) fn work_done(&mut self) {
+        self.booked.work_done();
         match std::mem::replace(&mut self.work, Work::Idle) {
             Work::Idle | Work::Clean => {}
             Work::Ahead => {

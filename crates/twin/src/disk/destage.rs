@@ -1,7 +1,7 @@
 //! From the cache to the medium: writes where they belong, the log of shingled tracks, and the bands that are written
 //! anew from it.
 
-use super::work::Work;
+use super::work::{Spent, Work};
 use super::{Disk, QUIET};
 use crate::sim::event::{Event, us_to_ns};
 
@@ -34,9 +34,8 @@ impl Disk {
             if self.random_writes == self.params.refresh_after_writes {
                 self.random_writes = 0;
                 let refresh_ns = REFRESH_TURNS * self.layout.turn_ns;
-                self.spent.busy_ns += refresh_ns;
-                self.spent.transfer_ns += refresh_ns;
                 end_ns += refresh_ns;
+                self.booked.visit(end_ns, Spent::of_transfer(refresh_ns));
             }
         }
         self.begin(Work::Destage { start, end }, end_ns);

@@ -64,8 +64,7 @@ impl Disk {
         }
         let from_ns = self.passes_ns(&stream, at);
         self.media_read_bytes += at - stream.from;
-        self.spent.transfer_ns += from_ns - stream.from_ns;
-        self.spent.busy_ns += from_ns - stream.from_ns;
+        self.booked.streamed(from_ns - stream.from_ns);
         Stream {
             from: at,
             from_ns,
@@ -140,8 +139,9 @@ impl Disk {
             false => stream.promised,
         };
         self.media_read_bytes += end - stream.from;
-        self.spent.transfer_ns += useful_ns;
-        self.spent.busy_ns += useful_ns;
+        self.booked.streamed(useful_ns);
+        self.booked
+            .cut_short(stream.from_ns.saturating_sub(self.now_ns));
         self.segments.insert(Segment {
             start: stream.start,
             end,

@@ -23,6 +23,18 @@ fn random_writes(until: &str) -> Job {
     job("\"write\"", "64KiB", "uniform", region, 8, until)
 }
 
+/// One whose media cache is full, and what has it clean bands of 256 MiB one after the other.
+pub(super) fn cleaning_disk() -> (Disk, Job) {
+    let params = DiskParams {
+        zone_bytes: 256 << 20,
+        write_cache_bytes: 512 << 20,
+        ..drive_managed()
+    };
+    let mut disk = Disk::new(&params).expect("valid parameters");
+    measure(&mut disk, &random_writes(r#"{"bytes":2147483648}"#));
+    (disk, random_writes(r#"{"time":"60s"}"#))
+}
+
 fn rest(disk: &mut Disk, seconds: u64) {
     let until_ns = disk.now_ns() + seconds * 1_000_000_000;
     while disk.advance(until_ns).is_some() {}

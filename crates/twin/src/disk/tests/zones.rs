@@ -21,6 +21,26 @@ fn shingled() -> DiskParams {
     }
 }
 
+/// One that reads blocks of zones, half of which are written: those without data come as fast as the link carries them.
+pub(super) fn half_written_disk() -> (Disk, Job) {
+    let mut disk = Disk::new(&shingled()).expect("valid parameters");
+    let zone = first(&disk);
+    assert_eq!(
+        outcome(&mut disk, Op::Write, zone, ZONE as u32),
+        CompletionKind::Done
+    );
+    let region = format!(r#","region":{{"start":"{zone}","size":"512MiB"}}"#);
+    let read = job(
+        "\"read\"",
+        "4MiB",
+        "uniform",
+        &region,
+        32,
+        r#"{"time":"10s"}"#,
+    );
+    (disk, read)
+}
+
 /// The first zone that must be written in order.
 fn first(disk: &Disk) -> u64 {
     u64::from(disk.zone_model().expect("zones").conventional) * ZONE
