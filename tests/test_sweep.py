@@ -478,6 +478,26 @@ def test_a_rate_that_changes_on_the_way_and_comes_back_is_not_said_to_be_level()
     )
 
 
+def two_steps(asked: Sweep, write_iops: list[float | None]) -> str:
+    """Returns what is printed of reads that triple, beside writes with these rates."""
+    rows = [
+        row_of(over_provisioning=op, step=step, op=step.rpartition("-")[2], iops=iops)
+        for step, rates in (("4k-rand-read", [1e5, 2e5, 3e5]), ("4k-rand-write", write_iops))
+        for op, iops in zip((0.07, 0.14, 0.28), rates, strict=True)
+    ]
+    return " ".join(printed(asked, table_of(asked, *rows)).split("All targets")[0].split())
+
+
+def test_no_other_rate_is_said_to_stay_where_one_changes_on_the_way_or_cannot_be_compared() -> None:
+    asked = corners("op=0.07,0.14,0.28")
+    assert two_steps(asked, [1e5, 1e5, 1e5]).endswith("x 3; no other rate changes by 5 %.")
+    assert two_steps(asked, [1e5, 4e5, 1e5]).endswith(
+        "x 3; no other rate changes by 5 %; between them some do."
+    )
+    assert two_steps(asked, [1e5, 1e5, 0.0]).endswith("x 3.")
+    assert two_steps(asked, [None, None, 1e5]).endswith("x 3.")
+
+
 def test_steps_are_called_by_what_is_not_set_and_sizes_are_in_order() -> None:
     asked = corners("job.block=16k,4k")
     rows = [sized("16k", 16384, mbps=6000.0), sized("4k", 4096, mbps=4000.0)]

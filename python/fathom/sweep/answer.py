@@ -132,16 +132,23 @@ def answer(sweep: Sweep, x: Axis, found: Sequence[Panel]) -> str:
     moved = {change.label for change in changes if abs(change.ratio - 1) >= LEVEL_SHARE}
     first, last = (shown(x.column, row[x.column]) for row in (most.first, most.last))
     span = f"From {plain(x.key)} {first} to {last}"
+    between = any(change.between >= LEVEL_SHARE for change in changes if change.label not in moved)
+    level = f"rate changes by {100 * LEVEL_SHARE:.0f} %{'; between them some do' * between}"
     if not moved:
-        between = any(change.between >= LEVEL_SHARE for change in changes)
-        return f"{span}, no rate changes by {100 * LEVEL_SHARE:.0f} %{'; between them some do' * between}."
+        return f"{span}, no {level}."
     which = f" ({most.series})" if most.series else ""
     beside = " the most" if len(moved) > 1 else ""
-    measured = {panel.label for panel in found if not panel.prepares}
-    rest = f"; no other rate changes by {100 * LEVEL_SHARE:.0f} %" if len(moved) == 1 < len(measured) else ""
+    known = _known_throughout(found)
+    rest = f"; no other {level}" if len(moved) == 1 and known else ""
     return (
         f"{span}, {FIGURES[most.figure]} of {most.label}{which} change{beside}: x {digits(most.ratio)}{rest}."
     )
+
+
+def _known_throughout(found: Sequence[Panel]) -> bool:
+    """Returns whether there are several measured steps, each with a rate in every combination."""
+    measured = [panel for panel in found if not panel.prepares]
+    return len(measured) > 1 and all(row[panel.figure] for panel in measured for row in panel.rows)
 
 
 @dataclass(frozen=True)
