@@ -54,3 +54,12 @@ def test_the_numbers_of_slow_drives_make_no_longer_table_and_their_rate_is_not_r
     assert len(figure.data.groups[0].rows) <= gpu_feed.MOST_COUNTS
     assert "each sustains 0.00" in section.key_figure.sentence
     assert "sustains 0.00 GB/s" not in section.answer[0]
+
+
+def test_an_array_is_counted_as_arrays_and_never_as_its_drives(tmp_path: Path) -> None:
+    run = fathom.run(METHOD, "twin:wd-ultrastar-dc-sn861-7.68tb?settled_share=1*2", out=tmp_path)
+    section = gpu_feed.build(compare([load(run.path)]))
+    assert section is not None
+    assert section.key_figure is not None
+    assert section.key_figure.sentence.startswith("3 arrays of 2 x ")
+    assert ": 3 arrays reach the 64 GB/s" in section.answer[0]

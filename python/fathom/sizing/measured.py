@@ -84,7 +84,7 @@ def measured_drive(path: Path, needs: Sequence[Need] = (), product: str | None =
         figures |= _bandwidth([point for point in of_op if point.block_bytes >= LARGE_BLOCK_BYTES])
         figures |= _iops([point for point in of_op if point.block_bytes == SMALL_BYTES], limits_us)
     absent = _ABSENT + _WITHIN * bool(limits_us)
-    noun = _noun(run, target)
+    noun = noun_of(run.targets, target)
     wanted = {(need.kind, need.op) for need in needs}
     sources = {figure.source for key, figure in figures.items() if not needs or key in wanted}
     counted = [point for point in points if point.source in sources]
@@ -92,21 +92,21 @@ def measured_drive(path: Path, needs: Sequence[Need] = (), product: str | None =
     return Drive(target.name, target.label, figures, noun, absent, _UNRATED, notes, _UNSIZED)
 
 
-def _parts(run: Run, target: TargetRecord) -> list[TargetRecord]:
-    return [part for part in run.targets if part.part_of == target.name]
+def _parts(targets: Sequence[TargetRecord], target: TargetRecord) -> list[TargetRecord]:
+    return [part for part in targets if part.part_of == target.name]
 
 
 def _capacity(run: Run, target: TargetRecord) -> _Figures:
     """Returns what a target holds. The size of a file is not that of its drive; other programs may not record one."""
-    whole = all(one.kind in ("device", "twin") for one in _parts(run, target) or [target])
+    whole = all(one.kind in ("device", "twin") for one in _parts(run.targets, target) or [target])
     if not whole or target.capacity_bytes is None:
         return {}
     return {("capacity", None): Figure(target.usable_bytes, "size", f"run {run.id}")}
 
 
-def _noun(run: Run, target: TargetRecord) -> str:
-    """Returns what the figures of a target are those of: one drive, an array of drives, or a system of several."""
-    parts = _parts(run, target)
+def noun_of(targets: Sequence[TargetRecord], target: TargetRecord) -> str:
+    """Returns what the figures of one of a run's targets are those of: one drive, an array of drives, or a system."""
+    parts = _parts(targets, target)
     if any(part.is_drive_of(target) for part in parts):
         return "array"
     device = known_device(target.catalog) if target.kind == "twin" else None
@@ -135,7 +135,7 @@ def _notes(run: Run, target: TargetRecord) -> Iterator[str]:
     """Yields what the rates of a run are worth: of a twin, with or without a range, or of a shortened run."""
     if target.kind == "twin":
         device = known_device(target.catalog)
-        if _noun(run, target) == "array":
+        if noun_of(run.targets, target) == "array":
             yield "Simulated: the rate of several twins together. Ranges are known of single drives alone."
         elif device is None:
             yield "Simulated: a twin's rate, without a range: its device is not in this catalogue."

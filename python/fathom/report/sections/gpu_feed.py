@@ -22,6 +22,7 @@ from fathom.report.style import grouped, plain, slot
 from fathom.runs.gpu import Gpu
 from fathom.sizing.drive import Drive
 from fathom.sizing.drive import Figure as Rated
+from fathom.sizing.measured import noun_of
 from fathom.sizing.needs import parse_need
 from fathom.sizing.size import size
 
@@ -54,6 +55,11 @@ class Feed:
     """Why no rate is claimed; empty if one may be."""
 
     @property
+    def noun(self) -> str:
+        """What sustains them: one drive, an array of drives, or a system."""
+        return noun_of(self.column.run.document.targets, self.column.target)
+
+    @property
     def least_gbps(self) -> float:
         """GB/s of the slower workload."""
         return min(cell.point.mbps or 0.0 for cell in self.cells.values()) / 1e3
@@ -73,6 +79,12 @@ def build(comparison: Comparison) -> Section | None:
     )
 
 
+def _many(feeds: Sequence[Feed]) -> str:
+    """Returns the heading of their numbers: drives, arrays or systems; targets where they are of several kinds."""
+    nouns = {feed.noun for feed in feeds}
+    return f"{nouns.pop() if len(nouns) == 1 else 'target'}s".capitalize()
+
+
 def _key_figure(feeds: Sequence[Feed], together: Figure) -> KeyFigure:
     """Returns the number of drives that fill one GPU, with the rate of several drives against its link."""
     _, gbps = FEEDS[0]
@@ -88,10 +100,10 @@ def _key_figure(feeds: Sequence[Feed], together: Figure) -> KeyFigure:
     ]
     needed = Chart(
         "gpu-drives",
-        "Drives needed",
+        f"{_many(feeds)} needed",
         sub=f"for {gbps:g} GB/s, the published rate of one H100",
         option=bar_chart(Axis("", "count", low=0), names, bars, stacked=True, width_px=18),
-        summary="Drives needed for one GPU; the table below has the figures.",
+        summary=f"{_many(feeds)} needed for one GPU; the table below has the figures.",
         height_px=60 + 44 * len(feeds),
     )
     figure = replace(together, charts=[needed, *together.charts], columns=2)
@@ -102,7 +114,8 @@ def _key_figure(feeds: Sequence[Feed], together: Figure) -> KeyFigure:
     best = min(settled, key=lambda place: counts[place])
     count, each_gbps = str(counts[best]), feeds[best].least_gbps
     of = f"of {names[best]}"
-    filled = agreeing(count, f"drive {of} fills", f"drives {of} fill")
+    noun = feeds[best].noun
+    filled = agreeing(count, f"{noun} {of} fills", f"{noun}s {of} fill")
     sentence = f"{filled} one H100: each sustains {_rounded(each_gbps, 1)} GB/s."
     reasons = [
         f"{names[place]} needs {counts[place]}, at {_rounded(feeds[place].least_gbps, 1)} GB/s each."
@@ -176,7 +189,7 @@ def _sentence(feed: Feed) -> str:
     _, gbps = FEEDS[0]
     label, raw = link_of(GPU_LINK)
     exact, derated = (_drives(feed, gbps, derate) for derate in DERATES)
-    counts = agreeing(str(exact), "drive", "drives") + (
+    counts = agreeing(str(exact), feed.noun, f"{feed.noun}s") + (
         f", {derated} at {DERATES[1]:g} of it," if derated != exact else ""
     )
     carries = f"{raw / 1e9:.1f} GB/s raw"
@@ -202,7 +215,7 @@ def _landed(feed: Feed, gpu: Gpu) -> str:
         rest = f"and these take {percent(taken)} of it: the way to the GPU limits, not the target."
     else:
         count = grouped(_drives(feed, _gbps(gpu), 1.0)).removesuffix(".00")
-        rest = f"which {count} such drives fill."
+        rest = f"which {count} such {feed.noun}s fill."
     return (
         f"Reads of {feed.column.label} ended in the memory of a GPU ({plain(gpu.label)}); copies to it alone reach "
         f"{_gbps(gpu):.1f} GB/s, {rest}"
@@ -245,14 +258,14 @@ def _table(feeds: Sequence[Feed]) -> Table:
         for derate in DERATES
     ]
     notes = [
-        "Drives = the rate / what one drive sustains in the slower of the two workloads / the derate, rounded "
-        "up. Where one drive feeds several GPUs, their number stands beneath.",
+        f"{_many(feeds)} = the rate / what one of them sustains in the slower of the two workloads / the derate, "
+        "rounded up. Where one feeds several GPUs, their number stands beneath.",
         *([EXPECTED] if any(_expected(feed, gbps) for feed in feeds for _, gbps in FEEDS) else []),
         "64 GB/s per H100, ten drives of 6.8 GB/s or five of 13.7: the SN861 review. 3.18 GB/s: MLPerf Storage.",
         "`fathom size` answers other needs from the same run.",
     ]
     heads = [Item(feed.column.label, slot=slot(feed.column.index)) for feed in feeds]
-    return Table("", heads, [Group("Sustained", sustained), Group("Drives needed", counts)], notes)
+    return Table("", heads, [Group("Sustained", sustained), Group(f"{_many(feeds)} needed", counts)], notes)
 
 
 def _end(feed: Feed) -> Item:
@@ -301,24 +314,25 @@ def _figure(comparison: Comparison, feeds: Sequence[Feed]) -> Figure:
         )
         for feed in feeds
     ]
-    axis = Axis("drives", "count", low=0, step=max(1, most // 10))
+    many = _many(feeds)
+    axis = Axis(many.lower(), "count", low=0, step=max(1, most // 10))
     option = scatter_chart(axis, Axis("", "count", low=0), lines, (), limit)
     chart = Chart(
         "gpu-feed",
-        "Drives together",
+        f"{many} together",
         sub="GB/s",
         option=option,
-        summary="GB/s over drives; the table below has the figures.",
+        summary=f"GB/s over {many.lower()}; the table below has the figures.",
         height_px=260,
     )
     rows = [
         Row(Item(str(count)), [Item(_rounded(count * feed.least_gbps, 1)) for feed in feeds])
         for count in counts
     ]
-    data = Table("Drives", [Item(feed.column.label, "GB/s") for feed in feeds], [Group("", rows)])
+    data = Table(many, [Item(feed.column.label, "GB/s") for feed in feeds], [Group("", rows)])
     cells = [cell for feed in feeds for cell in feed.cells.values()]
     caption = (
-        "What the drives sustain if nothing between them and the GPU is slower: one drive's slower workload "
+        f"What {many.lower()} sustain if nothing between them and the GPU is slower: the slower workload of one "
         f"times their number; {window_of(cells)}."
     )
     return Figure([chart], caption, data, legend_of(comparison.columns), columns=1)
