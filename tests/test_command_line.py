@@ -211,6 +211,7 @@ def test_an_unknown_twin_is_answered_with_the_nearest() -> None:
         ("run four-corners null: --seed", "run", "'--seed' requires an argument"),
         ("trace convert app.log --format", "trace convert", "'--format' requires an argument"),
         ("methods list", "methods", "No such command 'list'"),
+        ("catalog --kind device", "catalog", "'--kind': 'device' is not one of 'devices'"),
         ("report last --edition long", "report", "'full', 'short'"),
     ],
 )
@@ -218,6 +219,7 @@ def test_what_the_parser_refuses_is_one_line_that_names_the_help(words: str, com
     code, text = refused(*words.split())
     assert code == 2
     assert said in text
+    assert "Value error" not in text
     assert text.endswith(f"{command} --help` shows what it takes")
 
 

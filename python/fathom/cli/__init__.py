@@ -9,7 +9,7 @@ from typing import Annotated, TextIO
 import typer
 
 from fathom.cli.capture import capture
-from fathom.cli.command import Command, Grouped, ParserError
+from fathom.cli.command import Command, Grouped, ParserError, refused
 from fathom.cli.compare import compare
 from fathom.cli.fit import fit
 from fathom.cli.imports import export_file, import_file
@@ -164,7 +164,7 @@ def _say_what_the_parser_refused(error: ParserError) -> ExitCode:
         command = context.command_path if context else "fathom"
         hint = f"`{command} --help` shows what it takes"
         said = (None if context and context.parent else _method_as_command()) or UsageError(
-            message.rstrip("."), hint
+            refused(message), hint
         )
         print(f"fathom: {said}", file=sys.stderr)
     return ExitCode.USAGE

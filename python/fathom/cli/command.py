@@ -57,6 +57,11 @@ class Grouped(TyperGroup):
                 formatter.write_dl(rows)
 
 
+def refused(message: str) -> str:
+    """Returns what the parser refuses, without the name that some versions of it put before the reason."""
+    return message.rstrip(".").replace(": Value error, ", ": ", 1)
+
+
 def _without_type(name: str) -> str:
     return re.sub(r" <\S+>$", "", name)
 
