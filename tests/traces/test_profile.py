@@ -80,6 +80,13 @@ def test_interleaved_streams_are_found_and_random_io_has_none():
     assert profile(evenly(5000), scattered).runs.streams == 0
 
 
+def test_runs_of_two_ios_have_two_and_not_the_middle_of_two_and_three():
+    pairs = np.arange(2000) // 2 * (1 << 20) + np.arange(2000) % 2 * 4096
+    last = np.arange(3) * 4096 + (1 << 40)
+    found = profile(evenly(2003), np.concatenate([pairs, last])).runs
+    assert found.run_ios[0] == 2
+
+
 def test_a_hot_tenth_of_the_space_gets_the_accesses_that_it_got():
     drawn = np.random.default_rng(3)
     hot = drawn.random(400_000) < 0.9

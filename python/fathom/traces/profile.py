@@ -48,13 +48,14 @@ class Latency(_Part):
     def shown_quantiles_ns(self) -> Sequence[float | None]:
         """The quantiles, none above the largest latency, nor below a mean that lies in the same bucket.
 
-        A quantile is the middle of its bucket. Where all latencies are equal, that middle may be beside all of them.
+        A quantile is the middle of the whole numbers of its bucket. Where all latencies are equal, that middle may be
+        beside all of them.
         """
         return [None if one is None else self._shown(one) for one in self.quantiles_ns]
 
     def _shown(self, middle: float) -> float:
         begin = max((least for least, _ in self.buckets_ns if least <= middle), default=0.0)
-        end = 2 * middle - begin
+        end = 2 * middle - begin + 1
         return min(max(middle, self.mean_ns) if begin <= self.mean_ns < end else middle, self.most_ns)
 
 

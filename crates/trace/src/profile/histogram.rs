@@ -48,7 +48,8 @@ impl Histogram {
         self.most = self.most.max(value);
     }
 
-    /// Returns the value that a share of all does not exceed: the middle of its bucket. `None`: nothing was counted.
+    /// Returns the value that a share of all does not exceed: the middle of the whole numbers of its bucket. `None`:
+    /// nothing was counted.
     pub(super) fn quantile(&self, share: f64) -> Option<f64> {
         let wanted = share * self.count;
         let mut below = 0.0;
@@ -60,7 +61,7 @@ impl Histogram {
         let last = || self.counts.iter().rposition(|&count| count > 0.0);
         let place = found.or_else(last)?;
         let (low, high) = bounds(place);
-        Some(((low + high) / 2.0).min(self.most as f64))
+        Some(((low + high - 1.0) / 2.0).min(self.most as f64))
     }
 
     /// Returns every bucket that has counts, as (its least value, counts).
@@ -106,6 +107,18 @@ mod tests {
                 "{value}: {low} {high}"
             );
         }
+    }
+
+    #[test]
+    fn a_quantile_of_values_with_a_bucket_of_their_own_is_exact() {
+        let mut histogram = Histogram::default();
+        for value in [1, 2, 2, 2, 9] {
+            histogram.add(value);
+        }
+        assert_eq!(
+            [0.2, 0.5, 1.0].map(|share| histogram.quantile(share)),
+            [Some(1.0), Some(2.0), Some(9.0)]
+        );
     }
 
     #[test]
