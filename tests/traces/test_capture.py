@@ -49,6 +49,26 @@ def test_a_disk_keeps_every_io_under_its_own_name(tmp_path: Path):
     assert (trace.devices, trace.left_out) == (["nvme0n1"], 0)
 
 
+def test_a_second_disk_without_a_block_trace_leaves_no_file_of_the_first_in_the_way_of_tracepoints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    raw = tmp_path / "records"
+    raw.mkdir()
+
+    def capture(nodes: list[Path], folder: Path, *_: object, tracepoints: bool = False) -> str:
+        (folder / "sda.blktrace.0").open("x").close()
+        if not tracepoints:
+            raise OSError(errno.ENOTTY, "no block trace", str(nodes[1]))
+        return "capture"
+
+    for place in ("debug/block", "tracing/instances"):
+        (tmp_path / place).mkdir(parents=True)
+    monkeypatch.setattr(_core, "Capture", capture)
+    asked = Asked([], tmp_path / "out", debugfs=tmp_path / "debug", tracefs=tmp_path / "tracing")
+    disks = [Disk("8:0", Path("/dev/sda")), Disk("8:16", Path("/dev/sdb"))]
+    assert session._started(asked, disks, raw) == ("tracepoints", "capture")
+
+
 def test_partitions_are_told_apart_and_count_from_their_start(tmp_path: Path):
     low, high = Part("nvme0n1p1", 512 * 2048, 512 * 4096), Part("nvme0n1p2", 512 * 4096, 512 * 5000)
     trace = captured(tmp_path, low, high)

@@ -181,6 +181,9 @@ def _started(asked: Asked, disks: Sequence[Disk], raw: Path) -> tuple[Via, _core
         except OSError as error:
             if not (asked.has_tracepoints and error.errno in _LACKING):
                 raise refused(error) from error
+            # Those of the disks before the one that has no block trace; tracepoints have files of the same names.
+            for file in raw.iterdir():
+                file.unlink()
     try:
         return "tracepoints", _core.Capture(nodes, raw, asked.tracefs, asked.buffer_bytes, tracepoints=True)
     except OSError as error:
