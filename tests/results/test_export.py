@@ -111,6 +111,51 @@ def test_an_export_that_is_imported_has_the_figures_of_the_run(run: Run, tmp_pat
         assert (other["threads"], other["iodepth"], other["block_bytes"]) == (2, 8, 4096)
 
 
+UNLIKE_FIO = """
+schema = "fathom-method/1"
+name = "unlike"
+[[steps]]
+name = "discards"
+[steps.job]
+mix = { read = 1, trim = 1 }
+block = "4KiB"
+pattern = "uniform"
+load = { iodepth = 4 }
+until = { time = "1s" }
+[[steps]]
+name = "together"
+[steps.job]
+until = { time = "1s" }
+[[steps.job.streams]]
+name = "one"
+mix = "read"
+block = "4KiB"
+pattern = "uniform"
+load = { iodepth = 4 }
+[[steps.job.streams]]
+name = "other"
+mix = "write"
+block = "4KiB"
+pattern = "uniform"
+load = { iodepth = 2 }
+"""
+
+
+def test_loads_that_fio_has_no_options_for_come_back_without_a_mix_or_a_depth(tmp_path: Path):
+    import fathom
+
+    (tmp_path / "unlike.toml").write_text(UNLIKE_FIO)
+    run = fathom.run(str(tmp_path / "unlike.toml"), ["twin:samsung-pm9a3-7.68tb"], out=tmp_path)
+    data = export_results(run, ExportFormat.FIO_JSON)
+    assert [job["job options"].get("rw") for job in jobs_of(data).values()] == [None, None]
+    (tmp_path / "run.json").write_bytes(data)
+    rows = Run(import_results([tmp_path / "run.json"]).runs[0]).points.to_pylist()
+    assert {(row["step"], row["read_pct"], row["iodepth"]) for row in rows} == {
+        ("discards", None, 4),
+        ("together", None, None),
+    }
+
+
 @pytest.mark.parametrize(
     "format", [ExportFormat.FIO_JSON, ExportFormat.FIO_JSON_PLUS, ExportFormat.HDRHISTOGRAM]
 )

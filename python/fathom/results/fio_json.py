@@ -365,7 +365,12 @@ def _count(options: Object, name: str) -> int | None:
 
 
 def _depth(options: Object, *, is_own: bool) -> int | None:
-    """Returns the I/Os that a thread keeps in flight; one by an engine that waits for each. Fathom's has no such."""
+    """Returns the I/Os that a thread keeps in flight; one by an engine that waits for each. Fathom's has no such.
+
+    An export of Fathom's leaves out the depth of streams, which have one each.
+    """
+    if is_own and "iodepth" not in options:
+        return None
     waits = not is_own and options.get("ioengine", USUAL) in SYNCHRONOUS
     return 1 if waits else _count(options, "iodepth")
 

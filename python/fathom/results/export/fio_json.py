@@ -85,13 +85,17 @@ def _job(place: int, found: Sequence[Measured], description: str | None, *, plus
 
 
 def _options(point: Point, ops: Sequence[str], description: str | None) -> dict[str, str]:
-    """Returns options of fio as far as points know them. The pattern is in the method, so `rw` is at random."""
-    mixed = len(ops) > 1
+    """Returns options of fio as far as points know them. The pattern is in the method, so `rw` is at random.
+
+    fio has no mix of reads and trims, and streams have no share of reads: their operations have no `rw`.
+    """
+    mixed = ops == ["read", "write"] and point.read_pct is not None
+    rw = "randrw" if mixed else f"rand{ops[0]}" if len(ops) == 1 else None
     known = {
         "name": point.step,
         "description": description,
         "filename": point.target.removeprefix("file:"),
-        "rw": "randrw" if mixed else f"rand{ops[0]}" if ops else None,
+        "rw": rw,
         "rwmixread": round(point.read_pct) if mixed and point.read_pct is not None else None,
         "bs": point.block_bytes,
         "iodepth": point.iodepth,
