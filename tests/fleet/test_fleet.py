@@ -334,6 +334,21 @@ def test_an_agent_that_nobody_polls_stops_its_load(tmp_path: Path) -> None:
     agent.release("null:")
 
 
+def test_a_load_that_is_stopped_while_it_waits_for_its_start_ends_at_once(pool: ThreadPoolExecutor) -> None:
+    agent = HostAgent("alone")
+    agent.hold(agent.resolve("null:", None), False, ())
+    job = parse_method(METHOD.replace('"3s"', '"60s"'), "shared.toml").steps[1].job
+    begun = time.monotonic()
+    starting = pool.submit(agent.start, "null:", job, 1, "read", time.time_ns() + 20_000_000_000, pin=False)
+    time.sleep(0.5)
+    agent.stop()
+    starting.result()
+    drain(agent)
+    assert time.monotonic() - begun < 10
+    assert agent.result().recording
+    agent.release("null:")
+
+
 def test_samples_of_a_step_begin_with_its_load_and_leave_out_the_wait_for_it(tmp_path: Path) -> None:
     agent = HostAgent("alone")
     agent.hold(agent.resolve("null:", None), False, ())

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        OnceLock,
+        Condvar, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant, SystemTime},
@@ -16,8 +16,13 @@ pub(crate) const TICK_NS: u64 = 20_000_000;
 /// Flags of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
-    /// 0: wait; `ABORT`: give up; else the start, on the run's clock.
+    /// 0: wait; `ABORT`: give up; `AGREED`: at the time agreed on; else the start, on the run's clock.
     gate: AtomicU64,
+    /// The start that was agreed on, by the system's clock.
+    agreed: OnceLock<SystemTime>,
+    /// Held by whoever looks at the gate to sleep until that start; a stop wakes them.
+    sleeping: Mutex<()>,
+    stopping: Condvar,
     /// The start by the system's clock.
     start: OnceLock<SystemTime>,
     /// The most that a thread passed the gate after the start, ns.
@@ -30,6 +35,9 @@ pub(crate) struct Shared {
 }
 
 const ABORT: u64 = u64::MAX;
+const AGREED: u64 = ABORT - 1;
+/// From the last thread's readiness to the common start, and how long before a time agreed on that start is set.
+pub(crate) const HEAD_START: Duration = Duration::from_millis(1);
 /// How long a thread spins before the start: a sleep may end that much late.
 const SPIN_NS: u64 = 100_000;
 
@@ -40,6 +48,12 @@ impl Shared {
         self.gate.store(start_ns.max(1), Ordering::Release);
     }
 
+    /// Opens the gate at a time of the system's clock, or as soon as the run is stopped.
+    pub(crate) fn release_at(&self, agreed: SystemTime) {
+        self.agreed.get_or_init(|| agreed);
+        self.gate.store(AGREED, Ordering::Release);
+    }
+
     /// Releases waiting threads: there will be no run.
     pub(crate) fn abort(&self) {
         self.gate.store(ABORT, Ordering::Release);
@@ -48,6 +62,9 @@ impl Shared {
     pub(crate) fn stop(&self) {
         self.stopped_at.get_or_init(Instant::now);
         self.stop.store(true, Ordering::Relaxed);
+        // Locked, so that nobody misses this between the look at the flag and the sleep.
+        drop(self.sleeping.lock());
+        self.stopping.notify_all();
     }
 
     /// Returns when [`Shared::stop`] was called first.
@@ -82,6 +99,7 @@ impl Shared {
             match self.gate.load(Ordering::Acquire) {
                 0 => std::thread::park(),
                 ABORT => return None,
+                AGREED => self.sleep_until_agreed(clock),
                 start_ns => break start_ns,
             }
         };
@@ -95,4 +113,37 @@ impl Shared {
         self.late_ns.fetch_max(late_ns, Ordering::Relaxed);
         Some(clock.rebased(start_ns))
     }
+
+    /// Sleeps until shortly before the time agreed on, or a stop. The first thread there sets the start: late, so that
+    /// it follows what the system's clock was set to meanwhile.
+    fn sleep_until_agreed(&self, clock: Clock) {
+        let guard = self.sleeping.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.gate.load(Ordering::Acquire) != AGREED {
+            return;
+        }
+        let left = match self.agreed.get() {
+            Some(agreed) if !self.stopped() => left_until(*agreed),
+            _ => Duration::ZERO,
+        };
+        let asleep = left.saturating_sub(HEAD_START);
+        if asleep.is_zero() {
+            let start_ns = clock.now_ns() + left.as_nanos() as u64;
+            self.release(start_ns, SystemTime::now() + left);
+        } else {
+            drop(self.stopping.wait_timeout(guard, asleep));
+        }
+    }
+
+    /// Returns a run's clock as its threads have it: 0 at the start, once that is set.
+    pub(crate) fn since_start(&self, clock: Clock) -> Clock {
+        match self.gate.load(Ordering::Acquire) {
+            0 | AGREED | ABORT => clock,
+            start_ns => clock.rebased(start_ns),
+        }
+    }
+}
+
+/// Returns the time until a moment of the system's clock; 0 once it has passed.
+pub(crate) fn left_until(at: SystemTime) -> Duration {
+    at.duration_since(SystemTime::now()).unwrap_or_default()
 }

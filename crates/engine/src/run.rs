@@ -35,7 +35,6 @@ pub(crate) struct Timeouts {
 /// The time of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timing {
-    /// Reads 0 at the start.
     pub(crate) clock: Clock,
     /// When the job's own time is up.
     pub(crate) end: Option<Instant>,
@@ -301,7 +300,7 @@ impl Run {
             ..Summary::default()
         };
         if let Some((op, issued_ns)) = thread.issuing.last() {
-            let now_ns = self.timing.clock.now_ns();
+            let now_ns = self.shared.since_start(self.timing.clock).now_ns();
             let since = |at: Instant| at.elapsed().as_nanos() as u64;
             let over_ns = [self.timing.end, self.shared.stopped_at()]
                 .into_iter()

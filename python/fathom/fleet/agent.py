@@ -34,6 +34,8 @@ LEASE_TICKS = 5
 """The lease is counted in ticks of the agent's own: while the agent itself did not run, nobody could be heard."""
 FIRST_POLL_S = 60.0
 """The lease before the first poll of a step: on a slow host, the answer that it has begun takes a while."""
+LOOK_S = 0.002
+"""How often an agent looks whether a load that waits for its start has begun."""
 FOLDER = "fathom-{host}"
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -115,6 +117,7 @@ class HostAgent:
         self._handle: _core.Handle | ArrayTotal | None = None
         self._ticks_left = 0
         self._expired = False
+        self._stopped = False
         self._held: dict[str, _Held] = {}
         self._running: _Held | None = None
         threading.Thread(target=self._watch_lease, daemon=True, name="lease").start()
@@ -217,15 +220,19 @@ class HostAgent:
         """
         held = self._running = self._held_one(name)
         members = held.target.members
-        self._expired = False
+        self._expired = self._stopped = False
         self._ticks_left = round(FIRST_POLL_S / self._tick_s)
         handle = EngineBackend(members or [held.target]).start_each(
             job, seed, start_at_unix_ns=start_at_unix_ns, pin=pin
         )
+        self._handle = ArrayTotal(handle, len(members)) if members else handle
+        if self._stopped:
+            handle.stop()
+        while handle.started_unix_ns is None:
+            time.sleep(LOOK_S)
         # The load has waited for its time until now: what was sampled meanwhile is of no step.
         held.telemetry.drain()
         held.telemetry.step(step)
-        self._handle = ArrayTotal(handle, len(members)) if members else handle
         return JobProgress(started_unix_ns=handle.started_unix_ns)
 
     def poll(self, timeout_s: float) -> JobProgress:
@@ -249,7 +256,8 @@ class HostAgent:
         self._ticks_left = LEASE_TICKS
 
     def stop(self) -> None:
-        """Ends the load; what is in flight completes."""
+        """Ends the load, one that waits for its start too; what is in flight completes."""
+        self._stopped = True
         if self._handle is not None:
             self._handle.stop()
 

@@ -9,15 +9,13 @@ use super::Starter;
 use crate::{
     EngineError, Run, SetupReport, TargetSetup, TargetSpec,
     aggregator::Aggregator,
+    gate::{HEAD_START, left_until},
     message::Message,
     run::{LoadThread, Timeouts, Timing},
 };
 
-/// From the last thread's readiness to the common start.
-const HEAD_START_NS: u64 = 1_000_000;
-
 impl Starter<'_> {
-    /// Waits until every thread is set up, then starts them together.
+    /// Waits until every thread is set up, then has them start together: now, or at the time asked for.
     pub(super) fn release(mut self, targets: &[TargetSpec]) -> Result<Run, EngineError> {
         for _ in 0..self.threads.len() {
             match self.next_ready() {
@@ -28,11 +26,11 @@ impl Starter<'_> {
                 }
             }
         }
-        let start_ns = self.open_gate();
+        let start = Instant::now() + self.open_gate();
         self.unpark();
         self.threads
             .iter_mut()
-            .for_each(|member| member.heard = Instant::now());
+            .for_each(|member| member.heard = start);
         let setup = SetupReport {
             clock: self.clock.name().into(),
             clock_error_ppm: self.clock.error_ppm(),
@@ -47,7 +45,7 @@ impl Starter<'_> {
             aggregators[member.target].add_member();
         }
         let stuck_ns = self.jobs.iter().map(|job| job.errors.stuck_ns).max();
-        let own_end = Duration::from_nanos(self.end_ns.saturating_add(HEAD_START_NS));
+        let own_end = Duration::from_nanos(self.end_ns);
         Ok(Run::new(
             self.threads,
             self.shared,
@@ -59,8 +57,8 @@ impl Starter<'_> {
                 stuck: Duration::from_nanos(stuck_ns.unwrap_or(u64::MAX)),
             },
             Timing {
-                clock: self.clock.rebased(start_ns),
-                end: Instant::now().checked_add(own_end),
+                clock: self.clock,
+                end: start.checked_add(own_end),
             },
         ))
     }
@@ -100,18 +98,17 @@ impl Starter<'_> {
         }
     }
 
-    /// Releases all threads and returns the moment of the start: the one asked for, or now where that has passed.
-    fn open_gate(&self) -> u64 {
-        let head_start = Duration::from_nanos(HEAD_START_NS);
-        let left = |at: SystemTime| at.duration_since(SystemTime::now()).unwrap_or_default();
-        let asked = self.options.start_at;
-        if let Some(at) = asked {
-            thread::sleep(left(at).saturating_sub(head_start));
+    /// Releases all threads and returns how long it is until they start: the time asked for, or now where that has
+    /// passed.
+    fn open_gate(&self) -> Duration {
+        if let Some(at) = self.options.start_at {
+            self.shared.release_at(at);
+            return left_until(at);
         }
-        let wait = asked.map_or(head_start, left);
-        let start_ns = self.clock.now_ns() + wait.as_nanos() as u64;
-        self.shared.release(start_ns, SystemTime::now() + wait);
-        start_ns
+        let start_ns = self.clock.now_ns() + HEAD_START.as_nanos() as u64;
+        self.shared
+            .release(start_ns, SystemTime::now() + HEAD_START);
+        HEAD_START
     }
 }
 

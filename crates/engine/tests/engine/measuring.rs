@@ -31,6 +31,47 @@ fn a_count_is_met_exactly_by_all_threads_together() {
 }
 
 #[test]
+fn a_run_that_is_stopped_before_the_start_it_waits_for_ends_at_once_without_io() {
+    let begun = Instant::now();
+    let options = Options {
+        start_at: Some(SystemTime::now() + 4 * PROMPT),
+        ..Options::default()
+    };
+    for (spec, backend) in empty_specs() {
+        let options = Options {
+            start_at: options.start_at,
+            ..backend
+        };
+        let run = engine::start(&job(Op::Read), &[spec], &options).unwrap();
+        assert!(run.started_at().is_none());
+        run.stop();
+        assert_eq!(run.join().unwrap().remove(0).completed(), 0);
+    }
+    assert!(begun.elapsed() < PROMPT, "{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_run_starts_at_the_time_asked_for_and_its_seconds_count_from_there() {
+    let asked = SystemTime::now() + Duration::from_millis(400);
+    let mut job = job(Op::Read);
+    job.until = time(Duration::from_millis(300));
+    let options = Options {
+        start_at: Some(asked),
+        ..Options::default()
+    };
+    let [(spec, _), ..] = empty_specs();
+    let run = engine::start(&job, &[spec], &options).unwrap();
+    let (intervals, recording) = follow(run);
+    assert_eq!(intervals[0].start_ns, 0);
+    assert_eq!(recording.unwrap().window_ns, 300_000_000);
+    let late = SystemTime::now().duration_since(asked).unwrap();
+    assert!(
+        late >= Duration::from_millis(300) && late < PROMPT,
+        "{late:?}"
+    );
+}
+
+#[test]
 fn a_number_of_bytes_is_met_to_the_block() {
     let file = Scratch::filled(4 * MIB, 1);
     let mut job = job(Op::Write);
