@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Condvar, Mutex, OnceLock, PoisonError,
+        Arc, Condvar, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant, SystemTime},
@@ -133,13 +133,35 @@ impl Shared {
             drop(self.stopping.wait_timeout(guard, asleep));
         }
     }
+}
 
-    /// Returns a run's clock as its threads have it: 0 at the start, once that is set.
-    pub(crate) fn since_start(&self, clock: Clock) -> Clock {
-        match self.gate.load(Ordering::Acquire) {
-            0 | AGREED | ABORT => clock,
-            start_ns => clock.rebased(start_ns),
+/// The clock of a run for whoever is set up before its start: nanoseconds since that, once it is known.
+#[derive(Clone, Debug)]
+pub(crate) struct RunClock {
+    shared: Arc<Shared>,
+    clock: Clock,
+}
+
+impl RunClock {
+    pub(crate) fn new(shared: &Arc<Shared>, clock: Clock) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            clock,
         }
+    }
+
+    /// Returns the clock of a run that never starts.
+    #[cfg(test)]
+    pub(crate) fn alone() -> Self {
+        Self::new(&Arc::default(), Clock::new())
+    }
+
+    pub(crate) fn now_ns(&self) -> u64 {
+        let start_ns = match self.shared.gate.load(Ordering::Acquire) {
+            0 | AGREED | ABORT => 0,
+            start_ns => start_ns,
+        };
+        self.clock.now_ns().saturating_sub(start_ns)
     }
 }
 

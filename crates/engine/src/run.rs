@@ -13,8 +13,7 @@ use recording::{InFlight, Interval, Recording};
 use crate::{
     EngineError, SetupReport,
     aggregator::Aggregator,
-    clock::Clock,
-    gate::{Shared, TICK_NS},
+    gate::{RunClock, Shared, TICK_NS},
     message::{Issuing, Message, Summary},
 };
 
@@ -33,9 +32,9 @@ pub(crate) struct Timeouts {
 }
 
 /// The time of a run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Timing {
-    pub(crate) clock: Clock,
+    pub(crate) clock: RunClock,
     /// When the job's own time is up.
     pub(crate) end: Option<Instant>,
 }
@@ -300,7 +299,7 @@ impl Run {
             ..Summary::default()
         };
         if let Some((op, issued_ns)) = thread.issuing.last() {
-            let now_ns = self.shared.since_start(self.timing.clock).now_ns();
+            let now_ns = self.timing.clock.now_ns();
             let since = |at: Instant| at.elapsed().as_nanos() as u64;
             let over_ns = [self.timing.end, self.shared.stopped_at()]
                 .into_iter()
@@ -365,7 +364,7 @@ mod tests {
             setup,
             timeouts,
             Timing {
-                clock: Clock::new(),
+                clock: RunClock::alone(),
                 end: None,
             },
         );

@@ -17,6 +17,7 @@ use crate::{
     copying_queue::CopyingQueue,
     driver::{self, ThreadSpec},
     file_set::{Directory, open_at_once},
+    gate::RunClock,
     gpu::{Gpu, GpuMemory},
     in_set::InSet,
     meter::Meter,
@@ -346,11 +347,16 @@ fn passthrough<P: Protocol>(
 /// Blocks that describe themselves, over `below`.
 fn checked<P: Protocol>(spec: &ThreadSpec, below: P) -> Result<Checked<P>, EngineError> {
     let (job, thread) = (&*spec.job, spec.context.member);
+    let clock = RunClock::new(&spec.context.shared, spec.clock);
     let journal = match (&job.journal, job.content.verify) {
         (Some(directory), Some(verify)) => {
             let (directory, target) = (Path::new(directory), &spec.target.spec.path);
             Some(WriteJournal::create(
-                directory, target, thread, verify, spec.clock,
+                directory,
+                target,
+                thread,
+                verify,
+                clock.clone(),
             )?)
         }
         _ => None,
@@ -360,7 +366,7 @@ fn checked<P: Protocol>(spec: &ThreadSpec, below: P) -> Result<Checked<P>, Engin
         job,
         Accepted::by(&spec.whole, spec.target.spec.kind),
         thread,
-        spec.clock,
+        clock,
         journal,
     ))
 }

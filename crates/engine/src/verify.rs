@@ -10,7 +10,7 @@ use workload::{Job, Op, Request, Verify};
 
 use crate::{
     buffers::Buffers,
-    clock::Clock,
+    gate::RunClock,
     protocol::Protocol,
     sector::{Accepted, Finding, KINDS, Verdict, judge, seal},
     write_journal::{Record, WriteJournal},
@@ -42,7 +42,7 @@ pub(crate) struct Checked<P> {
     checked: u64,
     found: [u64; KINDS.len()],
     reported: Vec<String>,
-    clock: Clock,
+    clock: RunClock,
     journal: Option<WriteJournal>,
 }
 
@@ -53,7 +53,7 @@ impl<P> Checked<P> {
         job: &Job,
         accepted: Accepted,
         thread: usize,
-        clock: Clock,
+        clock: RunClock,
         journal: Option<WriteJournal>,
     ) -> Self {
         let idle = Flight {

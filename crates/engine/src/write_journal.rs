@@ -30,7 +30,7 @@ pub(crate) use self::{
     file::{HEADER_BYTES, Header, SCHEMA, SUFFIX},
     record::{Kind, RECORD_BYTES, Record},
 };
-use crate::{EngineError, clock::Clock};
+use crate::{EngineError, gate::RunClock};
 
 /// Position of the thread in the number of a write.
 const THREAD_SHIFT: u32 = 48;
@@ -58,7 +58,7 @@ impl WriteJournal {
         target: &Path,
         thread: usize,
         verify: Verify,
-        clock: Clock,
+        clock: RunClock,
     ) -> Result<Self, EngineError> {
         let path = directory.join(format!("{}.{thread}.{SUFFIX}", file::name(target)));
         let refuse = |source| EngineError::Journal {
@@ -75,7 +75,7 @@ impl WriteJournal {
         };
         let file = file::begin(directory, &path, &header, file::sync_directory).map_err(refuse)?;
         let queue = Arc::new(JournalQueue::default());
-        let write = move |queue: &JournalQueue| writing::write(file, queue, clock);
+        let write = move |queue: &JournalQueue| writing::write(file, queue, &clock);
         let writer = writing::spawn(&queue, write).map_err(refuse)?;
         Ok(Self {
             writer: Some(writer),

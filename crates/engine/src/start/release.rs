@@ -9,7 +9,7 @@ use super::Starter;
 use crate::{
     EngineError, Run, SetupReport, TargetSetup, TargetSpec,
     aggregator::Aggregator,
-    gate::{HEAD_START, left_until},
+    gate::{HEAD_START, RunClock, left_until},
     message::Message,
     run::{LoadThread, Timeouts, Timing},
 };
@@ -46,6 +46,7 @@ impl Starter<'_> {
         }
         let stuck_ns = self.jobs.iter().map(|job| job.errors.stuck_ns).max();
         let own_end = Duration::from_nanos(self.end_ns);
+        let clock = RunClock::new(&self.shared, self.clock);
         Ok(Run::new(
             self.threads,
             self.shared,
@@ -57,7 +58,7 @@ impl Starter<'_> {
                 stuck: Duration::from_nanos(stuck_ns.unwrap_or(u64::MAX)),
             },
             Timing {
-                clock: self.clock,
+                clock,
                 end: start.checked_add(own_end),
             },
         ))

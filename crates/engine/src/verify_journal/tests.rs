@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    clock::Clock,
+    gate::RunClock,
     sector::seal,
     write_journal::{HEADER_BYTES, RECORD_BYTES, Record, WriteJournal},
 };
@@ -24,7 +24,7 @@ impl Crash {
         let directory = std::env::temp_dir().join(name);
         let _ = std::fs::remove_dir_all(&directory);
         let target = directory.join("target");
-        let journal = WriteJournal::create(&directory, &target, 0, PASS, Clock::new());
+        let journal = WriteJournal::create(&directory, &target, 0, PASS, RunClock::alone());
         Self {
             journal: journal.expect("made"),
             data: vec![0; 16 * BLOCK as usize],

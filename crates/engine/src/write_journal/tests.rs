@@ -71,7 +71,7 @@ fn the_writer_runs_on_any_core_though_a_pinned_thread_made_it() {
         pinned.spawn(|| {
             pin_to(last).unwrap();
             let target = Path::new("/dev/null");
-            let journal = WriteJournal::create(&directory.0, target, 0, VERIFY, Clock::new());
+            let journal = WriteJournal::create(&directory.0, target, 0, VERIFY, RunClock::alone());
             // Writers of other tests are none that this one has to find.
             wait_until(|| {
                 let writers = of_writers();
@@ -85,9 +85,9 @@ fn the_writer_runs_on_any_core_though_a_pinned_thread_made_it() {
 #[test]
 fn a_writer_that_panics_ends_the_load_and_is_its_failure() {
     let directory = Scratch::new("broken");
-    let clock = Clock::new();
+    let clock = RunClock::alone();
     let target = Path::new("/dev/null");
-    let mut journal = WriteJournal::create(&directory.0, target, 0, VERIFY, clock).unwrap();
+    let mut journal = WriteJournal::create(&directory.0, target, 0, VERIFY, clock.clone()).unwrap();
     journal.end();
     journal.queue = Arc::default();
     let writer = writing::spawn(&journal.queue, |_| panic!("a defect that the test makes"));
@@ -107,7 +107,7 @@ fn a_writer_that_panics_ends_the_load_and_is_its_failure() {
 #[test]
 fn a_journal_that_cannot_be_written_is_a_note_and_not_a_failure() {
     let directory = Scratch::new("full");
-    let (clock, target) = (Clock::new(), Path::new("/dev/null"));
+    let (clock, target) = (RunClock::alone(), Path::new("/dev/null"));
     let mut journal = WriteJournal::create(&directory.0, target, 0, VERIFY, clock).unwrap();
     journal.end();
     journal.queue = Arc::default();

@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::record::{RECORD_BYTES, Record};
-use crate::{affinity::unpin, clock::Clock};
+use crate::{affinity::unpin, gate::RunClock};
 
 /// Records are gathered for so long before they are synced together.
 const GATHER: Duration = Duration::from_millis(5);
@@ -131,7 +131,7 @@ pub(super) fn spawn(
 }
 
 /// Appends and syncs until there is no more.
-pub(super) fn write(mut file: File, queue: &JournalQueue, clock: Clock) -> io::Result<()> {
+pub(super) fn write(mut file: File, queue: &JournalQueue, clock: &RunClock) -> io::Result<()> {
     let mut records = Vec::new();
     let mut synced: Option<Record> = None;
     while let Some(since_ns) = queue.take(&mut records) {

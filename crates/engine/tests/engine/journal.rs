@@ -3,7 +3,7 @@
 use std::{
     path::PathBuf,
     process::Command,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use engine::{Options, verify_journal};
@@ -93,6 +93,28 @@ fn after_kill_minus_9_every_acknowledged_write_is_there_and_a_lost_one_is_found(
     let report = verify_journal(&directory.0, None).unwrap();
     assert!(report.wrong["unwritten"] > 200, "{report:?}");
     assert!(report.wrong_though_flushed > 0, "{report:?}");
+}
+
+#[test]
+fn the_times_of_a_journal_count_from_the_start_of_the_load_not_from_its_set_up() {
+    let file = Scratch::filled(SIZE, 0);
+    let directory = directory(&file);
+    let mut job = journaled(&directory.0);
+    job.until = time(Duration::from_millis(200));
+    let set_up = Duration::from_secs(2);
+    let options = Options {
+        start_at: Some(SystemTime::now() + set_up),
+        ..Options::default()
+    };
+    run(&job, &file.spec(SIZE), &options);
+    let report = verify_journal(&directory.0, None).unwrap();
+    let last = Duration::from_nanos(report.last_acked_ns);
+    assert!(
+        last > Duration::from_millis(100) && last < set_up,
+        "{last:?}"
+    );
+    let behind = Duration::from_nanos(report.behind_ns);
+    assert!(behind < set_up, "{behind:?}");
 }
 
 #[test]
