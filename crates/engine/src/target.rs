@@ -6,7 +6,7 @@ mod command_size;
 
 use std::{
     fs::File,
-    io, iter,
+    io,
     os::{
         fd::{AsRawFd, RawFd},
         unix::fs::MetadataExt,
@@ -231,10 +231,7 @@ fn geometry(spec: &TargetSpec, block_bytes: u32) -> Geometry {
 
 /// Returns whether the job, or a stream of it, verifies what it reads.
 fn verifies(job: &Job) -> bool {
-    let streams = job.streams.iter().map(|stream| &stream.job);
-    iter::once(job)
-        .chain(streams)
-        .any(|job| job.content.verify.is_some())
+    job.workloads().any(|job| job.content.verify.is_some())
 }
 
 fn writes(job: &Job) -> bool {

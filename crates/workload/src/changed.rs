@@ -53,7 +53,7 @@ impl Job {
 
     /// Whether its time alone ends it.
     pub fn ends_by_time(&self) -> bool {
-        let jobs = std::iter::once(self).chain(self.streams.iter().map(|stream| &stream.job));
+        let jobs = self.workloads();
         let timed = |until: Until| {
             until.bytes.is_none() && until.region_multiple.is_none() && until.count.is_none()
         };

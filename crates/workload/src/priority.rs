@@ -123,10 +123,6 @@ impl Job {
         let shares = self.priority_shares.iter().map(|one| one.priority);
         self.priority.into_iter().chain(shares)
     }
-
-    fn workloads(&self) -> impl Iterator<Item = &Job> {
-        std::iter::once(self).chain(self.streams.iter().map(|stream| &stream.job))
-    }
 }
 
 impl PriorityClass {

@@ -40,6 +40,11 @@ pub struct Part<'a> {
 }
 
 impl Job {
+    /// Returns the job itself and those of its streams.
+    pub fn workloads(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(self.streams.iter().map(|stream| &stream.job))
+    }
+
     /// Returns the job that issues `streams` at once.
     #[must_use]
     pub fn of_streams(streams: Vec<Stream>, direct: bool, errors: Errors, until: Until) -> Self {

@@ -58,6 +58,9 @@ const fn default_overhead() -> u32 {
 }
 
 /// Returns an error about one parameter.
-pub fn fail<T>(name: &'static str, message: String) -> Result<T, ParamError> {
-    Err(ParamError { name, message })
+pub fn fail<T>(name: &'static str, message: impl Into<String>) -> Result<T, ParamError> {
+    Err(ParamError {
+        name,
+        message: message.into(),
+    })
 }

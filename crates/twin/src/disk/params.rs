@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::device::params::{HostParams, ParamError};
+use crate::device::params::{HostParams, ParamError, fail};
 use crate::device::zones::ZoneModel;
 
 /// How tracks lie to each other, and who keeps the order that this asks for.
@@ -286,8 +286,4 @@ impl DiskParams {
             ("complete_us", host.complete_us, 0.0, 1e5),
         ]
     }
-}
-
-fn fail<T>(name: &'static str, message: String) -> Result<T, ParamError> {
-    Err(ParamError { name, message })
 }

@@ -135,7 +135,7 @@ impl FsParams {
         if self.placement == Placement::InPlace {
             return fail(
                 "file_system",
-                "a host-managed disk takes no writes in place: take btrfs".into(),
+                "a host-managed disk takes no writes in place: take btrfs",
             );
         }
         if zones.zone_capacity_bytes < zones.zone_bytes {
@@ -203,7 +203,7 @@ impl FsParams {
         if self.zone_bytes > 0 && self.placement == Placement::InPlace {
             return fail(
                 "zone_bytes",
-                "zones cannot be overwritten in place: take btrfs".into(),
+                "zones cannot be overwritten in place: take btrfs",
             );
         }
         for (name, value, high) in [

@@ -230,25 +230,19 @@ impl SystemParams {
     /// # Errors
     /// A value that makes no sense.
     pub fn check(&self) -> Result<(), ParamError> {
-        let refuse = |name, message: &str| {
-            Err(ParamError {
-                name,
-                message: message.to_owned(),
-            })
-        };
         let drives: u64 = self.drives.iter().map(|kind| u64::from(kind.count)).sum();
         if drives == 0 {
-            return refuse("drives", "there is none, expected at least one");
+            return fail("drives", "there is none, expected at least one");
         }
         if drives > MOST_MACHINES {
-            return refuse("drives", "there are more than 65535");
+            return fail("drives", "there are more than 65535");
         }
         let slices = |kind: &DriveParams| kind.ssd.slice_denominator;
         if self.drives.iter().any(|kind| slices(kind) != self.slices()) {
-            return refuse("slice_denominator", "expected the same of every drive");
+            return fail("slice_denominator", "expected the same of every drive");
         }
         if self.drives.iter().any(|kind| kind.ssd.zone_bytes > 0) {
-            return refuse("zone_bytes", "drives of a system have no zones");
+            return fail("zone_bytes", "drives of a system have no zones");
         }
         let (counts, values) = match &self.between {
             Between::Fabric(fabric) => (fabric.counts(), fabric.values()),

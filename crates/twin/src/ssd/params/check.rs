@@ -42,7 +42,7 @@ impl SsdParams {
             );
         }
         if self.channel_parity_ratio < 1.0 {
-            return fail("channel_parity_ratio", "must be at least 1".into());
+            return fail("channel_parity_ratio", "must be at least 1");
         }
         if self.over_provisioning < 0.01 {
             return fail(
@@ -100,7 +100,7 @@ impl SsdParams {
         if self.slc_bytes > 0 && (self.slc_program_us == 0.0 || self.pages_per_program == 1) {
             return fail(
                 "slc_bytes",
-                "an SLC cache needs slc_program_us, and pages_per_program above 1".into(),
+                "an SLC cache needs slc_program_us, and pages_per_program above 1",
             );
         }
         if self.slc_bytes == 0 && self.slc_read_us > 0.0 {
@@ -227,7 +227,7 @@ impl SsdParams {
         if self.thermal_capacity_j_per_c <= 0.0 {
             return fail(
                 "thermal_capacity_j_per_c",
-                "a drive with a thermal resistance needs one above 0".into(),
+                "a drive with a thermal resistance needs one above 0",
             );
         }
         if self.throttle_above_c == 0.0 {
@@ -328,7 +328,7 @@ impl SsdParams {
                     self.block_bytes
                 ),
             ),
-            Some((name, _)) => fail(name, "a zoned drive has no page map for it".into()),
+            Some((name, _)) => fail(name, "a zoned drive has no page map for it"),
             None => Ok(()),
         }
     }
@@ -336,7 +336,7 @@ impl SsdParams {
     fn check_link(&self) -> Result<(), ParamError> {
         match (self.pcie_generation, self.pcie_lanes, self.sata_gbps > 0.0) {
             (3..=6, 1..=16, false) | (0, 0, true) => Ok(()),
-            (_, _, true) => fail("sata_gbps", "a drive has PCIe or SATA, not both".into()),
+            (_, _, true) => fail("sata_gbps", "a drive has PCIe or SATA, not both"),
             (3..=6, lanes, false) => fail("pcie_lanes", format!("{lanes} is not within 1 to 16")),
             (generation, _, false) => fail(
                 "pcie_generation",
