@@ -7,7 +7,7 @@ from fathom.catalog import device_names, load_device
 from fathom.errors import FathomError, UsageError
 from fathom.load.workers import Workers, as_they_end
 from fathom.output.text import duration
-from fathom.prediction.interval import Coverage, Spread, blocks_of, refuted, spread_of
+from fathom.prediction.interval import Coverage, Spread, blocks_of, known_device, refuted, spread_of
 from fathom.recommend.judge import Judged, judge
 from fathom.recommend.objective import Objective
 from fathom.recommend.portion import Portion
@@ -78,7 +78,8 @@ class Candidate:
     @property
     def refuted(self) -> Coverage | None:
         """Returns how many of the drive's published rates its range held, where those refute it; else None."""
-        return refuted(load_device(self.device))
+        device = known_device(self.device)
+        return refuted(device) if device else None
 
     @property
     def chance(self) -> float | None:
