@@ -77,7 +77,7 @@ def simulated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         backend: Backend,
         rows: StepRows,
         written: Written,
-    ) -> tuple[list[_core.Recording], StepOutcome]:
+    ) -> tuple[list[_core.Recording], StepOutcome, float | None]:
         names.append(step.name)
         return drive(self, key, step, backend, rows, written)
 

@@ -41,6 +41,7 @@ def footnotes(found: Sensitivity) -> list[str]:
     left_out = f"{more} no figure by {100 * LEAST:.0f} %." if hidden else ""
     meaning = (
         "Mean change of a figure from one end of a parameter's range to the other, with the others anywhere in theirs. "
+        "Each step goes over two thirds of a range; its change is scaled to all of it. "
         "Ranges hold 80 % of a parameter's prior. What moves a figure most is worth measuring, or publishing, next. "
         f"Method of Morris, {found.trajectories} trajectories of {found.method}{quick}."
     )
