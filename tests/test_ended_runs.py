@@ -93,6 +93,19 @@ def test_a_run_that_goes_on_is_told_from_a_killed_one_and_not_resumed(
     assert status_of(run) == "killed"
 
 
+def test_a_complete_run_is_shown_with_the_reason_that_nothing_is_done(
+    runs_home: Path, home_of_one_run: Path
+) -> None:
+    shutil.copytree(home_of_one_run, runs_home)
+    [path] = runs_home.glob("*/run.json")
+    run, before = path.parent, path.read_bytes()
+    result = fathom("resume", run.name)
+    assert result.returncode == 0
+    assert result.stderr.splitlines()[0] == f"run {run.name} is complete: nothing was left to do"
+    assert json.loads(fathom("resume", run.name, "--json").stdout)["points"] == points(run)
+    assert path.read_bytes() == before
+
+
 def test_seconds_of_a_killed_step_are_kept(disk: Path, runs_home: Path) -> None:
     method = disk / "longer.toml"
     method.write_text(

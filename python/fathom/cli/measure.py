@@ -167,9 +167,14 @@ def resume(
     from fathom.session import resume_run
 
     path = find_run(run)
+    document = RunDocument.load(path)
+    if document.status == "complete":
+        stderr().print(
+            f"run {document.id} is complete: nothing was left to do", highlight=False, markup=False
+        )
     with initiator_of(*hosts) as initiator:
         options = _options(1, destroy, None, None, initiator, unknown_data=unknown_data)
-        targets = targets_of_run(RunDocument.load(path), initiator.resolve)
+        targets = targets_of_run(document, initiator.resolve)
         with _showing_what_is_left(as_json), _watched(targets, options):
             finished = resume_run(path, options)
     _conclude([finished], as_json)
