@@ -169,9 +169,8 @@ def resume(
     path = find_run(run)
     document = RunDocument.load(path)
     if document.status == "complete":
-        stderr().print(
-            f"run {document.id} is complete: nothing was left to do", highlight=False, markup=False
-        )
+        said = f"run {document.id} is complete: nothing was left to do"
+        stderr().print(said, highlight=False, markup=False, soft_wrap=True)
     with initiator_of(*hosts) as initiator:
         options = _options(1, destroy, None, None, initiator, unknown_data=unknown_data)
         targets = targets_of_run(document, initiator.resolve)
