@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from fathom.catalog import load_device, load_published
 from fathom.catalog.models import SpecRow
@@ -12,6 +13,8 @@ from fathom.output.text import writes_a_day_text, years_text
 from fathom.prediction.interval import Spread
 from fathom.sizing.needs import OPS, SMALL_BYTES, Kind, Need, Op
 
+Noun = Literal["drive", "array", "system"]
+"""What figures are those of: one drive, an array of drives, or a system of several."""
 DAYS = 365
 LIFE: tuple[Kind, Op | None] = ("endurance", None)
 RATED_ONLY: tuple[Kind, ...] = ("endurance", "power")
@@ -36,12 +39,12 @@ class Figure:
 
 @dataclass(frozen=True)
 class Drive:
-    """The figures of one drive, by kind and operation; or of one whole array or system, as `noun` shows."""
+    """The figures of one drive, by kind and operation; or of one whole array or system."""
 
     name: str
     label: str
     figures: dict[tuple[Kind, Op | None], Figure]
-    noun: str = "drive"
+    noun: Noun = "drive"
     absent: str = "no figure for this drive: give a run of it or of its twin with --run"
     """The message for a need without a figure."""
     unrated: str = "its data sheet in the catalogue does not rate it"

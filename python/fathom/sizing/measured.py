@@ -23,7 +23,7 @@ from fathom.prediction.misses import family_of
 from fathom.prediction.words import checked_words, refuted_words
 from fathom.runs.document import TargetRecord
 from fathom.runs.reader import Run
-from fathom.sizing.drive import Drive, Figure
+from fathom.sizing.drive import Drive, Figure, Noun
 from fathom.sizing.needs import OPS, SMALL_BYTES, Kind, Need, Op
 from fathom.statistics.failed import failed_share, in_words, is_marked
 from fathom.statistics.limits import limit_in
@@ -104,7 +104,7 @@ def _capacity(run: Run, target: TargetRecord) -> _Figures:
     return {("capacity", None): Figure(target.usable_bytes, "size", f"run {run.id}")}
 
 
-def noun_of(targets: Sequence[TargetRecord], target: TargetRecord) -> str:
+def noun_of(targets: Sequence[TargetRecord], target: TargetRecord) -> Noun:
     """Returns what the figures of one of a run's targets are those of: one drive, an array of drives, or a system."""
     parts = _parts(targets, target)
     if any(part.is_drive_of(target) for part in parts):

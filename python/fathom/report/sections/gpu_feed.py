@@ -20,7 +20,7 @@ from fathom.report.findings import Gate, gate
 from fathom.report.legend import legend_of, window_of
 from fathom.report.style import grouped, plain, slot
 from fathom.runs.gpu import Gpu
-from fathom.sizing.drive import Drive
+from fathom.sizing.drive import Drive, Noun
 from fathom.sizing.drive import Figure as Rated
 from fathom.sizing.measured import noun_of
 from fathom.sizing.needs import parse_need
@@ -55,8 +55,8 @@ class Feed:
     """Why no rate is claimed; empty if one may be."""
 
     @property
-    def noun(self) -> str:
-        """What sustains them: one drive, an array of drives, or a system."""
+    def noun(self) -> Noun:
+        """What sustains the rates."""
         return noun_of(self.column.run.document.targets, self.column.target)
 
     @property
