@@ -2,7 +2,7 @@
 
 use io_uring::{
     cqueue, opcode,
-    squeue::{Entry, PushError, SubmissionQueue},
+    squeue::{Entry, Flags, PushError, SubmissionQueue},
     types::Fixed,
 };
 use workload::{Op, Request, name_ops};
@@ -20,12 +20,23 @@ pub(crate) const FILE: Fixed = Fixed(0);
 /// The registered buffer's index.
 pub(crate) const BUFFER: u16 = 0;
 
+/// How trims reach a target.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Trims {
+    /// By punching holes.
+    Holes,
+    /// By the discard command of block devices.
+    Discards,
+    /// Likewise, from a kernel thread that may wait. The kernel refuses them from where it must not wait, because the
+    /// device cannot promise that (zram, dm-crypt).
+    WaitingDiscards,
+}
+
 /// How requests become entries on one target.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Encoder {
     pub(crate) registered_buffers: bool,
-    /// Block devices only: discard by command, else by punching a hole.
-    pub(crate) discard_command: bool,
+    pub(crate) trims: Trims,
     /// Block devices only: writes carry the request's placement handle as a write stream.
     pub(crate) write_streams: bool,
     /// The priority of the next read or write (`linux/ioprio.h`); 0: that of the thread.
@@ -172,15 +183,16 @@ impl Encoder {
     }
 
     fn trim(&self, file: Fixed, size: u32, at: u64) -> Entry {
-        if self.discard_command {
-            return discard(at, u64::from(size));
+        match self.trims {
+            Trims::Holes => fallocate(
+                file,
+                size,
+                at,
+                libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE,
+            ),
+            Trims::Discards => discard(at, u64::from(size)),
+            Trims::WaitingDiscards => discard(at, u64::from(size)).flags(Flags::ASYNC),
         }
-        fallocate(
-            file,
-            size,
-            at,
-            libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE,
-        )
     }
 }
 

@@ -3,9 +3,9 @@
 
 mod queues;
 
-use std::{io, mem, path::Path, sync::Arc};
+use std::{io, mem, path::Path, ptr, sync::Arc};
 
-use io_uring::{cqueue, squeue};
+use io_uring::{cqueue, opcode, squeue};
 use workload::{FileSet, Job, Load, Op, Pattern, PriorityDraw};
 
 use self::queues::Queues;
@@ -26,7 +26,7 @@ use crate::{
     protocol::Protocol,
     ring::{Ring, RingOptions, describe},
     sector::Accepted,
-    submission::{Encoder, Nops, discard},
+    submission::{Encoder, FILE, Nops, Trims, discard},
     verify::Checked,
     write_journal::WriteJournal,
     zones::{Part, ZoneLayer},
@@ -263,13 +263,16 @@ fn plain<P: Protocol<Entry = squeue::Entry, Completion = cqueue::Entry>>(
     let (job, target) = (&*spec.job, &*spec.target);
     let trims_device =
         target.spec.kind == TargetKind::BlockDevice && job.mix.ops.iter().any(|b| b.op == Op::Trim);
-    let discard_command = trims_device && knows_discard(ring).map_err(no_ring)?;
-    if trims_device && !discard_command {
+    let trims = match trims_device {
+        true => trims_of_device(ring).map_err(no_ring)?,
+        false => Trims::Holes,
+    };
+    if trims_device && matches!(trims, Trims::Holes) {
         ring.notes.push("trim is done by punching holes: this kernel has no discard command for io_uring (Linux 6.12)".into());
     }
     Ok(Encoder {
         registered_buffers: ring.registered_buffers,
-        discard_command,
+        trims,
         write_streams: target.sends_write_streams(job),
         ioprio: 0,
     })
@@ -393,15 +396,36 @@ fn zoned<P: Protocol>(spec: &ThreadSpec, below: P) -> Result<ZoneLayer<P>, Engin
     ZoneLayer::new(below, device, part, job.load.iodepth())
 }
 
-/// Asks for a discard of nothing: refused as invalid where the command exists, as unsupported
-/// where it does not.
-fn knows_discard<P: Protocol<Entry = squeue::Entry, Completion = cqueue::Entry>>(
+/// Asks how trims reach the ring's block device. A discard of nothing is refused as invalid where the command exists, as
+/// unsupported where it does not. A read of nothing that must not wait is unsupported where the device may always wait.
+fn trims_of_device<P: Protocol<Entry = squeue::Entry, Completion = cqueue::Entry>>(
     ring: &mut Ring<P>,
-) -> io::Result<bool> {
-    // SAFETY: the entry refers to no memory.
-    let pushed = unsafe { ring.io.submission().push(&discard(0, 0).user_data(PROBE)) };
+) -> io::Result<Trims> {
+    // SAFETY: a discard refers to no memory.
+    if unsafe { probe(ring, discard(0, 0)) }? != -libc::EINVAL {
+        return Ok(Trims::Holes);
+    }
+    let read = opcode::Read::new(FILE, ptr::null_mut(), 0).rw_flags(libc::RWF_NOWAIT);
+    // SAFETY: a read of nothing refers to no memory.
+    Ok(match unsafe { probe(ring, read.build()) }? {
+        no if no == -libc::EOPNOTSUPP => Trims::WaitingDiscards,
+        _ => Trims::Discards,
+    })
+}
+
+/// Submits an entry, and returns its result.
+///
+/// # Safety
+///
+/// The entry must refer to no memory.
+unsafe fn probe<P: Protocol<Entry = squeue::Entry, Completion = cqueue::Entry>>(
+    ring: &mut Ring<P>,
+    entry: squeue::Entry,
+) -> io::Result<i32> {
+    // SAFETY: the caller's entry refers to no memory.
+    let pushed = unsafe { ring.io.submission().push(&entry.user_data(PROBE)) };
     pushed.map_err(io::Error::other)?;
-    Ok(first_result(ring)? == -libc::EINVAL)
+    first_result(ring)
 }
 
 /// Submits what is queued, and waits for the first result. A signal may end a wait before that is there.

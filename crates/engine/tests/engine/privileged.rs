@@ -67,6 +67,46 @@ impl<B> Drop for LoopDevice<B> {
     }
 }
 
+/// A RAM disk whose driver cannot promise the kernel that it does not wait.
+struct Zram(String);
+
+const ZRAM: &str = "/sys/class/zram-control";
+
+impl Zram {
+    fn new(size_bytes: u64) -> Self {
+        let number = std::fs::read_to_string(format!("{ZRAM}/hot_add")).unwrap();
+        let name = format!("zram{}", number.trim());
+        std::fs::write(
+            format!("/sys/block/{name}/disksize"),
+            size_bytes.to_string(),
+        )
+        .unwrap();
+        Self(name)
+    }
+
+    fn spec(&self, capacity_bytes: u64) -> TargetSpec {
+        TargetSpec {
+            path: format!("/dev/{}", self.0).into(),
+            kind: TargetKind::BlockDevice,
+            capacity_bytes,
+            held: None,
+        }
+    }
+}
+
+impl Drop for Zram {
+    fn drop(&mut self) {
+        let reset = std::fs::write(format!("/sys/block/{}/reset", self.0), "1");
+        let number = self.0.trim_start_matches("zram");
+        let removed = reset.and_then(|()| std::fs::write(format!("{ZRAM}/hot_remove"), number));
+        assert!(
+            removed.is_ok() || thread::panicking(),
+            "{}: {removed:?}",
+            self.0
+        );
+    }
+}
+
 /// Undoes what a test did; a test that has failed already is not ended twice.
 fn clean_up(program: &str, arguments: &[&str]) {
     let output = Command::new(program).args(arguments).output().unwrap();
@@ -190,6 +230,25 @@ fn a_block_device_is_filled_trimmed_zeroed_and_flushed() {
                 options.backend
             );
         }
+    }
+}
+
+#[test]
+fn a_device_that_may_always_wait_is_trimmed() {
+    needs!("/sys/class/zram-control");
+    for options in [Options::default(), threads()] {
+        let device = Zram::new(16 * MIB);
+        let mut job = job(Op::Trim);
+        job.direct = true;
+        job.pattern = Pattern::Sequential;
+        job.mix.ops = vec![block(Op::Trim, 65536, 1.0)];
+        job.until = Until {
+            region_multiple: Some(1.0),
+            ..forever()
+        };
+        let recording = run(&job, &device.spec(16 * MIB), &options);
+        assert_eq!(recording.ops[&Op::Trim].service.count(), 256);
+        assert!(recording.errno.is_empty(), "{:?}", recording.errno);
     }
 }
 
