@@ -258,6 +258,21 @@ def test_a_twin_that_missed_its_own_ratings_says_so_in_each_of_its_runs(
     )
 
 
+def test_a_system_of_drives_that_missed_their_ratings_says_so_of_these_drives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missed = "[[twin.missed]]\nrating = 'seq_write_mbps'\nrated = 5000\nsimulated = 750\n"
+    drive, system = "micron-7450-pro-7.68tb", "weka-6x-micron-7450-pro"
+    text = find("devices", drive).text()
+    (tmp_path / "devices").mkdir()
+    (tmp_path / f"devices/{drive}.toml").write_text(f"{text}\n{missed}")
+    monkeypatch.setenv("FATHOM_CATALOG", str(tmp_path))
+    view = run_view([Measured(f"twin:{system}", RATES)], [twin(system, "WEKA")])
+    [note] = [note for note in notes(view) if note.rule == "missed-ratings"]
+    assert note.target == f"twin:{system}"
+    assert note.text.startswith(f"a drive of WEKA, {drive}, was fitted to its data sheet and misses it: seq")
+
+
 def test_a_twin_whose_range_published_rates_refute_is_noted():
     name = "atto-xstreamcore-9400"
     note = only(run_view([Measured(f"twin:{name}", RATES)], [twin(name, "ATTO")]))

@@ -1,6 +1,6 @@
 """Rules on differences between a twin and a drive."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from fathom.analysis.run_view import RunView
 from fathom.analysis.validity.note import Note
@@ -54,17 +54,26 @@ def data_sheet_alone(view: RunView) -> Iterable[Note]:
 
 
 def missed_ratings(view: RunView) -> Iterable[Note]:
-    """Yields a note where a twin missed ratings of its own data sheet when it was fitted."""
+    """Yields a note where a twin, or a drive of a system, missed ratings of its own data sheet when it was fitted."""
     for target, device in _twins(view):
-        if missed := missed_fact(device):
-            yield Note(
-                "missed-ratings",
-                "warning",
-                target.name,
-                None,
-                f"{target.label} was fitted to its data sheet and misses it: {missed}",
-                "check the rating; if it is right, do not trust the twin with such I/O",
-            )
+        for label, fitted in _fitted(target.label, device):
+            if missed := missed_fact(fitted):
+                yield Note(
+                    "missed-ratings",
+                    "warning",
+                    target.name,
+                    None,
+                    f"{label} was fitted to its data sheet and misses it: {missed}",
+                    "check the rating; if it is right, do not trust the twin with such I/O",
+                )
+
+
+def _fitted(label: str, device: Device) -> Iterator[tuple[str, Device]]:
+    """Yields a twin's device and, of a system, each kind of drive in it, with what a note calls it."""
+    yield label, device
+    for name in device.twin.members if device.twin else ():
+        if drive := known_device(name):
+            yield f"a drive of {label}, {name},", drive
 
 
 def refuted_range(view: RunView) -> Iterable[Note]:
