@@ -1,6 +1,7 @@
 """Notes on write amplification that had not settled."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +9,9 @@ from judged_runs import JOB, Measured, Row, device, run_view, sample
 
 from fathom.analysis.run_view import RunView
 from fathom.analysis.validity import Note, notes
+from fathom.load.resolve import resolve_targets
+from fathom.method.method import parse_method
+from fathom.session import Options, start_run
 
 DEVICE = "/dev/nvme0n1"
 
@@ -61,3 +65,24 @@ def test_waf_that_moves_over_its_window_is_noted_even_after_a_steady_preconditio
 @pytest.mark.parametrize(("capacities", "steady"), [(1.1, None), (0.06, True)])
 def test_settled_waf_has_no_note(capacities: float, steady: bool | None):
     assert notes(writing([2.0, 2.02] * 30, capacities=capacities, steady=steady)) == []
+
+
+def test_writes_that_all_wait_in_a_buffer_have_no_waf_and_a_note_that_says_why(tmp_path: Path) -> None:
+    method = """
+schema = "fathom-method/1"
+name = "writes"
+title = "Writes"
+summary = "Few writes"
+source = "this test"
+[[steps]]
+name = "write"
+workload = "4k-rand-write"
+label = "4 KiB random write"
+job = { mix = "write", block = "4KiB", pattern = "uniform", load = { iodepth = 1 }, until = { count = 20 } }
+"""
+    targets = resolve_targets(["twin:samsung-pm9a3-7.68tb"])
+    run = start_run(parse_method(method, "writes.toml"), targets, Options(out=tmp_path))
+    [point] = run.points.to_pylist()
+    assert (point["n"], point["waf"], point["waf_low"]) == (20, None, None)
+    [note] = [note for note in run.notes if note.rule == "unsettled-waf"]
+    assert note.text == "WAF is not known: all that the window wrote still waited in a buffer"

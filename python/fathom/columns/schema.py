@@ -113,7 +113,8 @@ FAILED_SHARE = Column(
 WAF = Column(
     "1",
     "media bytes written / host bytes written over the window, all operations of the step. A twin counts them; a real "
-    "drive by its FDP log (22h), or the OCP log (C0h) with SMART. Null where it has neither",
+    "drive by its FDP log (22h), or the OCP log (C0h) with SMART. Null where it has neither, and where all "
+    "writes still wait in a buffer",
     MEAN,
     SAME,
     COMPUTED,

@@ -193,7 +193,7 @@ class StepRows:
         watts = sampled.per_s("joules")
         busy_pct = sampled.client_busy_pct()
         for point in self.points:
-            if host and point["waf"] is None:
+            if host and media and point["waf"] is None:
                 point["waf"] = media / host
                 point |= waf_bounds(*sampled.written_together())
             if (
@@ -210,7 +210,8 @@ class StepRows:
         counters = recording.counters
         host_writes = _host_writes(recording.ops)
         media_writes = counters.get("media_write_bytes")
-        waf = media_writes / host_writes if media_writes is not None and host_writes else None
+        # Writes that all wait in a buffer say nothing of what they will cost.
+        waf = media_writes / host_writes if media_writes and host_writes else None
         known = recording.half_widths
         return {
             "target": self.target,

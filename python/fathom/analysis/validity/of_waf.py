@@ -25,10 +25,13 @@ class _Unsettled:
     step: str
     written_x: float | None
     drift: float | None
+    is_buffered: bool
 
     @property
     def words(self) -> str:
         """What was seen: a drift shows that the figure changes, little written that it may."""
+        if self.is_buffered:
+            return "WAF is not known: all that the window wrote still waited in a buffer"
         said = []
         if self.written_x is not None:
             said.append(f"{self.written_x:.2g}x of its region was written since its pattern began")
@@ -39,16 +42,21 @@ class _Unsettled:
 
 
 def unsettled_waf(view: RunView) -> Iterable[Note]:
-    """Yields a note where WAF was still changing from one pattern to the next: one per target, on the worst step."""
+    """Yields a note where WAF was still changing from one pattern to the next: one per target, on the worst step.
+
+    So does a step whose writes all still waited in a buffer.
+    """
     little = little_written(view)
     for target in view.document.targets:
         found: list[_Unsettled] = []
         for key, figures in view.steps.items():
-            if key[0] != target.name or all(row.waf is None for row in figures.rows):
+            if key[0] != target.name:
                 continue
-            drift = _drift(view, key)
-            if key in little or drift is not None:
-                found.append(_Unsettled(key[1], little.get(key), drift))
+            is_known = any(row.waf is not None for row in figures.rows)
+            is_buffered = not is_known and _is_buffered(view, key)
+            drift = _drift(view, key) if is_known else None
+            if is_buffered or (is_known and key in little) or drift is not None:
+                found.append(_Unsettled(key[1], little.get(key), drift, is_buffered))
         if found:
             worst = min(
                 found, key=lambda one: (LEAST_X if one.written_x is None else one.written_x, one.step)
@@ -125,12 +133,22 @@ def _pattern(job: Job) -> object:
     return [job.pattern, job.region_start, job.region_size, job.placement, pieces]
 
 
-def _drift(view: RunView, key: Key) -> float | None:
-    """Returns how much WAF changes over a step's window, as a fraction; None where a settled one may change as much."""
+def _is_buffered(view: RunView, key: Key) -> bool:
+    """Returns whether a step wrote, and a drive that counts its media writes made none."""
+    media, host = _written(view, key)
+    return bool(media) and not any(media.values()) and any(host.values())
+
+
+def _written(view: RunView, key: Key) -> tuple[dict[float, float], dict[float, float]]:
+    """Returns the bytes that went to the media, and those of the host, by the start of their second."""
     counted = view.telemetry.series
     media, host = (_by_start(counted.get((f"{whose}_write_bytes", key))) for whose in ("media", "host"))
-    if not host:
-        host = _by_start(view.intervals.written.get(key))
+    return media, host or _by_start(view.intervals.written.get(key))
+
+
+def _drift(view: RunView, key: Key) -> float | None:
+    """Returns how much WAF changes over a step's window, as a fraction; None where a settled one may change as much."""
+    media, host = _written(view, key)
     starts = sorted(media.keys() & host.keys())
     length = len(starts) // PARTS
     if not length:
