@@ -23,9 +23,11 @@ from fathom.fleet.fleet import Fleet
 from fathom.fleet.hosts import hosts_of_file
 from fathom.fleet.ray_cluster import RayHost, ray_connected
 from fathom.method.method import parse_method
+from fathom.report.blocks import Table
 from fathom.report.comparison import compare
 from fathom.report.data import load as read
 from fathom.report.findings import gate
+from fathom.report.sections import provenance
 from fathom.runs.event_log import read_events
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run, start_run, stepper
@@ -595,3 +597,21 @@ def test_what_a_node_of_ray_sends_is_checked_too(sent: object, given: object) ->
 def test_a_shared_directory_that_a_host_does_not_have_is_told_with_the_host():
     with pytest.raises(UsageError, match=r"/nowhere is not a directory on host2; create it, or mount it"):
         HostAgent("host2").resolve("dir:/nowhere", None)
+
+
+def test_the_report_shows_the_capacity_that_all_hosts_load_together(
+    pool: ThreadPoolExecutor, tmp_path: Path
+) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    remotes = hosts(pool, 2)
+    run = run_shared(fleet_of(remotes), shared, tmp_path / "runs")
+    for remote in remotes:
+        remote.agent.close()
+    section = provenance.build(compare([read(run.path)]))
+    assert section is not None
+    [table] = [block for block in section.blocks if isinstance(block, Table) and block.corner == "Target"]
+    shown = {
+        row.label.text: [cell.text for cell in row.cells] for group in table.groups for row in group.rows
+    }
+    assert shown["capacity"] == ["33.6 MB, all hosts together"]

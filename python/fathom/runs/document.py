@@ -68,7 +68,9 @@ class TargetRecord(_Model):
     name: str
     kind: Kind | Literal["unknown"]
     label: str
-    capacity_bytes: int | None = Field(description="null where another program did not record it")
+    capacity_bytes: int | None = Field(
+        description="null where another program did not record it; of the total of several hosts, the least of one"
+    )
     bound: str | None = Field(default=None, description="the name by which steps of the method ask for it")
     catalog: str | None = Field(default=None, description="catalogue device, for published figures")
     scale: float | None = Field(default=None, description="twins: simulated capacity / real capacity")

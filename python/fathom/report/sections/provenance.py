@@ -63,8 +63,7 @@ def _targets(comparison: Comparison) -> Table:
 
 def _facts(column: Column) -> dict[str, str]:
     target = column.target
-    addressed = "–" if target.capacity_bytes is None else capacity(target.capacity_bytes)
-    facts = {"target": plain(target.name), "kind": target.kind, "capacity": addressed}
+    facts = {"target": plain(target.name), "kind": target.kind, "capacity": _addressed(column)}
     if target.scale is not None and target.scale != 1:
         facts["simulated share of capacity"] = f"{100 * target.scale:.3g} %"
     if target.catalog:
@@ -74,6 +73,15 @@ def _facts(column: Column) -> dict[str, str]:
     if isinstance(sold, int):
         facts["size"] = capacity(sold)
     return facts | _with_units(flat(identity))
+
+
+def _addressed(column: Column) -> str:
+    target, document = column.target, column.run.document
+    if target.capacity_bytes is None:
+        return "–"
+    if document.hosts_of(target):
+        return f"{capacity(round(document.copies_of(target) * target.capacity_bytes))}, all hosts together"
+    return capacity(target.capacity_bytes)
 
 
 def _loads(comparison: Comparison) -> list[Block]:
