@@ -265,6 +265,8 @@ def test_keys_of_jobs_are_set_where_something_is_measured_and_checked_as_in_a_fi
         (["dies"], "not KEY=VALUE"),
         (["dies=1,1"], "a value appears twice"),
         (["op=1,1.0"], "a value appears twice"),
+        (["job.block=4k,4KiB"], "a value appears twice"),
+        (["job.until.time=1s,1000ms"], "a value appears twice"),
         (["dies=1", "dies=2"], "set twice"),
         (
             [f"dies={','.join(map(str, range(101)))}", f"program_us={','.join(map(str, range(100)))}"],

@@ -70,7 +70,7 @@ def parse_axis(text: str) -> Axis:
     values = tuple(value.strip() for value in listed.split(","))
     if not key.strip() or not all(values):
         raise UsageError(f"--set {text}: not KEY=VALUE,...", "write such as --set op=0.07,0.28")
-    if len({float(value) if _is_number(value) else value for value in values}) < len(values):
+    if len(set(map(_meaning, values))) < len(values):
         raise UsageError(f"--set {text}: a value appears twice", "name each value once")
     member, dot, last = key.strip().rpartition(".")
     return Axis(f"{member}{dot}{SHORT.get(last, last)}", values)
@@ -113,6 +113,18 @@ def _with_parameters(target: str, settings: Sequence[tuple[str, str]]) -> str:
 def _of_jobs(settings: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Returns every setting that is for a job, by the job's own key."""
     return [(key.removeprefix(JOB), value) for key, value in settings if key.startswith(JOB)]
+
+
+def _meaning(text: str) -> object:
+    """Returns what is equal for values that a job or a twin takes for the same: `1` and `1.0`, `4k` and `4KiB`."""
+    if _is_number(text):
+        return float(text)
+    for unit, parse in (("bytes", _core.parse_size_bytes), ("ns", _core.parse_duration_ns)):
+        try:
+            return unit, parse(text)
+        except _core.ParseError:
+            continue
+    return text
 
 
 def _is_number(text: str) -> bool:
