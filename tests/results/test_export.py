@@ -156,6 +156,22 @@ def test_loads_that_fio_has_no_options_for_come_back_without_a_mix_or_a_depth(tm
     }
 
 
+def test_streams_of_two_block_sizes_come_back_with_the_size_of_each_operation(tmp_path: Path):
+    import fathom
+
+    head, write, tail = UNLIKE_FIO.rpartition('block = "4KiB"')
+    (tmp_path / "unlike.toml").write_text(head + write.replace("4KiB", "128KiB") + tail)
+    run = fathom.run(str(tmp_path / "unlike.toml"), ["twin:samsung-pm9a3-7.68tb"], out=tmp_path)
+    data = export_results(run, ExportFormat.FIO_JSON)
+    assert [job["job options"]["bs"] for job in jobs_of(data).values()] == ["4096", "4096,131072,4096"]
+    (tmp_path / "run.json").write_bytes(data)
+    rows = Run(import_results([tmp_path / "run.json"]).runs[0]).points.to_pylist()
+    assert {(row["op"], row["block_bytes"]) for row in rows if row["step"] == "together"} == {
+        ("read", 4096),
+        ("write", 131072),
+    }
+
+
 @pytest.mark.parametrize(
     "format", [ExportFormat.FIO_JSON, ExportFormat.FIO_JSON_PLUS, ExportFormat.HDRHISTOGRAM]
 )

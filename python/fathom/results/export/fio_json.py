@@ -69,7 +69,9 @@ def _job(place: int, found: Sequence[Measured], description: str | None, *, plus
         "groupid": place,
         "error": 0,
         **({"total_err": failed, "first_error": 0} if failed else {}),
-        "job options": _options(first, [op for op in DIRECTIONS if op in by_op], description),
+        "job options": _options(
+            first, {op: by_op[op].point for op in DIRECTIONS if op in by_op}, description
+        ),
     }
     for op in DIRECTIONS:
         job[op] = _direction(by_op[op], plus=plus) if op in by_op else _idle()
@@ -84,11 +86,12 @@ def _job(place: int, found: Sequence[Measured], description: str | None, *, plus
     )
 
 
-def _options(point: Point, ops: Sequence[str], description: str | None) -> dict[str, str]:
+def _options(point: Point, by_op: Mapping[str, Point], description: str | None) -> dict[str, str]:
     """Returns options of fio as far as points know them. The pattern is in the method, so `rw` is at random.
 
     fio has no mix of reads and trims, and streams have no share of reads: their operations have no `rw`.
     """
+    ops = list(by_op)
     mixed = ops == ["read", "write"] and point.read_pct is not None
     rw = "randrw" if mixed else f"rand{ops[0]}" if len(ops) == 1 else None
     known = {
@@ -97,11 +100,23 @@ def _options(point: Point, ops: Sequence[str], description: str | None) -> dict[
         "filename": point.target.removeprefix("file:"),
         "rw": rw,
         "rwmixread": round(point.read_pct) if mixed and point.read_pct is not None else None,
-        "bs": point.block_bytes,
+        "bs": _block_sizes(by_op) if by_op else point.block_bytes,
         "iodepth": point.iodepth,
         "numjobs": point.threads,
     }
     return {name: str(value) for name, value in known.items() if value is not None}
+
+
+def _block_sizes(by_op: Mapping[str, Point]) -> str | None:
+    """Returns `bs`: one size, or those of reads, writes and trims. None where an operation has several."""
+    sizes = {op: point.block_bytes for op, point in by_op.items()}
+    known = [size for size in sizes.values() if size is not None]
+    if len(known) < len(sizes):
+        return None
+    if len(set(known)) == 1:
+        return str(known[0])
+    # fio lists sizes by their place, so an operation that the job lacks has one too.
+    return ",".join(str(sizes.get(op, known[0])) for op in DIRECTIONS)
 
 
 def _idle() -> Object:
