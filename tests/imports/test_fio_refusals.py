@@ -124,6 +124,7 @@ def test_jobs_with_names_of_any_length_are_steps_whose_names_folders_can_have(tm
             ":6: thinktime: fio waits for all",
         ),
         ("[x]\nrw=write\nsize=1m\nverify=md5\nloops=2\n", ":4: verify: fio reads back"),
+        ("[x]\nrw=write\nsize=1m\nverify=md5\nio_size=2m\n", ":5: io_size: beside verify, fio reads each"),
         ("[x]\nrw=read\nsize=1m\ninvalidate=0\n", ":4: invalidate: reads what earlier I/O left"),
         ("[x]\nrw=read\nsize=1m\nloops=2\n", ":4: loops: through the page cache"),
         (

@@ -86,6 +86,11 @@ class End:
         if not is_verified(given) or not reads or "read" in self._ops:
             return {}
         region = self._place.size
+        amount = self.moved_bytes(1)
+        if amount is not None and region[0] == "B" and amount > max(region[1], self._blocks.largest):
+            raise given.error(
+                "io_size", "beside verify, fio reads each pass of size back before the next", "leave it out"
+            )
         block = self._blocks.one_size
         one = self._threads == 1 and given.whole("loops", 1) == 1 and not ramp_s
         if one and block and self.fills is not None and "count" not in self.until:
