@@ -251,6 +251,15 @@ def test_a_log_that_counts_from_1970_begins_with_its_job(tmp_path: Path, block: 
     assert run.document.measured == "2026-11-29T21:46:43Z"
 
 
+def test_a_late_line_of_a_log_that_counts_from_1970_does_not_move_the_begin_of_its_job(tmp_path: Path):
+    begin_ms = 1_795_988_803_245
+    file = tmp_path / "z_iops.1.log"
+    file.write_text("".join(f"{begin_ms + ms}, 500, 0, 0\n" for ms in (1000, 2400, 3000, 4000, 5000, 6000)))
+    run = imported(file)
+    assert rows(run, "z", "read")["window_s"] == pytest.approx(6, abs=0.001)
+    assert run.document.measured == "2026-11-29T21:46:43Z"
+
+
 def test_means_of_several_jobs_in_one_log_are_refused(tmp_path: Path):
     file = tmp_path / "m_iops.log"
     file.write_text("1000, 500, 0, 0\n2000, 500, 0, 0\n1000, 500, 0, 0\n2000, 500, 0, 0\n")
