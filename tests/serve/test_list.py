@@ -151,6 +151,12 @@ def test_a_name_leads_nowhere_but_to_runs_of_the_folder(served: Served, name: st
     assert served.ask(f"/compare?run={name}&run={FIRST}").status == 404
 
 
+def test_a_page_of_an_error_begins_as_a_sentence(served: Served) -> None:
+    answer = served.ask("/runs/nowhere")
+    assert answer.status == 404
+    assert ">No run &#39;nowhere&#39; here." in answer.text
+
+
 def test_a_comparison_names_runs_and_not_the_folder_that_they_lie_in(served: Served, home: Path) -> None:
     text = served.ask(f"/compare?run={FIRST}&run={SECOND}").text
     assert FIRST in text

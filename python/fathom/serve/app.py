@@ -112,7 +112,7 @@ def _add_problems(app: FastAPI, settings: Settings) -> None:
     @app.exception_handler(FathomError)
     def _of_user(request: Request, error: FathomError) -> Response:
         status = next((number for kind, number in STATUS_OF if isinstance(error, kind)), 422)
-        return problem_page(settings, status, f"{error.message}.", _sentence(error.hint))
+        return problem_page(settings, status, _sentence(error.message), _sentence(error.hint))
 
     @app.exception_handler(HTTPException)
     def _of_http(request: Request, error: HTTPException) -> Response:
@@ -138,8 +138,12 @@ def _add_problems(app: FastAPI, settings: Settings) -> None:
         )
 
 
-def _sentence(hint: str | None) -> str:
-    return f"{hint[0].upper()}{hint[1:]}." if hint else ""
+def _sentence(text: str | None) -> str:
+    if not text:
+        return ""
+    # A name stays as it is written: `twin:x: no such twin`.
+    is_word = text.partition(" ")[0].isalpha()
+    return f"{text[0].upper() if is_word else text[0]}{text[1:]}."
 
 
 def _add_assets(app: FastAPI) -> None:
