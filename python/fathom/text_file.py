@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import select
 import stat
 from pathlib import Path
@@ -10,6 +11,8 @@ from fathom.errors import UsageError
 
 WRITER_WAIT_MS = 1000
 """How long a pipe without a writer may take to get one."""
+_ESCAPED = re.compile("[\udc80-\udcff]")
+"""Bytes of a name that are no UTF-8, as Python reads them (PEP 383)."""
 
 
 def read_text(path: Path, hint: str | None = None) -> str:
@@ -67,7 +70,9 @@ def check_utf8(name: str) -> None:
     try:
         name.encode("utf-8")
     except UnicodeEncodeError as error:
-        shown = name.encode("utf-8", "backslashreplace").decode()
+        # The byte as shells write it, not the code that Python reads it as.
+        shown = _ESCAPED.sub(lambda one: f"\\x{ord(one[0]) - 0xDC00:02x}", name)
+        shown = shown.encode("utf-8", "backslashreplace").decode()
         raise UsageError(f"{shown}: not UTF-8, as reports and tables are", "rename it") from error
 
 
