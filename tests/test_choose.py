@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from fathom.catalog import load_device
 from fathom.cli import app
 from fathom.errors import UsageError
+from fathom.prediction.interval import spread_of
 from fathom.sizing.choose import Choice, choose
+from fathom.sizing.drive import Drive, Figure
 from fathom.sizing.files import Needs, read_needs, read_prices
 from fathom.sizing.reasons import headline, reasons
 from fathom.sizing.system import StorageSystem, rated_system
@@ -118,6 +121,20 @@ def test_the_reasons_name_what_binds_and_what_the_others_cost() -> None:
 def test_a_reserve_that_the_needs_ask_for_is_said_behind_the_answer() -> None:
     said = reasons(chosen("300 TB", "100 GB/s read", keys={"derate": 0.9}))
     assert said[1] == "Bandwidth and IOPS of every system count at 0.9 of what it does (derate)."
+
+
+def test_a_system_that_meets_a_need_only_by_a_twins_own_rate_says_what_the_low_end_takes() -> None:
+    twin = load_device("weka-6x-micron-7450-pro")
+    rate = Figure(5.17e6, "simulated", "a run", spread=spread_of(twin, 4096))
+    measured = Drive(twin.name, twin.identity.label, {("iops", "read"): rate}, "system")
+    prices = read_prices(None)
+    needs = Needs.model_validate({"schema": "fathom-needs/1", "needs": ["5.1M IOPS read"]})
+    choice = choose(needs, [rated_system(MAINSTREAM, prices, measured)], prices)
+    assert recommended(choice) == (1, MAINSTREAM)
+    assert reasons(choice)[-1] == (
+        "At the low end of the 80 % ranges 2 x WEKA 6-node Mainstream are needed, at a cost of 1,774 (relative)."
+    )
+    assert not any("low end" in said for said in reasons(chosen("5M IOPS read")))
 
 
 def test_a_need_that_is_not_understood_is_the_only_error(tmp_path: Path) -> None:

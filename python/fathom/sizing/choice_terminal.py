@@ -124,6 +124,7 @@ def _offer_json(offer: Offer, choice: Choice) -> dict[str, object]:
         "label": system.drive.label,
         "answers": offer in choice.ranked,
         "count": offer.count or None,
+        "count_at_low_end": offer.sizing.drives_at_low_end,
         "cost": offer.cost,
         "binds": floors[0].need.text if floors else None,
         "costs": dict(system.bill.costs) if system.bill else None,

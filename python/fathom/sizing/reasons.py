@@ -3,6 +3,7 @@ fails.
 """
 
 from fathom.output.text import agreeing, four_digits, percent, years_text
+from fathom.prediction.interval import COVERAGE
 from fathom.sizing.choose import Choice, Offer, is_affordable, merit
 from fathom.sizing.ownership import ownership
 from fathom.sizing.system import GROUPS
@@ -51,7 +52,7 @@ def reasons(choice: Choice) -> list[str]:
     """Returns a sentence for every system, the recommended one first, those that do not answer last.
 
     Behind the first is what the figures of all leave out: a reserve that the needs ask for. Behind all is what rates
-    of runs are worth.
+    of runs are worth, and what their ranges leave open.
     """
     out = [f"{_counted(choice.best)}: {_binding(choice.best, choice)}."] if choice.best else []
     if choice.needs.derate < 1:
@@ -63,7 +64,18 @@ def reasons(choice: Choice) -> list[str]:
     others = [offer for offer in choice.offers if offer not in choice.ranked]
     out += [f"{_counted(offer)}: {_out(offer, choice)}." for offer in others]
     systems = [offer.system for offer in choice.offers]
-    return out + [f"{system.label}: {note}" for system in systems for note in system.drive.notes]
+    out += [f"{system.label}: {note}" for system in systems for note in system.drive.notes]
+    return out + [said for offer in choice.offers if (said := _at_low_end(offer, choice))]
+
+
+def _at_low_end(offer: Offer, choice: Choice) -> str:
+    """Returns how many it takes where a twin's rates are as low as their ranges reach; empty for no other number."""
+    most = offer.sizing.drives_at_low_end
+    if most is None or most == offer.count:
+        return ""
+    bill = offer.system.bill
+    cost = f", at a cost of {four_digits(most * bill.total)} ({choice.prices.currency})" if bill else ""
+    return f"At the low end of the {100 * COVERAGE:.0f} % ranges {most:,} x {offer.system.label} are needed{cost}."
 
 
 def _worn(best: Offer, choice: Choice) -> str:
