@@ -124,6 +124,8 @@ def test_jobs_with_names_of_any_length_are_steps_whose_names_folders_can_have(tm
             ":6: thinktime: fio waits for all",
         ),
         ("[x]\nrw=write\nsize=1m\nverify=md5\nloops=2\n", ":4: verify: fio reads back"),
+        ("[global]\nsize=50%\n[x]\nrw=read\nsize=1m\n", ":5: size: fio keeps the 50% that stands before it"),
+        ("[global]\noffset=25%\n[x]\nrw=read\noffset=0\n", ":5: offset: fio keeps the 25%"),
         ("[x]\nrw=write\nsize=1m\nverify=md5\nio_size=2m\n", ":5: io_size: beside verify, fio reads each"),
         ("[x]\nrw=read\nsize=1m\ninvalidate=0\n", ":4: invalidate: reads what earlier I/O left"),
         ("[x]\nrw=read\nsize=1m\nloops=2\n", ":4: loops: through the page cache"),

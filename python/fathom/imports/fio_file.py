@@ -18,6 +18,8 @@ from fathom.text_file import read_text
 
 _INCLUDED = 8
 """Most files within files."""
+_KEEPS_SHARE = ("size", "offset", "offset_increment")
+"""Options whose percentage fio 3.33 keeps beside a later number of bytes (`str_size_cb` and others of its `options.c`)."""
 
 
 @dataclass(frozen=True)
@@ -87,11 +89,19 @@ def _lines(text: str, file: str, depth: int = 0) -> Iterator[tuple[str, str]]:
 
 
 def set_option(into: dict[str, Option], text: str, place: str) -> None:
-    """Sets `key=value`, as the last option. Raises UsageError for a key that fio does not have."""
+    """Sets `key=value`, as the last option.
+
+    Raises UsageError for a key that fio does not have, and where fio mixes the value with that before.
+    """
     key, equals, value = text.partition("=")
     name = _name_of(key.strip(), place)
-    into.pop(name, None)
+    before = into.pop(name, None)
     into[name] = Option(value.strip() if equals else "1", place)
+    if before and name in _KEEPS_SHARE and before.value.endswith("%") and not into[name].value.endswith("%"):
+        raise UsageError(
+            f"{place}: {name}: fio keeps the {before.value} that stands before it",
+            "write a percentage here too, or leave the other out",
+        )
 
 
 def _name_of(key: str, place: str) -> str:
