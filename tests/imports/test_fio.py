@@ -33,6 +33,15 @@ def test_reads_into_a_gpu_stay_so_and_what_comes_another_way_is_noted(tmp_path: 
     assert "GPUDirect" not in " ".join(notes)
 
 
+def test_a_job_that_says_one_operation_otherwise_keeps_the_others_of_global(tmp_path: Path) -> None:
+    steps, _ = imported(
+        tmp_path,
+        "[global]\nbs=16k\nrate_iops=100\nfilename=/dev/sdz\n[a]\nrw=rw\nsize=1m\nbs=,8k\nrate_iops=,50\n",
+    )
+    assert steps[-1]["job"]["block"] == {"read": "16KiB", "write": "8KiB"}
+    assert steps[-1]["job"]["mix"] == {"read": 100, "write": 50}
+
+
 def test_options_of_global_hold_for_later_jobs_which_may_say_otherwise(tmp_path: Path) -> None:
     steps, _ = imported(
         tmp_path,

@@ -94,6 +94,11 @@ TIMED = {
     "a mix with a position for each operation": "rw=rw\nsize=256k\nbs=4k",
     "parts that stay apart": "rw=read\nsize=512k\nbs=64k\nnumjobs=3\noffset_increment=1m",
 }
+LATER = {
+    "a size that a later line leaves out": "rw=read\nsize=1m\nbs=16k\nbs=,8k",
+    "a size that a later line leaves out behind": "rw=write\nsize=1m\nbs=4k,64k\nbs=16k,",
+}
+"""In order too, and behind the others: fio draws by the number of a job."""
 
 
 BY_TIME = "time_based\nruntime=2"
@@ -102,6 +107,7 @@ CASES = [
     *RANDOM.values(),
     *DRAWN.values(),
     *(f"{one}\n{BY_TIME}" for one in TIMED.values()),
+    *LATER.values(),
 ]
 
 
@@ -135,7 +141,7 @@ def ours_of(tmp_path: Path, options: str) -> list[list[Io]]:
 Theirs = dict[str, list[list[Io]]]
 
 
-@pytest.mark.parametrize("options", SEQUENTIAL.values(), ids=SEQUENTIAL)
+@pytest.mark.parametrize("options", (SEQUENTIAL | LATER).values(), ids=SEQUENTIAL | LATER)
 def test_io_in_order_is_the_same_request_by_request(tmp_path: Path, theirs_of: Theirs, options: str) -> None:
     theirs, ours = theirs_of[options], ours_of(tmp_path, options)
     assert sorted(map(str, ours)) == sorted(map(str, theirs)) or [
