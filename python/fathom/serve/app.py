@@ -139,11 +139,7 @@ def _add_problems(app: FastAPI, settings: Settings) -> None:
 
 
 def _sentence(text: str | None) -> str:
-    if not text:
-        return ""
-    # A name stays as it is written: `twin:x: no such twin`.
-    is_word = text.partition(" ")[0].isalpha()
-    return f"{text[0].upper() if is_word else text[0]}{text[1:]}."
+    return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
 def _add_assets(app: FastAPI) -> None:
