@@ -187,6 +187,18 @@ def test_a_target_whose_load_threads_waited_for_cores_is_not_ranked() -> None:
     assert said.endswith(f"Left out: {busy}, machine busy ({Unsettled.MACHINE_BUSY.value}).")
 
 
+@pytest.mark.parametrize(
+    ("low", "claimed"), [((0.0, 0.0), False), ((0.0, 400.0), True), ((10.0, 400.0), True)]
+)
+def test_a_rate_whose_interval_begins_at_zero_is_not_claimed(low: tuple[float, float], claimed: bool) -> None:
+    read, write = (
+        Measured(DEVICE, [1e3] * 60, op=op, point={"iops_low": bound, "iops_high": 3e3})
+        for op, bound in zip(("read", "write"), low, strict=True)
+    )
+    view = run_view([read, write], [device(rotational=True)])
+    assert list(unsettled(view).values()) == ([] if claimed else [Unsettled.UNCERTAIN])
+
+
 PM9A3 = "samsung-pm9a3-7.68tb"
 
 

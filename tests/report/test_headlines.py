@@ -3,10 +3,12 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 import fathom
 import synthetic
 from fathom.report.blocks import Cards, KeyFigure
-from fathom.report.comparison import Comparison, compare
+from fathom.report.comparison import Comparison, compare, margin_of
 from fathom.report.data import load
 from fathom.report.sections import summary
 from fathom.report.style import LIGHT, compact
@@ -202,3 +204,10 @@ def test_the_bar_of_a_ninth_target_has_a_colour_of_the_palette(tmp_path: Path) -
     assert isinstance(figure.block, Cards)
     slots = {bar.slot for card in figure.block.cards for bar in card.bars}
     assert slots == set(range(len(LIGHT)))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "said"), [((0.0, 2750.0), "−100 % to +175 %"), ((900.0, 1100.0), "± 10.0 %")]
+)
+def test_an_interval_that_ends_at_zero_is_said_by_its_bounds(bounds: tuple[float, float], said: str) -> None:
+    assert margin_of(1000.0, *bounds) == said

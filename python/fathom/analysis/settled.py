@@ -1,7 +1,7 @@
 """The gate before a sentence claims a figure: whether the target had settled, had its cores, and saw the bytes of
 its load.
 
-A replay also needs times that can be relied on.
+Its rate must be known to be above 0. A replay also needs times that can be relied on.
 
 Every sentence that a target leads, holds or sustains is checked here first, against the run's record.
 """
@@ -46,6 +46,7 @@ class Unsettled(Enum):
     HOSTS_MISSING = "not all hosts of the run loaded it"
     BRIEF = "it was measured for less than a second"
     MACHINE_BUSY = "its load threads waited for cores"
+    UNCERTAIN = "the 95 % interval of its rate begins at 0"
 
     @property
     def verb(self) -> str:
@@ -55,7 +56,7 @@ class Unsettled(Enum):
     @property
     def of_rate_alone(self) -> bool:
         """Whether it speaks against rate and latency alone: bytes written to the media per byte of the host hold."""
-        return self in (Unsettled.LIMITED, Unsettled.MACHINE_BUSY)
+        return self in (Unsettled.LIMITED, Unsettled.MACHINE_BUSY, Unsettled.UNCERTAIN)
 
     @property
     def tag(self) -> str:
@@ -73,6 +74,7 @@ _WORDS = {
     Unsettled.HOSTS_MISSING: ("lacked hosts", "hosts missing"),
     Unsettled.BRIEF: ("was measured too briefly", "too brief"),
     Unsettled.MACHINE_BUSY: ("had a busy host", "machine busy"),
+    Unsettled.UNCERTAIN: ("varied too much", "varied too much"),
 }
 """The verb and the tag of what is no matter of steady state."""
 BY_NOTE = {
@@ -146,6 +148,8 @@ def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
             found[key] = Unsettled.BRIEF
         elif key in waited:
             found[key] = Unsettled.MACHINE_BUSY
+        elif figures.interval and figures.interval[0] <= 0:
+            found[key] = Unsettled.UNCERTAIN
     return found
 
 

@@ -133,9 +133,14 @@ class Column:
 
 
 def margin_of(value: float | None, low: float | None, high: float | None) -> str:
-    """Returns half an interval in percent of its value, `± 1.2 %` or `± 0.03 %`; empty where there is none."""
+    """Returns half an interval in percent of its value, `± 1.2 %` or `± 0.03 %`; empty where there is none.
+
+    One that ends at 0 has no half: `−100 % to +175 %`.
+    """
     if low is None or high is None or not value:
         return ""
+    if low <= 0 < value:
+        return f"−100 % to +{100 * (high / value - 1):.0f} %"
     half_pct = 50 * (high - low) / value
     if half_pct < LEAST_PCT:
         return f"± < {LEAST_PCT} %"
