@@ -107,11 +107,27 @@ def test_points_of_a_curve_are_measured_and_called_like_it(tmp_path: Path) -> No
 
 
 def test_a_label_that_would_run_into_the_one_before_is_left_out(tmp_path: Path) -> None:
-    run = synthetic.make_run(
-        tmp_path / "run", synthetic.TWINS[:1], fill_s=3600, precondition_s=2, measure_s=2
-    )
+    run = synthetic.make_run(tmp_path / "run", synthetic.TWINS[:1], fill_s=120, precondition_s=2, measure_s=2)
     [panel] = labels(run)
-    assert [label for label, is_measured in panel if is_measured] == ["", "", "4 KiB random read", ""]
+    assert [label for label, is_measured in panel if is_measured] == ["256 KiB sequential read", "", "", ""]
+
+
+@pytest.mark.parametrize(("fill_s", "drawn_s"), [(3600, 16.0), (120, 136.0)])
+def test_a_fill_that_leaves_no_room_for_what_is_measured_stands_in_the_table_alone(
+    fill_s: int, drawn_s: float, tmp_path: Path
+) -> None:
+    run = synthetic.make_run(
+        tmp_path / "run", synthetic.TWINS[:1], fill_s=fill_s, precondition_s=2, measure_s=2
+    )
+    section = timeline.build(compare([load(run)]))
+    assert section is not None
+    [figure] = section.blocks
+    assert isinstance(figure, Figure)
+    [chart] = figure.charts
+    assert cast("dict[str, float]", chart.option["xAxis"])["max"] == drawn_s
+    [group] = figure.data.groups
+    assert [row.label.sub for row in group.rows].count("fill") == 1
+    assert ("stand in the table alone" in figure.caption) == (drawn_s < fill_s)
 
 
 def test_a_last_interval_too_short_for_a_rate_counts_to_the_one_before() -> None:

@@ -22,6 +22,8 @@ MAX_BUCKETS = 1200
 """Points drawn per target: about one per pixel of a wide screen."""
 LABEL_SHARE_PER_CHARACTER = 0.0085
 """Width of a label's character as a fraction of a panel's width on paper; on a wide screen it is less."""
+MOST_OF_FILLS = 0.9
+"""Share of a target's time beyond which fills are not drawn: they would leave no room for what is measured."""
 WITHOUT_READS = "Random mixes settle twins of SSDs without their reads, which move no data."
 MARGIN_SHARE = 0.06
 """How far a label may reach beyond either end of the axis, as a fraction of a panel's width on paper."""
@@ -50,10 +52,11 @@ class Stretch:
 
 def build(comparison: Comparison) -> Section | None:
     """Returns one panel per target that has intervals."""
-    lines = [(column, _stretches(column)) for column in comparison.columns]
-    lines = [(column, stretches) for column, stretches in lines if stretches]
-    if not lines:
+    whole = [(column, _stretches(column)) for column in comparison.columns]
+    whole = [(column, stretches) for column, stretches in whole if stretches]
+    if not whole:
         return None
+    lines = [(column, _without_long_fills(column, stretches)) for column, stretches in whole]
     width = max(bucket_seconds(stretches) for _, stretches in lines)
     drawn = [
         (column, stretches, _buckets(stretches, bucket_seconds(stretches))) for column, stretches in lines
@@ -65,7 +68,14 @@ def build(comparison: Comparison) -> Section | None:
         _chart(column, stretches, groups, switch, spans)
         for (column, stretches, groups), spans in zip(drawn, _shading(lines), strict=True)
     ]
-    figure = Figure(charts, _caption(lines, width), _table(drawn), columns=1, scale="log", group="timeline")
+    figure = Figure(
+        charts,
+        _caption(lines, width, cut=lines != whole),
+        _table(whole),
+        columns=1,
+        scale="log",
+        group="timeline",
+    )
     return Section("timeline", "IOPS over time", [figure], short="Over time")
 
 
@@ -85,6 +95,21 @@ def _stretches(column: Column) -> list[Stretch]:
         stretches.append(Stretch(step, at_s, at_s + length_s, shifted))
         at_s += length_s
     return stretches
+
+
+def _without_long_fills(column: Column, stretches: list[Stretch]) -> list[Stretch]:
+    """Returns what is drawn: all, or the steps but fills where fills take more than `MOST_OF_FILLS` of the time."""
+    steps = column.run.steps
+    others = [one for one in stretches if one.step not in steps or steps[one.step].kind != "fill"]
+    others_s = sum(one.end_s - one.start_s for one in others)
+    if not others or others_s >= (1 - MOST_OF_FILLS) * stretches[-1].end_s:
+        return stretches
+    at_s = 0.0
+    drawn: list[Stretch] = []
+    for one in others:
+        begin_s, at_s = at_s, at_s + one.end_s - one.start_s
+        drawn.append(Stretch(one.step, begin_s, at_s, one.seconds.shifted(begin_s - one.start_s)))
+    return drawn
 
 
 def bucket_seconds(stretches: Sequence[Stretch]) -> int:
@@ -225,7 +250,8 @@ def _rounded(point: Sequence[float]) -> list[float | None]:
     return [float(f"{value:.5g}") for value in point]
 
 
-def _caption(lines: Sequence[tuple[Column, Sequence[Stretch]]], width: int) -> str:
+def _caption(lines: Sequence[tuple[Column, Sequence[Stretch]]], width: int, *, cut: bool) -> str:
+    """Returns what is drawn. `cut`: long fills are not."""
     count = sum(int(stretch.seconds.n.sum()) for _, stretches in lines for stretch in stretches)
     longest = max(stretches[-1].end_s for _, stretches in lines)
     length_s = _interval_s([stretches for _, stretches in lines])
@@ -242,10 +268,15 @@ def _caption(lines: Sequence[tuple[Column, Sequence[Stretch]]], width: int) -> s
         else f"Each point is {one} (the last of a step may be shorter, or up to 0.1 s longer)"
     )
     alone = " " + WITHOUT_READS if any(_settles_without_reads(column) for column, _ in lines) else ""
+    fills = (
+        f" Fills that take more than {100 * MOST_OF_FILLS:.0f} % of a target's time stand in the table alone."
+        if cut
+        else ""
+    )
     return (
         f"{points}; all operations together, up to {seconds(longest)} and {compact(count)} I/Os in all, steps "
         "laid end to end without the pauses between them. Strong shading marks the measured steps, pale shading "
-        f"fills and preconditioning.{alone}"
+        f"fills and preconditioning.{fills}{alone}"
     )
 
 
@@ -270,15 +301,15 @@ def _settles_without_reads(column: Column) -> bool:
     return is_twin and any(run.jobs[name].without_reads() for name in settling)
 
 
-def _table(drawn: Sequence[tuple[Column, Sequence[Stretch], Sequence[Sequence[Bucket]]]]) -> Table:
-    name = "second" if _interval_s([stretches for _, stretches, _ in drawn]) is None else "interval"
+def _table(whole: Sequence[tuple[Column, Sequence[Stretch]]]) -> Table:
+    name = "second" if _interval_s([stretches for _, stretches in whole]) is None else "interval"
     heads = [
         Item(text)
         for text in ("Length", "n", "Mean IOPS", f"Least {name}", f"Greatest {name}", f"CV of {name}s")
     ]
     groups = [
         Group(column.label, [_summary(column, stretch) for stretch in stretches if stretch.seconds])
-        for column, stretches, _ in drawn
+        for column, stretches in whole
     ]
     note = "The run's table `intervals` has every single one. CV: standard deviation / mean."
     return Table("Step", heads, groups, [note])
