@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from fathom.load.resolve import resolve_targets
 from fathom.method.method import load_method
 from fathom.plan.baseline import with_baselines
 from fathom.report import write_html
-from fathom.report.blocks import Answer, Figure
+from fathom.report.blocks import Answer, Figure, Table
 from fathom.report.comparison import Comparison, compare
 from fathom.report.data import load
 from fathom.report.findings import finding_texts
@@ -227,6 +228,25 @@ def test_a_drive_that_lags_is_named(tmp_path: Path) -> None:
     run = fathom.run(str(method), targets=[slow], out=tmp_path)
     section = str(balance.build(compare([load(run.path)], catalogue)))
     assert "drives that lag: 1, 2, 3, 4 and 4 more" in section
+
+
+def test_wafs_of_many_drives_are_their_median_and_bounds(tmp_path: Path) -> None:
+    job = "fio --name=w --ioengine=libaio --rw=randwrite --bs=1m --iodepth=64 --runtime=1 --time_based --direct=1"
+    run = fathom.run(job, targets=[CLUSTER], out=tmp_path)
+    [measured] = dict.fromkeys(point["step"] for point in run.points.to_pylist())
+    data = load(run.path)
+    [wafs] = [
+        [share.waf for share in members if share.waf is not None]
+        for kind, members in data.shares(CLUSTER, measured).items()
+        if kind == "drive"
+    ]
+    section = balance.build(compare([data], catalogue))
+    assert section is not None
+    [table] = [block for block in section.blocks if isinstance(block, Table)]
+    shown = table.groups[0].rows[0].cells[-1]
+    assert len(wafs) > balance.MOST_WAFS
+    assert shown.text == f"{median(wafs):.2f}"
+    assert shown.sub == f"{min(wafs):.2f} to {max(wafs):.2f}"
 
 
 def test_systems_and_their_drives_are_validated_row_by_row_where_rows_are_published() -> None:

@@ -15,6 +15,8 @@ ORDER = 26
 SLOW = 1.25
 """A member is named when its mean latency is more than this many times the median of its kind."""
 MOST_NAMED = 4
+MOST_WAFS = 8
+"""Members whose WAFs are listed one by one; of more, the median stands above the least and the greatest."""
 NONE = Item("–", tone="quiet")
 NAMESPACE = "namespace"
 """Streams load namespaces each in its own way, so their shares are not judged."""
@@ -81,7 +83,7 @@ def _table(
         for item in (
             Item(f"{kind}s ({count})", "Jain's index"),
             Item("", "mean, us"),
-            *([Item("", "WAF of each")] if kind in writing else []),
+            *([Item("", "WAF of each" if count <= MOST_WAFS else "WAF")] if kind in writing else []),
         )
     ]
     notes = [
@@ -90,11 +92,17 @@ def _table(
         "chi-square as degrees of freedom. Latencies: the median member's, and the slowest below it.",
     ]
     if writing:
-        notes += [
+        counts = [kinds[kind] for kind in writing]
+        notes.append(
             "WAF per member: bytes programmed for it per byte that it wrote. Programmed bytes are its writes and "
-            "what cleaning moved of its data. Data that stay are moved for members that overwrite theirs.",
-            NOTE,
-        ]
+            "what cleaning moved of its data. Data that stay are moved for members that overwrite theirs."
+        )
+        if max(counts) > MOST_WAFS:
+            notes.append(
+                f"WAF of more than {MOST_WAFS} members: the median, and the least and greatest below it."
+            )
+        if min(counts) <= MOST_WAFS:
+            notes.append(NOTE)
     return Table(column.label, head, [Group("", rows)], notes)
 
 
@@ -111,10 +119,22 @@ def _cells(members: Sequence[Share], count: int, *, writing: bool, judged: bool)
     spread = _spread(members, count, judged=judged)
     if not writing:
         return spread
-    wafs = " / ".join(
-        "–" if share.waf is None else waf_text(share.waf, waf_interval(share.written)) for share in members
+    return [*spread, _wafs(members, listed=count <= MOST_WAFS)]
+
+
+def _wafs(members: Sequence[Share], *, listed: bool) -> Item:
+    """Returns the WAF of each member, or of all their median and bounds."""
+    known = [share.waf for share in members if share.waf is not None]
+    if not known:
+        return NONE
+    if not listed:
+        return Item(grouped(median(known)), f"{grouped(min(known))} to {grouped(max(known))}")
+    return Item(
+        " / ".join(
+            "–" if share.waf is None else waf_text(share.waf, waf_interval(share.written))
+            for share in members
+        )
     )
-    return [*spread, Item(wafs) if members else NONE]
 
 
 def _spread(members: Sequence[Share], count: int, *, judged: bool) -> list[Item]:
