@@ -156,6 +156,8 @@ def test_the_report_shows_every_drive_and_how_even_they_are(run: Run, tmp_path: 
     assert "drive 3" in page
     assert "even over 3 drives (Jain&#39;s index 1.000)" in page
     assert "Sum of whole steps" not in page, "the total has it all"
+    assert "The total covers" in page
+    assert "The second adds up" not in page
     assert "+200" not in page, "a published figure is of one drive"
     assert "host" not in page[page.index("even over 3 drives") :][:2000]
 

@@ -16,6 +16,7 @@ from fathom.statistics.means import mean_by_count
 
 ORDER = 27
 HEAD = ("IOPS", "MB/s", "Share", "Latency, mean", "p99", "Window, n")
+SUMMED = "Sum of whole steps"
 NONE = Item("–", tone="quiet")
 
 
@@ -49,9 +50,11 @@ def _blocks(run: RunData, total: TargetRecord, parts: Sequence[TargetRecord]) ->
             sentences.append(_sentence(label, points, names, "drives" if drives else "hosts", meant=meant))
     head = [Item(text, unit) for text, unit in zip(HEAD, ("", "", "%", "us", "us", ""), strict=True)]
     active = "drive" if drives else "host"
+    two = any(row.label.text == SUMMED for group in groups for row in group.rows)
     footnote = (
-        f"The first total covers the seconds in which every {active} was active, and is the headline. The second "
-        f"adds up the {active}s' whole steps. MB/s are 10⁶ bytes per second, latencies service latencies."
+        f"The {'first ' * two}total covers the seconds in which every {active} was active, and is the headline. "
+        + f"The second adds up the {active}s' whole steps. " * two
+        + "MB/s are 10⁶ bytes per second, latencies service latencies."
     )
     table = Table(plain(total.label or total.name), head, groups, [footnote])
     return [Prose(sentences), table] if groups else []
@@ -88,7 +91,7 @@ def _totals(points: Sequence[Point], whole: Point) -> list[Row]:
     total = Row(Item("Total, all active", tone="strong"), _cells(whole, whole.iops or 0))
     if whole.n == n:
         return [total]
-    return [total, Row(Item("Sum of whole steps", tone="quiet"), summed)]
+    return [total, Row(Item(SUMMED, tone="quiet"), summed)]
 
 
 def _sentence(label: str, points: Sequence[Point], names: dict[str, str], kind: str, *, meant: bool) -> str:
