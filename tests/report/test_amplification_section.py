@@ -41,6 +41,18 @@ def test_waf_of_the_section_is_that_of_the_counters(tmp_path: Path) -> None:
     assert years == pytest.approx(14_016e12 / (data.points[0].mbps or 0) / 1e6 / 86_400 / 365, abs=0.006)
 
 
+def test_the_waf_of_a_window_below_a_second_is_drawn_over_it(tmp_path: Path) -> None:
+    method = tmp_path / "waf.toml"
+    method.write_text(METHOD.replace('"2s"', '"500ms"'))
+    run = fathom.run(str(method), "twin:samsung-pm9a3-7.68tb", out=tmp_path)
+    section = amplification.build(compare([load(run.path)], lambda *_: ()))
+    assert section is not None
+    [chart] = section.blocks[0].charts  # pyright: ignore[reportAttributeAccessIssue]
+    points = chart.option["series"][0]["data"]
+    assert [at_s for at_s, _ in points] == [0.0, 0.5, 0.5, 0.5, 1.0, 1.0]
+    assert [waf is None for _, waf in points] == [False, False, True] * 2
+
+
 @pytest.mark.parametrize("filled", [False, True])
 def test_no_write_amplification_is_claimed_of_a_drive_that_was_not_filled(
     filled: bool, tmp_path: Path

@@ -8,6 +8,7 @@ import pytest
 
 import fathom
 import synthetic
+from fathom.report.axes import time_axis
 from fathom.report.blocks import Figure
 from fathom.report.comparison import compare
 from fathom.report.data import load
@@ -128,6 +129,13 @@ def test_a_fill_that_leaves_no_room_for_what_is_measured_stands_in_the_table_alo
     [group] = figure.data.groups
     assert [row.label.sub for row in group.rows].count("fill") == 1
     assert ("stand in the table alone" in figure.caption) == (drawn_s < fill_s)
+
+
+@pytest.mark.parametrize("end_s", [0.024, 0.776, 1.5, 5, 59, 3600, 200_000])
+def test_the_axis_of_a_run_of_any_length_has_ticks(end_s: float) -> None:
+    step = time_axis(end_s).step
+    assert step is not None
+    assert 2 <= end_s / step <= 10
 
 
 def test_a_last_interval_too_short_for_a_rate_counts_to_the_one_before() -> None:

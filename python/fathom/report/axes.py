@@ -120,8 +120,9 @@ def rounded(value: float) -> float:
 
 
 def time_axis(end_s: float) -> Axis:
-    """Returns the axis from zero to the end, with at most ten ticks at round seconds, minutes or hours."""
-    steps = [size * step for size in (1, 60) for step in (1, 2, 5, 10, 20, 30)]
+    """Returns the axis from zero to the end, with at most ten ticks at round parts of a second to hours."""
+    steps = [step / 1000 for step in (1, 2, 5, 10, 20, 50, 100, 200)]
+    steps += [size * step for size in (1, 60) for step in (1, 2, 5, 10, 20, 30)]
     steps += [3600 * step for step in (1, 2, 4, 6, 12, 24, 48, 96)]
     step = next((step for step in steps if step * 10 >= end_s), steps[-1])
     return Axis("", TIME[(step >= 60) + (step >= 3600)], low=0, high=end_s, step=step)

@@ -27,7 +27,11 @@ const report = {};
     return group(value, decimals(value));
   };
   const time = (value) =>
-    value >= 7200 ? group(value / 3600, 1) + " h" : value >= 120 ? group(value / 60, 1) + " min" : group(value, 1) + " s";
+    value >= 7200
+      ? group(value / 3600, 1) + " h"
+      : value >= 120
+        ? group(value / 60, 1) + " min"
+        : group(value, value < 1 ? 3 : 1) + " s";
   const tail = (value) => group(100 * (1 - 10 ** -value), Math.max(0, Math.ceil(value - 2.001))) + " %";
 
   const depth = (value) => group(2 ** value, 0);
@@ -40,7 +44,7 @@ const report = {};
     count: short,
     us: short,
     pct: (v) => group(v, 4),
-    seconds: (v) => group(v, 1) + " s",
+    seconds: (v) => group(v, 3) + " s",
     minutes: (v) => group(v / 60, 1) + " min",
     hours: (v) => group(v / 3600, 1) + " h",
     tail,

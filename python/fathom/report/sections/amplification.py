@@ -123,6 +123,9 @@ def _amplified(column: Column) -> Amplified | None:
             waf = sum(media for _, _, media in part) / sum(host for _, host, _ in part)
             line.append((end_s + part[0][0], float(f"{waf:.4g}")))
         end_s += window_s
+        if len(samples) == 1:
+            # A line through one point shows nothing.
+            line.append((end_s, line[-1][1]))
         line.append((end_s, None))
     return Amplified(column, points, line, end_s)
 
