@@ -1,6 +1,7 @@
 """Write amplification in the report: from a twin's counters, step by step."""
 
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -48,7 +49,8 @@ def test_the_waf_of_a_window_below_a_second_is_drawn_over_it(tmp_path: Path) -> 
     section = amplification.build(compare([load(run.path)], lambda *_: ()))
     assert section is not None
     [chart] = section.blocks[0].charts  # pyright: ignore[reportAttributeAccessIssue]
-    points = chart.option["series"][0]["data"]
+    [line] = cast("list[dict[str, list[list[float | None]]]]", chart.option["series"])
+    points = line["data"]
     assert [at_s for at_s, _ in points] == [0.0, 0.5, 0.5, 0.5, 1.0, 1.0]
     assert [waf is None for _, waf in points] == [False, False, True] * 2
 
