@@ -36,6 +36,17 @@ def test_a_maximum_that_a_later_point_exceeds_is_noted_with_both_rates():
     assert "--quick" in next(note for note in quick if note.rule == "unsettled-maximum").next_step
 
 
+def test_a_share_of_the_maximum_is_named_as_one_in_a_curve_that_is_called_after_an_slo():
+    note = only(run_view(points_of(1e6, 1.2e6, 0.8e6, step="slo-reads")))
+    assert "done where 120 % of it were offered" in note.text
+
+
+def test_a_point_of_the_search_for_an_slo_is_named_by_its_number():
+    search = Measured(DEVICE, [0.8e6] * 60, step="4k-rand-read@slo-3", point={"offered_iops": 1.2e6})
+    note = only(run_view([*points_of(1e6, 1.2e6, 1e6)[:2], search]))
+    assert "done at its point 3 (" in note.text
+
+
 def test_a_maximum_that_does_not_last_is_noted_too():
     assert "(-20 %)" in only(curve(1e6, 1.2e6, 0.8e6)).text
 

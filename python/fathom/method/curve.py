@@ -194,21 +194,25 @@ def is_point(step: str) -> bool:
     return MARK in step
 
 
-def is_search(step: str) -> bool:
-    """Returns whether a step of that name is a point of the search for an SLO."""
-    return SEARCH in step
-
-
 def curve_of(step: str) -> str:
     """Returns the curve that a point belongs to."""
     return step.partition(MARK)[0]
 
 
+def place_of(step: str) -> str:
+    """Returns a point's place on its curve: `60`, a percentage of its maximum, or `slo-2`, a point of the search."""
+    return step.partition(MARK)[2]
+
+
+def search_number(step: str) -> str | None:
+    """Returns the number of a point of the search for an SLO; None for any other step."""
+    return step.partition(SEARCH)[2] or None
+
+
 def share_or_search(step: str) -> str:
     """Returns in words which point of its curve a step is: `60 % of its maximum`, `point 2 of the search`."""
-    place = step.partition(MARK)[2]
-    number = place.removeprefix(SEARCH.removeprefix(MARK))
-    return f"{place} % of its maximum" if number == place else f"point {number} of the search"
+    number = search_number(step)
+    return f"point {number} of the search" if number else f"{place_of(step)} % of its maximum"
 
 
 def point_name(curve: str, share: float) -> str:

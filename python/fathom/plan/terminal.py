@@ -9,7 +9,7 @@ from rich.text import Text
 from fathom.analysis.surprises import RATED_DEPTH
 from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.load.resolve import ensure_simulable
-from fathom.method.curve import MARK
+from fathom.method.curve import place_of
 from fathom.method.method import Method
 from fathom.output.text import (
     LEAST_SHOWN,
@@ -308,13 +308,11 @@ def _cells(members: Sequence[PlannedStep]) -> tuple[str, str, str, str, str]:
         return numbers, f"{place.of}.02 ...", what, time, _volume(members)
     if first.kind != "point":
         return str(first.number), first.step, first.label, _time(first), _volume(members)
-    curve, _, low = first.step.partition(MARK)
-    high = last.step.partition(MARK)[2]
     what = f"{len(members)} points of that curve, at shares of its maximum"
     time_s = sum(step.time_s or 0 for step in members)
     time = "left out" if first.left_out else duration(time_s)
     numbers = f"{first.number}-{last.number}"
-    return numbers, f"{curve}{MARK}{low} ... {high}", what, time, _volume(members)
+    return numbers, f"{first.step} ... {place_of(last.step)}", what, time, _volume(members)
 
 
 def _time(step: PlannedStep) -> str:

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from fathom.columns.column import combined
 from fathom.columns.schema import PhaseOfOp, Point
-from fathom.method.curve import is_search
+from fathom.method.curve import search_number
 from fathom.report.data import RunData
 from fathom.report.rows import as_shown
 from fathom.runs.document import TargetRecord
@@ -97,7 +97,7 @@ def is_pooled(step: str, first: RunData) -> bool:
     """Returns whether a step is the same in all repeats. Points of a search and rounds on the way to steadiness are
     not; the report shows those of the first repeat.
     """
-    return not is_search(step) and first.round_of(step) is None
+    return search_number(step) is None and first.round_of(step) is None
 
 
 def repeats_by_target(

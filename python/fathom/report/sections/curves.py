@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from fathom.analysis.settled import Unsettled
 from fathom.columns.schema import Point
-from fathom.method.curve import Latency, curve_of
+from fathom.method.curve import Latency, place_of, search_number
 from fathom.output.text import percent_digits
 from fathom.report.axes import Axis, around_1_2_5
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
@@ -227,11 +227,11 @@ def _row(dot: Dot, bend: Dot | None, tails: Sequence[str]) -> Row:
     one = dot.figures
     latencies = [item for kind in LATENCIES for item in _latencies(dot, kind, tails)]
     sustained = Item("yes") if one.sustained else Item("no", tone="bad")
-    place = one.step.removeprefix(f"{curve_of(one.step)}@")
+    place = plain(place_of(one.step))
     rates = [Item(grouped(one.offered_iops or 0.0)), Item(grouped(one.iops), _margin(dot))]
     growth = Item(grouped(one.backlog_growth_iops)) if one.backlog_growth_iops else Item("0")
     return Row(
-        Item(plain(place) if place.startswith("slo") else f"{plain(place)} %", "knee" if dot is bend else ""),
+        Item(place if search_number(one.step) else f"{place} %", "knee" if dot is bend else ""),
         [*rates, growth, *latencies, _window(dot.row), sustained],
     )
 
