@@ -119,6 +119,17 @@ def test_every_source_gives_its_value_with_its_unit(machine: Path):
     assert telemetry.not_measured == [NotMeasured(Quantity.MEDIA_WRITES, "not an NVMe drive", "/dev/nvme0n1")]
 
 
+def test_a_disk_whose_busy_time_begins_again_after_50_days_is_busy_by_the_difference(machine: Path):
+    stat = "sys/devices/nvme0/nvme0n1/stat"
+    write(machine, {stat: "1 0 8 0 1 0 16 0 0 4294967290 0\n"})
+    with sampler(machine, drive()) as telemetry:
+        telemetry.step("read")
+        write(machine, {stat: "1 0 8 0 1 0 16 0 0 4 0\n"})
+        rows = telemetry.drain()
+    [busy_pct] = values(rows, "device_busy")
+    assert busy_pct == pytest.approx(min(100.0, 10 / (rows[0].length_s * 10)))
+
+
 def test_io_that_the_kernel_does_not_count_is_not_measured_instead_of_nothing(machine: Path):
     around = replace(drive(), passthrough=Path("/dev/ng0n1"))
     with sampler(machine, around) as telemetry:

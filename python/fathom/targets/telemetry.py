@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from fathom.columns.schema import Reading
 from fathom.targets import media_logs, sysfs
@@ -168,6 +168,15 @@ def _sources(targets: Sequence[Target], proc: Path, sys: Path) -> list[Source | 
     return found
 
 
+class _Counters(NamedTuple):
+    """What a disk has done since it appeared."""
+
+    sectors_read: int
+    sectors_written: int
+    busy_ms: int
+    """An unsigned int of the kernel: it begins again after 50 days of work."""
+
+
 class _Disk:
     """Traffic of the whole disk, from its `stat` file (Documentation/block/stat.rst)."""
 
@@ -176,18 +185,21 @@ class _Disk:
         self._path = directory / "stat"
         self._last = self._read()
 
-    def _read(self) -> tuple[int, int, int] | None:
+    def _read(self) -> _Counters | None:
         fields = (text(self._path) or "").split()
-        return (int(fields[2]), int(fields[6]), int(fields[9])) if len(fields) > 9 else None
+        return _Counters(int(fields[2]), int(fields[6]), int(fields[9])) if len(fields) > 9 else None
 
     def sample(self, length_s: float) -> list[Value]:
         before, self._last = self._last, self._read()
-        if before is None or self._last is None:
+        now = self._last
+        if before is None or now is None:
             return []
-        read, written, busy_ms = (now - then for now, then in zip(self._last, before, strict=True))
+        read_bytes = (now.sectors_read - before.sectors_read) * sysfs.SECTOR_BYTES
+        written_bytes = (now.sectors_written - before.sectors_written) * sysfs.SECTOR_BYTES
+        busy_ms = (now.busy_ms - before.busy_ms) % (1 << 32)
         return [
-            Value("device_read", float(read * sysfs.SECTOR_BYTES), "B"),
-            Value("device_written", float(written * sysfs.SECTOR_BYTES), "B"),
+            Value("device_read", float(read_bytes), "B"),
+            Value("device_written", float(written_bytes), "B"),
             Value("device_busy", min(100.0, busy_ms / (length_s * 10)), "%"),
         ]
 
