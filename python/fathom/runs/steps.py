@@ -48,6 +48,11 @@ class StepOutcome:
     written_bytes: int
     moved_bytes: dict[str, int] = field(default_factory=dict[str, int])
 
+    @classmethod
+    def without_figures(cls, status: Literal["complete", "partial"], reason: str) -> "StepOutcome":
+        """Returns the outcome of a step that had no load, or whose load failed."""
+        return cls(status, None, reason, window_s=0.0, written_bytes=0)
+
 
 class StepRecord(BaseModel):
     """The whole of step.json. Steps of versions before checksums have the outcome alone."""

@@ -25,7 +25,7 @@ from fathom.session.options import Observer, Options
 from fathom.session.prepared import Loaded, PreparedTwins, next_history
 from fathom.session.remark_log import RemarkLog
 from fathom.session.steady_rounds import SteadyRounds, Written
-from fathom.session.stepper import Attendance, Progress, run_step
+from fathom.session.stepper import Attendance, Progress, Ran, run_step
 from fathom.targets.purge import OnProgress, send_purge
 from fathom.targets.target import Target
 
@@ -131,12 +131,13 @@ class StepRun:
             sampler.step(step.name)
             if self.meter:
                 self.meter.begin()
-        recordings, outcome, started_s = self._drive(key, step, backend, rows, written)
+        ran = self._drive(key, step, backend, rows, written)
+        recordings, outcome = ran.recordings, ran.outcome
         rows.finish(recordings, self.method.name, steady)
         bound = self.store.document.bound_by_limits
         rows.take_io_limits({name: one.identity for name, one in bound.items()})
         if sampler is not None:
-            self._sample(key, rows, sampler, outcome.window_s, started_s)
+            self._sample(key, rows, sampler, ran)
         self._remark(key, step, recordings[0], outcome)
         failure = self._failure(step, recordings, backend.parts)
         if reason := failure or self.options.initiator.shortfall():
@@ -175,13 +176,13 @@ class StepRun:
                 with naming(drive.name), sampler.paused():
                     sent, took_s = send_purge(drive, self.options.purge, self._erasing(drive))
             except FathomError as failure:
-                self.store.finish_step(key, {}, StepOutcome("partial", None, str(failure), 0.0, 0))
+                self.store.finish_step(key, {}, StepOutcome.without_figures("partial", str(failure)))
                 raise
             self.store.log_event("purge", key, device=drive.name, sent=sent, took_s=took_s)
             purges.append(f"{drive.name} purged by {sent}, done after {took_s:.1f} s")
         reason = "; ".join(purges)
         self.remark_log.remark(key, self.target.name, Words(text=f"step {step.name}: {reason}"))
-        outcome = StepOutcome("complete", None, reason, 0.0, 0)
+        outcome = StepOutcome.without_figures("complete", reason)
         self.store.finish_step(key, {}, outcome)
         return outcome
 
@@ -196,9 +197,7 @@ class StepRun:
 
         return show
 
-    def _drive(
-        self, key: StepKey, step: Step, backend: Backend, rows: StepRows, written: Written
-    ) -> tuple[list[_core.Recording], StepOutcome, float | None]:
+    def _drive(self, key: StepKey, step: Step, backend: Backend, rows: StepRows, written: Written) -> Ran:
         """Runs a step as `run_step`. A real target's seconds are logged as they come, so that a failure keeps them."""
         store = self.store
         live = store.live_path(key)
@@ -219,7 +218,7 @@ class StepRun:
                 ),
             )
         except (_core.BackendError, RefusedError) as failure:
-            store.finish_step(key, rows.tables(), StepOutcome("partial", None, str(failure), 0.0, 0))
+            store.finish_step(key, rows.tables(), StepOutcome.without_figures("partial", str(failure)))
             if isinstance(failure, _core.BackendError) and failure.recordings:
                 self._remark_failed(key, _core.Recording().with_parts(list(failure.recordings)))
             raise
@@ -239,15 +238,14 @@ class StepRun:
             return None
         return lambda: self.options.initiator.recheck(self.target, writes=True)
 
-    def _sample(
-        self, key: StepKey, rows: StepRows, sampler: Sampler, window_s: float, started_s: float | None
-    ) -> None:
+    def _sample(self, key: StepKey, rows: StepRows, sampler: Sampler, ran: Ran) -> None:
         """Adds the samples taken during the step; a power meter replaces the drive's energy."""
         sampled = sampler.drain()
         rows.take_telemetry(instead_of_sensor(sampled) if self.meter else sampled)
-        if self.meter and window_s and started_s is not None:
+        begin_s, window_s = ran.began_unix_s, ran.outcome.window_s
+        if self.meter and window_s and begin_s is not None:
             # I/O in flight at the end of the window may take seconds more, so the end of the step is no end of it.
-            found = MeteredStep.of(self.meter, self.target.name, key.name, started_s, started_s + window_s)
+            found = MeteredStep.of(self.meter, self.target.name, key.name, begin_s, begin_s + window_s)
             self.store.log_event("power", key, **found.event)
             rows.take_telemetry(found.rows)
 

@@ -63,6 +63,17 @@ class Attendance:
     watch: Callable[[], None] | None = None
 
 
+@dataclass(frozen=True)
+class Ran:
+    """What the load of a step has left."""
+
+    recordings: list[_core.Recording]
+    """The target's own, then those of its parts."""
+    outcome: StepOutcome
+    began_unix_s: float | None
+    """When the load began; None of a twin."""
+
+
 def run_step(
     backend: Backend,
     step: Step,
@@ -70,11 +81,8 @@ def run_step(
     rows: StepRows,
     steady: SteadyRounds | None,
     attendance: Attendance,
-) -> tuple[list[_core.Recording], StepOutcome, float | None]:
+) -> Ran:
     """Runs the step to its end, to steadiness by its own rule, or to the interrupt.
-
-    The first recording is the target's own. The last result is when the load began, in seconds since 1970; None of a
-    twin.
 
     Raises `_core.BackendError` when the target fails for good; the rows collected until then stay in `rows`.
     """
@@ -93,7 +101,7 @@ def run_step(
     except BaseException:
         _end(handle)
         raise
-    started_ns = handle.started_unix_ns
+    began_ns = handle.started_unix_ns
     recordings = handle.result()
     # A lost host shortens the total alone, and is said as that.
     short = backend.real_time and not load.enough and all(_is_short(step, one) for one in recordings)
@@ -105,7 +113,7 @@ def run_step(
         written_bytes=sum(op.bytes for op in recordings[0].ops if op.op in WRITES),
         moved_bytes=_moved_bytes(recordings[0]),
     )
-    return recordings, outcome, started_ns / 1e9 if started_ns is not None else None
+    return Ran(recordings, outcome, None if began_ns is None else began_ns / 1e9)
 
 
 def _moved_bytes(recording: _core.Recording) -> dict[str, int]:

@@ -285,7 +285,7 @@ class TargetRun:
     def _pass_over(self, key: StepKey, reason: str = "nothing left to search") -> None:
         """Finishes a step without measuring, so that a resumed run does not repeat it."""
         if not self.schedule.finished(key):
-            self.store.finish_step(key, {}, StepOutcome("complete", None, reason, 0.0, 0))
+            self.store.finish_step(key, {}, StepOutcome.without_figures("complete", reason))
 
 
 def _device(twin: Target) -> Device:
