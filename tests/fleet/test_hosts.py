@@ -19,7 +19,7 @@ from fathom.fleet import hosts as hosts_module
 from fathom.fleet import process, serve, wire
 from fathom.fleet.agent import Ended, HostAgent, JobProgress, Sampled
 from fathom.fleet.hosts import HostName, Patience, hosts_of_file, local_hosts
-from fathom.fleet.initiators import initiator_of
+from fathom.fleet.initiators import WantedHosts, initiator_of
 from fathom.fleet.process import HostProcess
 from fathom.fleet.workers import HostWorkers
 from fathom.output.text import size
@@ -388,7 +388,8 @@ def test_waiting_for_a_host_ends_with_its_reason(tmp_path: Path, monkeypatch: py
 def test_a_wait_that_cannot_be_is_refused(
     hosts: Path | None, local: int | None, wait: str, message: str
 ) -> None:
-    with pytest.raises(UsageError, match=message), initiator_of(hosts, "ssh", None, local, wait):
+    wanted = WantedHosts(hosts, local_hosts=local, wait=wait)
+    with pytest.raises(UsageError, match=message), initiator_of(wanted):
         pass
 
 

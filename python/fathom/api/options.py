@@ -8,7 +8,7 @@ from typing import TypedDict
 
 from fathom.catalog.store import nearest
 from fathom.errors import UsageError
-from fathom.fleet.initiators import initiator_of
+from fathom.fleet.initiators import WantedHosts, initiator_of
 from fathom.fleet.shell import SSH
 from fathom.load.initiator import Initiator
 from fathom.plan.replay import Replay
@@ -94,15 +94,18 @@ def check_repeats(times: int) -> None:
 
 def initiator_for(options: HostOptions) -> AbstractContextManager[Initiator]:
     """Returns what the load comes from, to be closed after the run."""
-    return initiator_of(*hosts_of(options))
+    return initiator_of(wanted_hosts(options))
 
 
-def hosts_of(options: HostOptions) -> tuple[Path | None, str, str | None, int | None, str | None]:
-    """Returns the file of hosts, the shell, the address of a Ray cluster, the number of processes here, and how long to
-    wait for hosts.
-    """
-    hosts, shell = path_of(options.get("hosts")), options.get("shell", SSH)
-    return hosts, shell, options.get("ray"), options.get("local_hosts"), options.get("wait")
+def wanted_hosts(options: HostOptions) -> WantedHosts:
+    """Returns which hosts the options name."""
+    return WantedHosts(
+        hosts=path_of(options.get("hosts")),
+        shell=options.get("shell", SSH),
+        ray=options.get("ray"),
+        local_hosts=options.get("local_hosts"),
+        wait=options.get("wait"),
+    )
 
 
 def session_options(

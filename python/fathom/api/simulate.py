@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from fathom.api.named import method_of
-from fathom.api.options import HostOptions, check_options, hosts_of, path_of
+from fathom.api.options import HostOptions, check_options, path_of, wanted_hosts
 from fathom.errors import UsageError
 from fathom.fleet.initiators import workers_of
 from fathom.plan.prepare import Word, texts_of
@@ -41,7 +41,7 @@ def run_sweep(
     axes = [f"{key}={','.join(_values(one))}" for key, one in settings.items()]
     chosen = texts_of(targets)
     parsed = method_of(method, targets, quick=quick)
-    with workers_of(*hosts_of(options)) as workers:
+    with workers_of(wanted_hosts(options)) as workers:
         swept = of_settings(
             parsed, chosen, axes, workers, _unwatched, quick=quick, seed=seed, out=path_of(out)
         )
@@ -58,7 +58,7 @@ def validate(*devices: str, seed: int = 1, **options: Unpack[HostOptions]) -> "l
     from fathom.validation.validate import validate as of_devices
 
     check_options(options, HostOptions)
-    with workers_of(*hosts_of(options)) as workers:
+    with workers_of(wanted_hosts(options)) as workers:
         return of_devices(devices_to_validate(devices), workers, seed)
 
 
@@ -72,7 +72,7 @@ def add_ensemble(run: Run | str | Path, members: int, **options: Unpack[HostOpti
 
     check_options(options, HostOptions)
     opened = run if isinstance(run, Run) else Run.open(run)
-    with workers_of(*hosts_of(options)) as workers:
+    with workers_of(wanted_hosts(options)) as workers:
         of_ensemble.add_ensemble(opened, members, workers, _unwatched)
     return Run(opened.path)
 

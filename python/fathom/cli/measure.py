@@ -110,7 +110,7 @@ def run(
     parsed = method_of(method, replay, targets, quick=quick)
     listed = read_prices(prices)
     beside = [find_run(baseline)] if baseline else []
-    with initiator_of(*hosts) as initiator:
+    with initiator_of(hosts.wanted) as initiator:
         options = _options(seed, destroy, out, power, initiator, purge, unknown_data=unknown_data)
 
         def find(state: int | None) -> "list[Target]":
@@ -171,7 +171,7 @@ def resume(
     if document.status == "complete":
         said = f"run {document.id} is complete: nothing was left to do"
         stderr().print(said, highlight=False, markup=False, soft_wrap=True)
-    with initiator_of(*hosts) as initiator:
+    with initiator_of(hosts.wanted) as initiator:
         options = _options(1, destroy, None, None, initiator, unknown_data=unknown_data)
         targets = targets_of_run(document, initiator.resolve)
         with _showing_what_is_left(as_json), _watched(targets, options):
@@ -240,7 +240,7 @@ def _add_ensemble(run: "Run", members: int | None, hosts: HostOptions) -> None:
         from fathom.sweep.members import add_ensemble
         from fathom.validation.terminal import TrialProgress
 
-        with workers_of(*hosts) as workers, TrialProgress(stderr()) as watch:
+        with workers_of(hosts.wanted) as workers, TrialProgress(stderr()) as watch:
             add_ensemble(run, members, workers, watch)
 
 

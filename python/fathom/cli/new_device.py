@@ -49,7 +49,7 @@ def new_device(
     if check:
         print(f"{given.device_name}: no rating is impossible")
         return
-    with workers_of(*hosts) as workers, TrialProgress(stderr()) as watch:
+    with workers_of(hosts.wanted) as workers, TrialProgress(stderr()) as watch:
         made = make(given, paths, workers, seed, watch)
     print_made(stdout(), made)
 

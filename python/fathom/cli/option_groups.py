@@ -8,6 +8,7 @@ from typing import Annotated, NamedTuple, get_type_hints
 
 import typer
 
+from fathom.fleet.initiators import WantedHosts
 from fathom.fleet.shell import MOST_LOCAL_HOSTS, SSH
 
 
@@ -38,6 +39,11 @@ class HostOptions(NamedTuple):
             "--wait", help="how long to try hosts of --hosts that do not start yet", metavar="DURATION"
         ),
     ] = None
+
+    @property
+    def wanted(self) -> WantedHosts:
+        """Which hosts the options name."""
+        return WantedHosts(self.hosts, self.shell, self.ray, self.local_hosts, self.wait)
 
 
 class ReplayOptions(NamedTuple):

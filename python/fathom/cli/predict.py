@@ -54,7 +54,7 @@ def validate(
     from fathom.validation.validate import devices_to_validate, validate
 
     chosen = devices_to_validate(devices or [])
-    with workers_of(*hosts) as workers, TrialProgress(stderr()) as watch:
+    with workers_of(hosts.wanted) as workers, TrialProgress(stderr()) as watch:
         rows = validate(chosen, workers, seed, watch=watch)
     if as_json:
         print_json(validation_json(rows))
@@ -92,7 +92,7 @@ def calibrate(
         _find_ensemble(device, members, seed, hosts, write=write)
         return
     fitting = load_device(device)
-    with workers_of(*hosts) as workers, TrialProgress(stderr()) as watch:
+    with workers_of(hosts.wanted) as workers, TrialProgress(stderr()) as watch:
         fitted = calibrate(fitting, workers, seed, watch=watch)
     print_calibration(stdout(), fitted)
     if write:
@@ -106,7 +106,7 @@ def _find_ensemble(name: str, members: int, seed: int, hosts: HostOptions, *, wr
     from fathom.validation.ensemble_terminal import print_ensemble
     from fathom.validation.terminal import TrialProgress
 
-    with workers_of(*hosts) as workers, TrialProgress(stderr()) as watch:
+    with workers_of(hosts.wanted) as workers, TrialProgress(stderr()) as watch:
         sampled = sample_ensemble(load_device(name), workers, seed, members, watch)
     print_ensemble(stdout(), sampled)
     if write:
@@ -147,7 +147,7 @@ def sensitivity(
     if MARK in device:
         raise UsageError(f"{device}: priors are those of a drive as it is", "leave out what is set")
     chosen = load_method(method, quick=quick) if method else figures_method()
-    with workers_of(*hosts) as workers, TrialProgress(stderr()) as watch:
+    with workers_of(hosts.wanted) as workers, TrialProgress(stderr()) as watch:
         found = find_sensitivity(load_device(device), chosen, workers, watch, trajectories, seed)
     if as_json:
         print_json(found.model_dump(by_alias=True, mode="json"))
@@ -247,7 +247,7 @@ def sweep(
 
     one_form(as_json, as_csv)
     parsed = method_of(method, quick=quick)
-    with workers_of(*hosts) as workers, TrialProgress(stderr()) as watch:
+    with workers_of(hosts.wanted) as workers, TrialProgress(stderr()) as watch:
         swept = run_sweep(parsed, targets, settings, workers, watch, quick=quick, seed=seed, out=out)
     csv = swept.folder / table.CSV
     if as_json:

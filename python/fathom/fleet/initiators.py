@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fathom.fleet.shell import SSH
 
@@ -17,34 +17,45 @@ if TYPE_CHECKING:
     from fathom.load.workers import Workers
 
 
+class WantedHosts(NamedTuple):
+    """Which hosts a user wants, by the words of the options; this machine alone without any."""
+
+    hosts: Path | None = None
+    """A file of host names."""
+    shell: str = SSH
+    """How to reach them."""
+    ray: str | None = None
+    """Address of a Ray cluster."""
+    local_hosts: int | None = None
+    """Number of processes on this machine."""
+    wait: str | None = None
+    """How long to try hosts of the file that do not start yet; None: once."""
+
+
 @contextmanager
-def initiator_of(
-    hosts: Path | None, shell: str, ray: str | None, local_hosts: int | None, wait: str | None = None
-) -> Iterator["Initiator"]:
+def initiator_of(wanted: WantedHosts) -> Iterator["Initiator"]:
     """Yields where the load comes from; hosts live as long as the `with`."""
-    if not _given(hosts, shell, ray, local_hosts, wait):
+    if not _wants_hosts(wanted):
         from fathom.load.initiator import ThisMachine
 
         yield ThisMachine()
         return
     from fathom.fleet.fleet import Fleet
 
-    if ray is not None:
+    if wanted.ray is not None:
         from fathom.fleet.ray_cluster import RayHost, ray_connected
 
-        with _without_rays_words(), ray_connected(ray) as nodes:
+        with _without_rays_words(), ray_connected(wanted.ray) as nodes:
             yield Fleet([(name, RayHost(name, node_id)) for name, node_id in nodes])
     else:
-        with _started(hosts, shell, local_hosts, wait) as found:
+        with _started(wanted) as found:
             yield Fleet([(host.name, host) for host in found])
 
 
 @contextmanager
-def workers_of(
-    hosts: Path | None, shell: str, ray: str | None, local_hosts: int | None, wait: str | None = None
-) -> Iterator["Workers"]:
+def workers_of(wanted: WantedHosts) -> Iterator["Workers"]:
     """Yields where simulations run; hosts live as long as the `with`."""
-    if not _given(hosts, shell, ray, local_hosts, wait):
+    if not _wants_hosts(wanted):
         from fathom.load.workers import local_workers
 
         with local_workers() as workers:
@@ -52,41 +63,37 @@ def workers_of(
         return
     from fathom.fleet.workers import HostWorkers, RayWorkers
 
-    if ray is not None:
+    if wanted.ray is not None:
         from fathom.fleet.ray_cluster import ray_connected
 
-        with _without_rays_words(), ray_connected(ray):
+        with _without_rays_words(), ray_connected(wanted.ray):
             yield RayWorkers()
     else:
-        with _started(hosts, shell, local_hosts, wait) as found:
+        with _started(wanted) as found:
             yield HostWorkers(found, _show)
 
 
-def _given(
-    hosts: Path | None, shell: str, ray: str | None, local_hosts: int | None, wait: str | None
-) -> bool:
-    """Returns whether one of the options that name hosts is given. Raises UsageError for more than one."""
+def _wants_hosts(wanted: WantedHosts) -> bool:
+    """Returns whether one of the options that name hosts is given. Raises UsageError for options that contradict."""
     from fathom.errors import UsageError
 
-    given = sum(option is not None for option in (hosts, ray, local_hosts))
+    given = sum(option is not None for option in (wanted.hosts, wanted.ray, wanted.local_hosts))
     if given > 1:
         raise UsageError("--hosts, --ray and --local-hosts exclude each other", "give only one")
-    for name, is_given in (("--wait", wait is not None), ("--shell", shell != SSH)):
-        if is_given and hosts is None:
+    for name, is_given in (("--wait", wanted.wait is not None), ("--shell", wanted.shell != SSH)):
+        if is_given and wanted.hosts is None:
             raise UsageError(f"{name} is for the hosts of --hosts", "leave it out, or give --hosts FILE")
     return given == 1
 
 
-def _started(
-    hosts: Path | None, shell: str, local_hosts: int | None, wait: str | None
-) -> "AbstractContextManager[list[HostProcess]]":
+def _started(wanted: WantedHosts) -> "AbstractContextManager[list[HostProcess]]":
     """Brings the hosts up."""
     from fathom.fleet import hosts as fleet_hosts
 
-    if hosts is not None:
-        patience = None if wait is None else fleet_hosts.Patience(_seconds(wait), _show)
-        return fleet_hosts.hosts_of_file(hosts, shell, patience)
-    return fleet_hosts.local_hosts(local_hosts or 0)
+    if wanted.hosts is not None:
+        patience = None if wanted.wait is None else fleet_hosts.Patience(_seconds(wanted.wait), _show)
+        return fleet_hosts.hosts_of_file(wanted.hosts, wanted.shell, patience)
+    return fleet_hosts.local_hosts(wanted.local_hosts or 0)
 
 
 def _seconds(wait: str) -> float:
