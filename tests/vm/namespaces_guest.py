@@ -90,7 +90,7 @@ def nodes(drive: Drive) -> dict[int, str]:
 
 
 def rows(node: Path, record: Path) -> list[list[Any]]:
-    _, found, _, _ = commands.list_namespaces(node, record)
+    found = commands.list_namespaces(node, record).rows
     return [[one.namespace, one.size_bytes, one.node is not None, list(one.handles)] for one in found]
 
 

@@ -45,18 +45,19 @@ def namespaces(
     if split is not None:
         device = split_namespace(device, split, destroy, unknown_data=unknown_data, record=record)
     elif restore:
-        device, before, after = restore_namespace(device, destroy, unknown_data=unknown_data, record=record)
+        done = restore_namespace(device, destroy, unknown_data=unknown_data, record=record)
+        device = done.node
         console = stderr() if as_json else stdout()
-        console.print(restored_in_words(before, after), markup=False)
+        console.print(restored_in_words(done.record, done.namespace), markup=False)
     _show(device, record, as_json)
 
 
 def _show(device: Path, record: Path | None, as_json: bool) -> None:
     from fathom.namespaces.commands import list_namespaces
-    from fathom.namespaces.listing import print_rows, rows_json
+    from fathom.namespaces.listing import listing_json, print_listing
 
-    drive, rows, unallocated, kept = list_namespaces(device, record)
+    found = list_namespaces(device, record)
     if as_json:
-        print_json(rows_json(drive, rows, kept))
+        print_json(listing_json(found))
     else:
-        print_rows(stdout(), drive, rows, unallocated, kept)
+        print_listing(stdout(), found)

@@ -6,13 +6,14 @@ Listing changes nothing. The others take the token of what is lost, hold what th
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from fathom.errors import FathomError, RefusedError
 from fathom.namespaces import use
 from fathom.namespaces.drive import Drive, drive_of
-from fathom.namespaces.listing import Row, rows_of
+from fathom.namespaces.listing import Listing, rows_of
 from fathom.namespaces.manager import Manager
 from fathom.namespaces.plan import planned
 from fathom.namespaces.record import Record, load, record_path
@@ -27,14 +28,26 @@ def manager_of(drive: Drive) -> Manager:
     return Manager(admin_of(drive.node), change_of(drive.node))
 
 
-def list_namespaces(device: Path, record: Path | None = None) -> tuple[Drive, list[Row], int, Record | None]:
-    """Returns the drive, its namespaces, the bytes in none of them, and the record of a split, if any."""
+@dataclass(frozen=True)
+class Restored:
+    """A namespace that was put back."""
+
+    node: Path
+    """The drive's controller."""
+    record: Record
+    """What was there before the split."""
+    namespace: int
+    """The number that it has after it."""
+
+
+def list_namespaces(device: Path, record: Path | None = None) -> Listing:
+    """Returns what a drive holds. Raises FathomError where it does not answer."""
     drive, _ = drive_of(device)
     manager = manager_of(drive)
     with _answers(drive):
         rows = rows_of(manager, drive)
         unallocated = manager.facts().able.unallocated_bytes
-    return drive, rows, unallocated, load(record or record_path(drive.serial))
+    return Listing(drive, rows, unallocated, load(record or record_path(drive.serial)))
 
 
 def split_namespace(
@@ -63,8 +76,8 @@ def split_namespace(
 
 def restore_namespace(
     device: Path, tokens: Sequence[str], *, unknown_data: bool = False, record: Path | None = None
-) -> tuple[Path, Record, int]:
-    """Puts back the namespace that was split, and returns the controller's node, the record and the number it has now.
+) -> Restored:
+    """Puts back the namespace that was split.
 
     Raises RefusedError where one that is to go is in use, before anything is changed.
     """
@@ -77,7 +90,7 @@ def restore_namespace(
             manager_of(drive), path, before, _hold(drive, unknown_data), partial(_look_again, drive)
         )
         use.wait_for_nodes(drive, [number])
-        return drive.node, before, number
+        return Restored(drive.node, before, number)
 
 
 def _hold(drive: Drive, unknown_data: bool) -> Hold:

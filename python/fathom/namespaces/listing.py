@@ -1,6 +1,5 @@
 """The namespaces of a drive as rows: number, block device, size, format, controllers, handles. Changes nothing."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -25,6 +24,17 @@ class Row:
     block_bytes: int
     controllers: tuple[int, ...]
     handles: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The namespaces of a drive, and what is known of them as a whole."""
+
+    drive: Drive
+    rows: list[Row]
+    unallocated_bytes: int
+    record: Record | None
+    """What was there before a split; None where Fathom has split nothing."""
 
 
 def rows_of(manager: Manager, drive: Drive) -> list[Row]:
@@ -60,14 +70,12 @@ def _reached(drive: Drive, number: int) -> Row:
     return Row(number, str(disk.node), disk.size_bytes, block_bytes, tuple(drive.ports), ())
 
 
-def print_rows(
-    console: Console, drive: Drive, rows: Sequence[Row], unallocated: int, record: Record | None
-) -> None:
+def print_listing(console: Console, found: Listing) -> None:
     """Prints the table, the capacity that is in none, and whether Fathom has split one."""
     table = flush_table(None, gap=2)
     for heading in ("namespace", "device", "size", "blocks", "controllers", "handles"):
         table.add_column(heading, justify="right" if heading in ("namespace", "size") else "left")
-    for row in rows:
+    for row in found.rows:
         cells = (
             str(row.namespace),
             row.node or NONE,
@@ -78,10 +86,10 @@ def print_rows(
         )
         table.add_row(*map(Text, cells))
     console.print(table)
-    if unallocated:
-        console.print(Text(f"{capacity(unallocated)} in no namespace"))
-    if record:
-        console.print(Text(split_in_words(drive, record)))
+    if found.unallocated_bytes:
+        console.print(Text(f"{capacity(found.unallocated_bytes)} in no namespace"))
+    if found.record:
+        console.print(Text(split_in_words(found.drive, found.record)))
 
 
 def split_in_words(drive: Drive, record: Record) -> str:
@@ -99,12 +107,12 @@ def restored_in_words(record: Record, number: int) -> str:
     return f"namespace {record.namespace} is back with its size and format{other}; it holds no data"
 
 
-def rows_json(drive: Drive, rows: Sequence[Row], record: Record | None) -> dict[str, object]:
+def listing_json(found: Listing) -> dict[str, object]:
     """Returns the document of `fathom namespaces --json`."""
     return {
         "schema": "fathom-namespace-list/1",
-        "device": str(drive.node),
-        "serial": drive.serial,
+        "device": str(found.drive.node),
+        "serial": found.drive.serial,
         "namespaces": [
             {
                 "namespace": row.namespace,
@@ -114,9 +122,9 @@ def rows_json(drive: Drive, rows: Sequence[Row], record: Record | None) -> dict[
                 "controllers": row.controllers,
                 "handles": row.handles,
             }
-            for row in rows
+            for row in found.rows
         ],
-        "split": record.model_dump(by_alias=True, mode="json") if record else None,
+        "split": found.record.model_dump(by_alias=True, mode="json") if found.record else None,
     }
 
 
