@@ -1,10 +1,10 @@
 """Measured figures beside published ones: which differ, by how much, and whether the order is the same."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite, prod
 from statistics import fmean
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -93,8 +93,15 @@ def is_of_load(row: PublishedRow, job: Job | None) -> bool:
     )
 
 
-_Row = tuple[str, str, bool, bool]
-"""A published figure: its device and workload, whether it is a bandwidth, and whether a twin stands beside it."""
+class _Row(NamedTuple):
+    """What a published figure is of, and whether a twin stands beside it."""
+
+    device: str
+    workload: str
+    in_bandwidth: bool
+    beside_twin: bool
+
+
 PublishedLookup = Callable[[str, str], Sequence[PublishedRow]]
 """(catalogue device, published workload) -> its rows, best first."""
 
@@ -113,8 +120,9 @@ def differences(
     far: list[tuple[float, Finding]] = []
     for beside in (one for members in ranked for one in _against_published(view, members, lookup, gate)):
         figures, off_pct = beside.figures, 100 * (beside.measured / beside.published - 1)
-        fitted = beside.role == "calibration" and view.is_twin(figures.target)
-        row = (beside.device, figures.published or "", figures.in_bandwidth, view.is_twin(figures.target))
+        twin = view.is_twin(figures.target)
+        fitted = beside.role == "calibration" and twin
+        row = _Row(beside.device, figures.published or "", figures.in_bandwidth, twin)
         off.setdefault(FITTED if fitted else beside.role, {}).setdefault(row, []).append(off_pct)
         if abs(off_pct) < SURPRISE_PCT or beside.role == UNCERTAIN:
             continue
@@ -194,27 +202,48 @@ def _against_published(
         published = _published_figure(figures, device, lookup, job)
         if device is None or published is None or (figures.target, figures.step) in gate:
             continue
-        value, role, source, is_floor = published
-        own = floor_of(*view.repeats(figures)) if is_floor else None
+        own = floor_of(*view.repeats(figures)) if published.is_floor else None
         measured = figures.headline if own is None else own
-        found.append(_AgainstPublished(figures, device, measured, value, role, source, own is not None))
+        found.append(
+            _AgainstPublished(
+                figures,
+                device,
+                measured,
+                published.value,
+                published.role,
+                published.source,
+                is_floor=own is not None,
+            )
+        )
     return found
+
+
+@dataclass(frozen=True)
+class _PublishedFigure:
+    """A published rate, or bandwidth."""
+
+    value: float
+    role: str
+    source: str
+    is_floor: bool
+    """Whether it is the least rate of the test, not its mean."""
 
 
 def _published_figure(
     figures: StepFigures, device: str | None, lookup: PublishedLookup, job: Job | None
-) -> tuple[float, str, str, bool] | None:
-    """Returns a published figure with its role and source, and whether it is the floor of the rates."""
+) -> _PublishedFigure | None:
+    """Returns the published figure of a step; one in doubt only where there is no other."""
     if device is None or figures.published is None:
         return None
     doubtful = None
     for row in lookup(device, figures.published):
         value = row.mbps if figures.in_bandwidth else row.iops
         if value is not None and isfinite(value) and value > 0 and is_of_load(row, job):
-            found = (value, row.role or "", row.source or "source not given", row.statistic == "floor")
+            is_floor = row.statistic == "floor"
+            found = _PublishedFigure(value, row.role or "", row.source or "source not given", is_floor)
             if not row.uncertain:
                 return found
-            doubtful = doubtful or (value, UNCERTAIN, *found[2:])
+            doubtful = doubtful or replace(found, role=UNCERTAIN)
     return doubtful
 
 

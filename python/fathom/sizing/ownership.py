@@ -45,36 +45,44 @@ def ownership(offer: Offer, needs: Needs, prices: Prices) -> Ownership:
     watts = offer.system.figure("power")
     energy_kwh = offer.count * watts * HOURS_PER_YEAR * needs.years / 1000 if offer.count and watts else None
     priced = energy_kwh is not None and prices.energy_per_kwh is not None
-    lives, replaced, replacements = _wear(offer, needs, prices)
+    wear = _wear(offer, needs, prices)
     return Ownership(
         needs.years,
         offer.cost,
         energy_kwh,
         (energy_kwh or 0.0) * (prices.energy_per_kwh or 0.0) if priced else None,
-        lives,
-        replaced,
-        replacements,
-        needs.writes_tb_per_day is not None and replacements is None,
+        wear.lives_used,
+        wear.replaced,
+        wear.replacements,
+        needs.writes_tb_per_day is not None and wear.replacements is None,
     )
 
 
-def _wear(offer: Offer, needs: Needs, prices: Prices) -> tuple[float | None, int | None, float | None]:
-    """Returns lives used, drives bought again and their price; None each where writes or a rating are not known."""
+@dataclass(frozen=True)
+class _Wear:
+    """Rated lives that each drive's writes take, drives bought again, and their price; None where not known."""
+
+    lives_used: float | None = None
+    replaced: int | None = None
+    replacements: float | None = None
+
+
+def _wear(offer: Offer, needs: Needs, prices: Prices) -> _Wear:
     drives = [part for part in offer.system.parts if part.group == "storage"]
     system = offer.system
     if needs.writes_tb_per_day is None or not offer.count or len(drives) != 1:
-        return None, None, None
+        return _Wear()
     [part] = drives
     try:
         life = rated_drive(part.item).figures.get(LIFE)
     except UsageError:
         life = None
     if life is None:
-        return None, None, None
+        return _Wear()
     count = part.count * offer.count
     redundancy = system.raw_bytes / system.usable_bytes if system.raw_bytes and system.usable_bytes else 1.0
     written = needs.writes_tb_per_day * 1e12 * DAYS * needs.years * redundancy * needs.waf_ratio
     lives = written / count / life.value
     replaced = count * max(0, math.ceil(lives - 1e-9) - 1)
     price = prices.items[part.item].price if part.item in prices.items else None
-    return lives, replaced, None if price is None else replaced * price
+    return _Wear(lives, replaced, None if price is None else replaced * price)

@@ -33,6 +33,15 @@ class ZoneSizes(NamedTuple):
     capacity_bytes: int
 
 
+class _Zone(NamedTuple):
+    """One zone of the kernel's report; `kind` is the `type` of struct blk_zone."""
+
+    start_sector: int
+    sectors: int
+    capacity_sectors: int
+    kind: int
+
+
 def with_zones(identity: Identity, node: Path) -> Identity:
     """Returns the identity of a device with the sizes of its zones, where it is one that must be written in order."""
     sizes = zone_sizes(node) if identity.zoned == HOST_MANAGED else None
@@ -63,24 +72,23 @@ def zone_sizes(node: Path) -> ZoneSizes | None:
     sector = 0
     try:
         while zones := _zones_from(node, sector):
-            for _, length, capacity, kind in zones:
-                if kind == _SEQUENTIAL_REQUIRED:
-                    return ZoneSizes(length * _SECTOR_BYTES, capacity * _SECTOR_BYTES)
-            start, length, _, _ = zones[-1]
-            sector = start + length
+            for zone in zones:
+                if zone.kind == _SEQUENTIAL_REQUIRED:
+                    return ZoneSizes(zone.sectors * _SECTOR_BYTES, zone.capacity_sectors * _SECTOR_BYTES)
+            sector = zones[-1].start_sector + zones[-1].sectors
     except OSError:
         return None
     return None
 
 
-def _zones_from(node: Path, sector: int) -> list[tuple[int, int, int, int]]:
-    """Returns start, length, capacity and type of some zones from a sector on. Raises OSError as ioctl(2) does."""
+def _zones_from(node: Path, sector: int) -> list[_Zone]:
+    """Returns some zones from a sector on. Raises OSError as ioctl(2) does."""
     report = bytearray(_HEADER.size + _AT_ONCE * _ZONE.size)
     _HEADER.pack_into(report, 0, sector, _AT_ONCE, 0)
     device_ioctl(node, _BLKREPORTZONE, report)
     _, count, flags = _HEADER.unpack_from(report)
-    zones: list[tuple[int, int, int, int]] = []
+    zones: list[_Zone] = []
     for i in range(count):
         start, length, _, kind, _, capacity = _ZONE.unpack_from(report, _HEADER.size + i * _ZONE.size)
-        zones.append((start, length, capacity if flags & _HAS_CAPACITY else length, kind))
+        zones.append(_Zone(start, length, capacity if flags & _HAS_CAPACITY else length, kind))
     return zones

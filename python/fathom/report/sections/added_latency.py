@@ -1,6 +1,7 @@
 """A system beside its own drive: rates and latency at each load, the latency that the system adds, where time goes."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
 
@@ -288,10 +289,24 @@ def published_most(device: str | None, mix: str) -> tuple[float, str] | None:
     return max(totals, default=None)
 
 
-def _figures(
-    measured: Measured, mix: str, loads: dict[str, int]
-) -> Iterator[tuple[str, str, Point, PublishedRow | None, PublishedRow | None]]:
-    """Yields load, operation, point, published rate and published latency for each load and operation measured."""
+@dataclass(frozen=True)
+class _Beside:
+    """What a target did of one operation at a load, and the published rows for its rate and its latency."""
+
+    load: str
+    op: str
+    point: Point
+    rate: PublishedRow | None
+    latency: PublishedRow | None
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """Both figures, each with the published one."""
+        return [(self.point.iops, self.rate, "iops"), (self.point.mean_us, self.latency, "latency_us")]
+
+
+def _figures(measured: Measured, mix: str, loads: dict[str, int]) -> Iterator[_Beside]:
+    """Yields the figures of each load and operation that was measured."""
     for load, depth in loads.items():
         for op in MIXES[mix][1]:
             if point := measured.point(mix, load, op):
@@ -299,7 +314,7 @@ def _figures(
                 rate, latency = (
                     _published(device, mix, load, depth, op, figure) for figure in ("iops", "latency_us")
                 )
-                yield load, op, point, rate, latency
+                yield _Beside(load, op, point, rate, latency)
 
 
 def _published(
@@ -317,15 +332,16 @@ def _rates(title: str, measured: Measured, loads: dict[str, int], meaning: str) 
     groups = []
     for mix, (label, ops) in MIXES.items():
         rows = []
-        for load, op, point, rate, latency in _figures(measured, mix, loads):
-            half = f", {op}" if len(ops) > 1 else ""
+        for one in _figures(measured, mix, loads):
+            half = f", {one.op}" if len(ops) > 1 else ""
+            rate, latency = one.pairs
             rows.append(
                 Row(
-                    Item(f"{times_sign(load)}{half}"),
+                    Item(f"{times_sign(one.load)}{half}"),
                     [
-                        beside(point.iops, rate, "iops"),
-                        beside(point.mean_us, latency, "latency_us", 1),
-                        Item(plain(point.limited_by or "–"), tone="quiet"),
+                        beside(*rate),
+                        beside(*latency, 1),
+                        Item(plain(one.point.limited_by or "–"), tone="quiet"),
                     ],
                 )
             )
@@ -342,9 +358,8 @@ def _agreement(system: Measured, drive: Measured | None) -> list[Block]:
     pairs: list[Pair] = []
     for measured, loads in ((drive, DRIVE_LOADS), (system, SYSTEM_LOADS)):
         figures = chain.from_iterable(_figures(measured, mix, loads) for mix in MIXES) if measured else ()
-        for _, _, point, rate, latency in figures:
-            pairs.append((point.iops, rate, "iops"))
-            pairs.append((point.mean_us, latency, "latency_us"))
+        for one in figures:
+            pairs += one.pairs
     devices = [measured.catalog for measured in (system, drive) if measured]
     labels = {f"fio-{mix}": label for mix, (label, _) in MIXES.items()} | SHARES
     return [Points([*agreement(pairs), *reasons(devices, labels)])] if pairs else []
