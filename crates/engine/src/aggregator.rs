@@ -10,7 +10,10 @@ use std::{
 use recording::{CensoredOps, InFlight, Interval, Recording, Remark, censor, merge_faults};
 
 use crate::{
-    TargetKind, TargetSetup, TargetSpec, errno::describe_errno, message::Summary, meter::SECOND_NS,
+    TargetKind, TargetSetup, TargetSpec,
+    errno::describe_errno,
+    message::{Lateness, Summary},
+    meter::SECOND_NS,
 };
 
 /// Open load: a mean delay of arrivals beyond this is worth a note.
@@ -30,7 +33,7 @@ pub(crate) struct Aggregator {
     failure: Option<String>,
     /// Whether every I/O of a whole second failed, of all members together.
     all_failed: bool,
-    lateness: (u64, u64),
+    lateness: Lateness,
     uncounted_ns: u64,
     waiting_ns: u64,
     /// When the window ended, by stream.
@@ -63,7 +66,7 @@ impl Aggregator {
             recording,
             failure: None,
             all_failed: false,
-            lateness: (0, 0),
+            lateness: Lateness::default(),
             uncounted_ns: 0,
             waiting_ns: 0,
             in_flight: BTreeMap::new(),
@@ -100,8 +103,7 @@ impl Aggregator {
         self.lost += summary.lost;
         self.lost_age_ns = self.lost_age_ns.max(summary.lost_age_ns);
         self.recording.remarks.extend(summary.remarks);
-        self.lateness.0 += summary.lateness.0;
-        self.lateness.1 += summary.lateness.1;
+        self.lateness.absorb(summary.lateness);
         self.uncounted_ns += summary.uncounted_ns;
         self.waiting_ns += summary.waiting_ns;
         for note in summary.notes {
@@ -192,8 +194,7 @@ impl Aggregator {
             waited_ns: drain.as_nanos() as u64,
             age_ns: self.lost_age_ns,
         });
-        let (arrivals, delay_ns) = self.lateness;
-        let mean_ns = delay_ns as f64 / arrivals.max(1) as f64;
+        let mean_ns = self.lateness.mean_ns();
         let late = (mean_ns > LATE_NS).then_some(Remark::LateArrivals { mean_ns });
         let uncounted = (self.uncounted_ns > 0).then_some(Remark::UncountedArrivals {
             thread_ns: self.uncounted_ns,

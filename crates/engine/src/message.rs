@@ -52,8 +52,8 @@ pub(crate) struct Summary {
     pub(crate) lost_age_ns: u64,
     /// Why the target is taken as failed.
     pub(crate) failure: Option<String>,
-    /// Open load: (I/O issued on arrival, their summed delay in ns).
-    pub(crate) lateness: (u64, u64),
+    /// Open load: how late I/O was issued that nothing but the thread held up.
+    pub(crate) lateness: Lateness,
     /// Open load: the time at the end whose arrivals were not counted.
     pub(crate) uncounted_ns: u64,
     /// Time ready to run while something else had the core.
@@ -62,6 +62,33 @@ pub(crate) struct Summary {
     pub(crate) remarks: Vec<Remark>,
     /// The same in words.
     pub(crate) notes: Vec<String>,
+}
+
+/// The delays of arrivals.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Lateness {
+    arrivals: u64,
+    delay_ns: u64,
+}
+
+impl Lateness {
+    /// Counts an arrival that was issued so much later.
+    #[inline]
+    pub(crate) fn count(&mut self, delay_ns: u64) {
+        self.arrivals += 1;
+        self.delay_ns += delay_ns;
+    }
+
+    /// Takes over what another thread has counted.
+    pub(crate) fn absorb(&mut self, other: Self) {
+        self.arrivals += other.arrivals;
+        self.delay_ns += other.delay_ns;
+    }
+
+    /// Returns the mean delay; 0 without arrivals.
+    pub(crate) fn mean_ns(self) -> f64 {
+        self.delay_ns as f64 / self.arrivals.max(1) as f64
+    }
 }
 
 /// The name of one load thread in messages, and the way to the run.

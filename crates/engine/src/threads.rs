@@ -296,8 +296,8 @@ impl Thread<'_> {
             self.worker.source.issued_one();
             let issued_ns = self.clock.now_ns();
             if waits {
-                self.meter.summary.lateness.0 += 1;
-                self.meter.summary.lateness.1 += issued_ns.saturating_sub(arrival_ns);
+                let delay_ns = issued_ns.saturating_sub(arrival_ns);
+                self.meter.summary.lateness.count(delay_ns);
             }
             self.meter.issuing(request.op, issued_ns);
             let result = perform(&self.worker.target, &request, &mut self.buffers);

@@ -130,8 +130,7 @@ impl<Q: QueuePair> Driver<Q> {
                 let request = self.next_request();
                 self.push(request, arrival_ns)?;
                 if !waited_for_slot {
-                    self.meter.summary.lateness.0 += 1;
-                    self.meter.summary.lateness.1 += now_ns - arrival_ns;
+                    self.meter.summary.lateness.count(now_ns - arrival_ns);
                 }
                 arrival_ns = self.stream.next_arrival_ns();
             }
