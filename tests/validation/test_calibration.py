@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tiny_drive import NAME, RANDOM_READ, Catalogue, bench_toml
@@ -99,6 +100,20 @@ def test_written_values_change_nothing_else_in_the_file(perturbed: Catalogue) ->
         "[twin.parameters.program_us]",
         f"value = {new['program_us']!r}",
     ]
+
+
+def test_values_are_written_to_the_file_that_a_link_in_the_catalogue_names(
+    perturbed: Catalogue, tmp_path: Path
+) -> None:
+    fitted = fitted_now(QUICK)
+    link, own = perturbed.folder / f"devices/{NAME}.toml", tmp_path / "kept-elsewhere.toml"
+    link.rename(own)
+    link.symlink_to(own)
+    own.chmod(0o640)
+    write_values(fitted)
+    assert link.is_symlink()
+    assert f"value = {values(fitted)['program_us']!r}" in own.read_text()
+    assert own.stat().st_mode & 0o777 == 0o640
 
 
 def test_values_are_written_into_inline_tables_too(perturbed: Catalogue) -> None:

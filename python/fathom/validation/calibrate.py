@@ -7,7 +7,6 @@ what the drive can do. Parameters that the rows cannot determine are reported, n
 
 import json
 import re
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -21,6 +20,7 @@ from fathom.catalog.positions import key_lines
 from fathom.catalog.twin_params import twin_params_json
 from fathom.errors import FathomError, UsageError
 from fathom.load.workers import Workers
+from fathom.runs.files import write_atomically
 from fathom.validation.cases import Case, cases_of
 from fathom.validation.comparison import error_of
 from fathom.validation.ratings import PRECISION, at_least, is_maximum, rated_cases
@@ -320,7 +320,7 @@ def write_values(calibration: Calibration) -> Path:
         FathomError: the file cannot be written.
     """
     entry = find("devices", calibration.device.name)
-    path = Path(str(entry.file))
+    path = Path(str(entry.file)).resolve()
     text = entry.text()
     lines = text.splitlines(keepends=True)
     at = key_lines(text)
@@ -330,10 +330,9 @@ def write_values(calibration: Calibration) -> Path:
             new = _toml_number(calibration.device, one)
             lines[number] = re.sub(r"(\bvalue\s*=\s*)[^\s,#}]+", rf"\g<1>{new}", lines[number], count=1)
     try:
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
-            file.write("".join(lines))
-        Path(file.name).chmod(path.stat().st_mode)
-        Path(file.name).replace(path)
+        mode = path.stat().st_mode
+        write_atomically(path, "".join(lines))
+        path.chmod(mode)
     except OSError as error:
         raise FathomError(
             f"{path}: {error.strerror}",
