@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from fathom import _core
 from fathom.catalog import load_device
 from fathom.catalog.twin_params import twin_params_json
 from fathom.load.backend import Backend, TwinBackend
@@ -13,10 +12,11 @@ from fathom.method.method import Step, parse_method
 from fathom.plan.prepare import prepare
 from fathom.runs.reader import Run
 from fathom.runs.rows import StepRows
-from fathom.runs.store import StepKey, StepOutcome
+from fathom.runs.store import StepKey
 from fathom.session import Options, start_run, step_run
 from fathom.session.prepared import STATE_SHARE, PreparedTwins, next_history
 from fathom.session.steady_rounds import Written
+from fathom.session.stepper import Ran
 from fathom.sweep.study import simulate
 
 DRIVE = "twin:samsung-pm9a3-7.68tb"
@@ -77,7 +77,7 @@ def simulated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         backend: Backend,
         rows: StepRows,
         written: Written,
-    ) -> tuple[list[_core.Recording], StepOutcome, float | None]:
+    ) -> Ran:
         names.append(step.name)
         return drive(self, key, step, backend, rows, written)
 
