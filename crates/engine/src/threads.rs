@@ -134,7 +134,7 @@ impl Source {
             left.spend(request.size_bytes);
             return Drawn::Request(request, stream.next_arrival_ns(), mark);
         };
-        if left.is_spent() || trace.left() == 0 {
+        if left.is_spent() {
             return Drawn::Over;
         }
         let Some((row, due_ns, request)) = trace.take_due(now_ns) else {

@@ -223,13 +223,14 @@ impl RequestStream {
         }
     }
 
-    /// Returns the thread's limits: one that shares a trace ends with its own I/Os of it.
+    /// Returns the thread's limits. One that shares a trace ends with its own I/Os of it. One whose I/Os wait for others
+    /// issues each once.
     #[must_use]
     pub fn limited(&self, limits: Limits) -> Limits {
         let Some(Instead::Replay(replay)) = &self.instead else {
             return limits;
         };
-        let count = replay.own_ios().unwrap_or(limits.count);
+        let count = replay.limited(limits.count);
         Limits { count, ..limits }
     }
 

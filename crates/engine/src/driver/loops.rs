@@ -88,8 +88,7 @@ impl<Q: QueuePair> Driver<Q> {
                 self.push(request, 0)?;
             }
             self.stamp();
-            let over = self.exhausted() || trace.left() == 0;
-            if over && self.slots.in_flight() == 0 {
+            if self.exhausted() && self.slots.in_flight() == 0 {
                 self.cut_last(None);
                 return Ok(());
             }

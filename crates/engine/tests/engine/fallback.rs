@@ -106,3 +106,40 @@ fn room_is_reserved_behind_the_end_of_a_file_as_through_a_ring() {
         assert_eq!(file.read().len() as u64, MIB, "{options:?}");
     }
 }
+
+#[test]
+fn a_trace_whose_ios_wait_ends_all_streams_once_it_is_through_whatever_the_count() {
+    let trace = Scratch::filled(0, 0);
+    let read = |behind: u64| 4096 | (Op::Read as u64) << 32 | behind << 40;
+    let (header, first, second) = ([2, 8192, 10], [0, 0, read(0)], [5, 4096, read(1)]);
+    let words = [header, first, second].concat();
+    let bytes = words.into_iter().flat_map(u64::to_le_bytes);
+    let bytes: Vec<u8> = b"FTHRPL2\n".iter().copied().chain(bytes).collect();
+    std::fs::write(&trace.0, bytes).unwrap();
+    let text = format!(
+        r#"
+        until = {{ time = "3s" }}
+        [[streams]]
+        name = "trace"
+        mix = "read"
+        block = "4KiB"
+        pattern = {{ replay = {{ file = "{}", waits = true }} }}
+        load = {{ iodepth = 2 }}
+        until = {{ count = 5 }}
+        exitall = true
+        [[streams]]
+        name = "beside"
+        mix = "read"
+        block = "4KiB"
+        pattern = "uniform"
+        load = {{ iodepth = 2 }}
+        "#,
+        trace.0.display()
+    );
+    let job = Job::from_toml(&text, "job.toml").unwrap();
+    for (spec, options) in empty_specs() {
+        let recording = run(&job, &spec, &options);
+        assert_eq!(recording.streams["trace"][&Op::Read].service.count(), 2);
+        assert!(recording.window_ns < 3_000_000_000, "{options:?}");
+    }
+}

@@ -52,19 +52,10 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    pub(super) fn new(
-        stream: RequestStream,
-        core: u32,
-        part: &Part<'_>,
-        mut limits: Limits,
-    ) -> Self {
-        limits = stream.limited(limits);
-        let waiting = stream.waiting().map(Box::new);
-        if let Some(trace) = &waiting {
-            limits.count = limits.count.min(trace.left() as u64);
-        }
+    pub(super) fn new(stream: RequestStream, core: u32, part: &Part<'_>, limits: Limits) -> Self {
+        let limits = stream.limited(limits);
         Self {
-            waiting,
+            waiting: stream.waiting().map(Box::new),
             shared: part.job.position.is_shared() || stream.shares_trace() || stream.is_in_step(),
             shares_trace: stream.shares_trace(),
             in_step: stream.is_in_step(),

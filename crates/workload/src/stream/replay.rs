@@ -137,6 +137,15 @@ impl Replay {
         self.share.as_ref().map(|_| self.rows.len() as u64)
     }
 
+    /// Returns how many I/Os the thread issues where it may issue `count`.
+    pub(super) fn limited(&self, count: u64) -> u64 {
+        match self.own_ios() {
+            Some(own) => own,
+            None if self.behind.is_empty() => count,
+            None => count.min(self.rows.len() as u64),
+        }
+    }
+
     /// Returns whether the next request waits for others that have not returned.
     #[inline(always)]
     pub(super) fn is_held(&self) -> bool {

@@ -20,7 +20,6 @@ pub struct Waiting {
     next: Box<[u32]>,
     /// When and which, the earliest first.
     due: BinaryHeap<Reverse<(u64, u32)>>,
-    left: usize,
 }
 
 impl Waiting {
@@ -40,17 +39,11 @@ impl Waiting {
             }
         }
         Self {
-            left: rows.len(),
             rows,
             first,
             next,
             due,
         }
-    }
-
-    /// I/Os that have not been taken.
-    pub fn left(&self) -> usize {
-        self.left
     }
 
     /// Returns when the next I/O is due, ns since the start; `None`: all that are left wait for others.
@@ -66,7 +59,6 @@ impl Waiting {
             return None;
         }
         let Reverse((due_ns, row)) = self.due.pop()?;
-        self.left -= 1;
         Some((row, due_ns, self.rows[row as usize].request))
     }
 
