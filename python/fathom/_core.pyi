@@ -1,6 +1,6 @@
 """The Rust core: parsing, load generation on real targets and on twins."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, final
 
@@ -459,6 +459,7 @@ def start_engine(
     start_at_unix_ns: int | None = None,
     pin: bool = True,
     sqpoll: bool = False,
+    is_stopped: Callable[[], bool] | None = None,
 ) -> Handle: ...
 def ssd_parameters(parameters_json: str) -> str: ...
 def verify_journal(directory: str, target: str | None = None) -> str: ...

@@ -58,9 +58,11 @@ impl EngineTarget {
 
 /// Starts a job on real targets, all at once: now, or at a time of the system's clock. `pin` gives each load thread a
 /// core of its own; it is for a process that has the cores to itself. `sqpoll` lets a thread of the kernel submit for
-/// each.
+/// each. `is_stopped` is asked while the threads are set up: a job that is stopped then does no I/O.
 #[pyfunction]
-#[pyo3(signature = (job, targets, seed, backend = "auto", start_at_unix_ns = None, pin = true, sqpoll = false))]
+#[pyo3(signature = (
+    job, targets, seed, backend = "auto", start_at_unix_ns = None, pin = true, sqpoll = false, is_stopped = None
+))]
 #[expect(
     clippy::too_many_arguments,
     reason = "Python names them, and all but three have defaults"
@@ -74,6 +76,7 @@ pub fn start_engine(
     start_at_unix_ns: Option<u64>,
     pin: bool,
     sqpoll: bool,
+    is_stopped: Option<Py<PyAny>>,
 ) -> PyResult<Handle> {
     let job = job.inner();
     let backend = match backend {
@@ -94,9 +97,20 @@ pub fn start_engine(
         start_at: start_at_unix_ns.map(|ns| SystemTime::UNIX_EPOCH + Duration::from_nanos(ns)),
         ..engine::Options::default()
     };
-    py.detach(|| load::start_engine(&job, &specs, &options))
-        .map(Handle)
-        .map_err(failed)
+    let mut signalled = Ok(false);
+    let asked = || {
+        signalled = Python::attach(|py| {
+            py.check_signals()?;
+            let asked = is_stopped.as_ref().map(|one| one.bind(py).call0());
+            asked.map_or(Ok(false), |said| said?.is_truthy())
+        });
+        !matches!(signalled, Ok(false))
+    };
+    let handle = py
+        .detach(|| load::start_engine(&job, &specs, &options, asked))
+        .map_err(failed)?;
+    signalled?;
+    Ok(Handle(handle))
 }
 
 /// Looks for every write that the journals in a directory say was acknowledged; a JSON document.

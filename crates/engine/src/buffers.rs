@@ -100,8 +100,14 @@ unsafe impl Send for Buffers {}
 
 impl Buffers {
     /// Buffers for `slots` I/O in flight of `job`, write data included. Data differ by `seed`. `huge` asks
-    /// for huge pages.
-    pub(crate) fn new(job: &Job, slots: u32, seed: u64, huge: bool) -> Result<Self, EngineError> {
+    /// for huge pages. A run that `is_stopped` writes nothing, so the rest of its data is left out.
+    pub(crate) fn new(
+        job: &Job,
+        slots: u32,
+        seed: u64,
+        huge: bool,
+        is_stopped: impl Fn() -> bool,
+    ) -> Result<Self, EngineError> {
         let largest = |wanted: fn(Op) -> bool| {
             let ops = job.mix.ops.iter().filter(|block| wanted(block.op));
             let sizes = ops
@@ -128,6 +134,9 @@ impl Buffers {
         for slot in 0..slots as usize {
             let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ (slot as u64) << 32);
             let data = buffers.data_to_write(slot, write_bytes as u32);
+            if is_stopped() {
+                break;
+            }
             match job.content.pattern {
                 Some(pattern) => repeat(data, pattern.bytes()),
                 None => fill(data, job.content.compressible, &mut random),
@@ -351,7 +360,7 @@ mod tests {
             })
         };
         for panics in [false, true] {
-            let buffers = Buffers::new(&job, slots as u32, 1, false).unwrap();
+            let buffers = Buffers::new(&job, slots as u32, 1, false, || false).unwrap();
             let start = buffers.base.as_ptr() as usize;
             let ended = thread::spawn(move || {
                 let _held = buffers;

@@ -137,25 +137,35 @@ impl Names {
             set.files_present(job, count),
             set.directories_present(job, count),
             context,
+            || context.shared.stopped(),
         )
     }
 
     /// Makes all files again, under their first names, and leaves no directory.
     fn make_whole(&self, context: &ThreadContext) -> io::Result<()> {
         match self.makes_names() {
-            true => self.make(self.count(), 0, context),
+            true => self.make(self.count(), 0, context, || false),
             false => Ok(()),
         }
     }
 
-    /// Makes the first `files` of the thread's files, and the first `directories` of its directories, and no others. Says
-    /// meanwhile that it is at work.
-    fn make(&self, files: u32, directories: u32, context: &ThreadContext) -> io::Result<()> {
+    /// Makes the first `files` of the thread's files, and the first `directories` of its directories, and no others. Leaves
+    /// the rest once it `is_needless`. Says meanwhile that it is at work.
+    fn make(
+        &self,
+        files: u32,
+        directories: u32,
+        context: &ThreadContext,
+        is_needless: impl Fn() -> bool,
+    ) -> io::Result<()> {
         let mut said = Instant::now();
         for file in 0..self.count() {
             if said.elapsed() > WORD_EVERY {
                 if context.shared.is_abandoned() {
                     return Err(io::Error::other("the run was abandoned"));
+                }
+                if is_needless() {
+                    return Ok(());
                 }
                 context.at_work();
                 said = Instant::now();

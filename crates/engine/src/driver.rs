@@ -59,6 +59,9 @@ pub(crate) fn drive<Q: QueuePair>(spec: &ThreadSpec, queues: Q, clock: Clock) ->
     let mut driver = Driver::new(queues, stream, iodepth, spec.limits, clock, &spec.context);
     driver.reap_min = spec.reap_min.max(1) as usize;
     driver.batch = BATCH.max(driver.reap_min);
+    if spec.context.shared.stopped() {
+        driver.left.count = 0;
+    }
     if driver.exhausted() {
         driver.stream.leave();
     }

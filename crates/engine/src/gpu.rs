@@ -171,7 +171,7 @@ mod tests {
             "job.toml",
         )
         .unwrap();
-        let buffers = Buffers::new(&job, 4, 1, false).unwrap();
+        let buffers = Buffers::new(&job, 4, 1, false, || false).unwrap();
         let gpu = Gpu::get().unwrap();
         let mut memory = GpuMemory::new(gpu, &buffers, 4).unwrap();
         for slot in 0..4u16 {

@@ -55,7 +55,7 @@ pub use options::{Backend, Options};
 pub use ring::IODEPTH_MAX;
 pub use run::Run;
 pub use setup::{SetupReport, TargetSetup};
-pub use start::start;
+pub use start::{start, start_unless};
 pub use target_spec::{FileId, TargetKind, TargetSpec};
 pub use verify_journal::{JournalReport, verify_journal};
 pub use watermark::first_foreign;

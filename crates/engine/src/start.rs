@@ -25,6 +25,20 @@ use crate::{
 /// A target cannot be opened or does not fit the job, or a thread cannot be set up; nothing has
 /// been issued then.
 pub fn start(job: &Job, targets: &[TargetSpec], options: &Options) -> Result<Run, EngineError> {
+    start_unless(job, targets, options, || false)
+}
+
+/// Starts as [`start`]. While threads set themselves up, it asks `is_stopped` several times a second. Where that is so,
+/// they leave their set-up, and the run that is returned issues nothing.
+///
+/// # Errors
+/// As [`start`].
+pub fn start_unless(
+    job: &Job,
+    targets: &[TargetSpec],
+    options: &Options,
+    is_stopped: impl FnMut() -> bool,
+) -> Result<Run, EngineError> {
     let jobs: Vec<_> = job
         .of_targets(targets.len())?
         .into_iter()
@@ -43,7 +57,7 @@ pub fn start(job: &Job, targets: &[TargetSpec], options: &Options) -> Result<Run
             return Err(error);
         }
     }
-    starter.release(targets)
+    starter.release(targets, is_stopped)
 }
 
 /// Opens each target as its own job of `jobs` needs it.

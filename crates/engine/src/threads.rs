@@ -244,7 +244,8 @@ pub(crate) fn run(mut worker: Worker) {
     let mut notes = std::mem::take(&mut worker.notes);
     let cpus = pinned(worker.cpu, &mut notes);
     let slots = u32::from(worker.target.fd().is_some());
-    let buffers = match Buffers::new(&worker.job, slots, worker.seed, false) {
+    let is_stopped = || worker.context.shared.stopped();
+    let buffers = match Buffers::new(&worker.job, slots, worker.seed, false, is_stopped) {
         Ok(buffers) => buffers,
         Err(error) => return worker.context.ready(Err(error)),
     };
@@ -350,6 +351,9 @@ impl Thread<'_> {
     /// Returns the next request, its arrival and its number; waits for one that waits for others.
     fn next(&mut self) -> Option<(Request, u64, u32)> {
         loop {
+            if self.worker.context.shared.stopped() {
+                return None;
+            }
             match self.worker.source.next(self.clock.now_ns()) {
                 Drawn::Request(request, arrival_ns, row) => {
                     return Some((request, arrival_ns, row));

@@ -194,7 +194,8 @@ fn set_up<P: Protocol>(
         TargetKind::Nop => 0,
         _ => iodepth,
     };
-    let buffers = Buffers::new(job, slots, spec.seed, spec.huge_pages)?;
+    let is_stopped = || spec.context.shared.stopped();
+    let buffers = Buffers::new(job, slots, spec.seed, spec.huge_pages, is_stopped)?;
     match &target.directory {
         None => ring.register(target.fd(), &buffers).map_err(no_ring)?,
         Some(directory) => ring

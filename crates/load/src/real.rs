@@ -14,7 +14,8 @@ use crate::{
     handle::{Handle, JobProgress},
 };
 
-/// Starts a job on every target at once.
+/// Starts a job on every target at once. While it is set up, asks `is_stopped` several times a second whether it is to
+/// end without any I/O.
 ///
 /// # Errors
 /// The job does not fit a target, or a target cannot be opened.
@@ -22,8 +23,9 @@ pub fn start_engine(
     job: &Job,
     targets: &[engine::TargetSpec],
     options: &engine::Options,
+    is_stopped: impl FnMut() -> bool,
 ) -> Result<Box<dyn Handle>, LoadError> {
-    let run = engine::start(job, targets, options)?;
+    let run = engine::start_unless(job, targets, options, is_stopped)?;
     Ok(Box::new(RealHandle {
         stop: Box::new(run.stopper()),
         abandon: Box::new(run.abandoner()),

@@ -28,7 +28,7 @@ fn on_null(job: &Job) -> Box<dyn Handle> {
         capacity_bytes: 1 << 30,
         held: None,
     };
-    start_engine(job, &[target], &Options::default()).expect("it starts")
+    start_engine(job, &[target], &Options::default(), || false).expect("it starts")
 }
 
 fn disk() -> TwinDevice {

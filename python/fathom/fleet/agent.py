@@ -222,7 +222,7 @@ class HostAgent:
         members = held.target.members
         self._expired = self._stopped = False
         self._ticks_left = round(FIRST_POLL_S / self._tick_s)
-        handle = EngineBackend(members or [held.target]).start_each(
+        handle = EngineBackend(members or [held.target], lambda: self._stopped).start_each(
             job, seed, start_at_unix_ns=start_at_unix_ns, pin=pin
         )
         self._handle = ArrayTotal(handle, len(members)) if members else handle

@@ -144,8 +144,12 @@ class Fleet:
             except FathomError as error:
                 host.lost = error.message
 
-    def start(self, target: Target) -> "tuple[FleetBackend, AbstractContextManager[FleetBackend]]":
-        """Runs jobs on the target from all hosts; every host samples for itself."""
+    def start(
+        self, target: Target, is_stopped: Callable[[], bool]
+    ) -> "tuple[FleetBackend, AbstractContextManager[FleetBackend]]":
+        """Runs jobs on the target from all hosts; every host samples for itself. The hosts begin at one moment, so none
+        of them leaves its set-up.
+        """
         backend = FleetBackend(self, target)
         return backend, nullcontext(backend)
 

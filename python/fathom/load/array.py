@@ -80,8 +80,8 @@ class ArrayBackend:
 class EngineArray(EngineBackend):
     """Real targets whose sum is the target, each with threads of its own; all begin at one moment."""
 
-    def __init__(self, members: Sequence[Claimed]) -> None:
-        super().__init__(members)
+    def __init__(self, members: Sequence[Claimed], is_stopped: Callable[[], bool] | None = None) -> None:
+        super().__init__(members, is_stopped)
         self.parts = tuple(member.name for member in members)
 
     def start(

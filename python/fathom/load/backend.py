@@ -175,7 +175,11 @@ def loads_at_once(job: Job, backend: Backend) -> int:
 
 
 class EngineBackend:
-    """Real files and devices through the io_uring engine."""
+    """Real files and devices through the io_uring engine.
+
+    It asks `is_stopped` while a job is set up. Nobody can stop a job before its `start` has returned, and to fill large
+    buffers takes long.
+    """
 
     real_time = True
     settled = False
@@ -185,8 +189,9 @@ class EngineBackend:
     capacity_bytes = None
     parts: Sequence[str] = ()
 
-    def __init__(self, targets: Sequence[Claimed]) -> None:
+    def __init__(self, targets: Sequence[Claimed], is_stopped: Callable[[], bool] | None = None) -> None:
         self._claimed = targets
+        self._is_stopped = is_stopped
         self._targets = [engine_target(target) for target in targets]
         self._cached = [target for target in targets if target.path and not target.passthrough]
         self._pin = pins(targets)
@@ -223,7 +228,12 @@ class EngineBackend:
                 _drop_cached(target)
         with errors_of_core():
             return _core.start_engine(
-                job, self._targets, seed, start_at_unix_ns=start_at_unix_ns, pin=pin and self._pin
+                job,
+                self._targets,
+                seed,
+                start_at_unix_ns=start_at_unix_ns,
+                pin=pin and self._pin,
+                is_stopped=self._is_stopped,
             )
 
 

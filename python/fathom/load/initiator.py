@@ -1,6 +1,6 @@
 """Where the load comes from: this machine alone, or a fleet of hosts. The session asks it and knows no difference."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
@@ -74,8 +74,12 @@ class Initiator(Protocol):
         """Passes when the target is still what was claimed."""
         ...
 
-    def start(self, target: Target) -> tuple[Backend, AbstractContextManager[Sampler]]:
-        """Returns what runs jobs on a target that `claim` gave, and what samples meanwhile."""
+    def start(
+        self, target: Target, is_stopped: Callable[[], bool]
+    ) -> tuple[Backend, AbstractContextManager[Sampler]]:
+        """Returns what runs jobs on a target that `claim` gave, and what samples meanwhile. A job that is set up when
+        the run `is_stopped` does no I/O.
+        """
         ...
 
     def parts(self, target: Target) -> Mapping[str, Identity]:
@@ -132,15 +136,17 @@ class ThisMachine:
         with naming(target.name):
             recheck(target, writes=writes)
 
-    def start(self, target: Target) -> tuple[Backend, AbstractContextManager[Sampler]]:
+    def start(
+        self, target: Target, is_stopped: Callable[[], bool]
+    ) -> tuple[Backend, AbstractContextManager[Sampler]]:
         """Returns the io_uring engine, and the samples of this machine and the device, or the devices of an array.
 
         Raises TypeError for a target that `claim` did not give.
         """
         own = claimed(target)
         if own.members:
-            return EngineArray(own.members), Telemetry(own.members)
-        return EngineBackend([own]), Telemetry([own])
+            return EngineArray(own.members, is_stopped), Telemetry(own.members)
+        return EngineBackend([own], is_stopped), Telemetry([own])
 
     def parts(self, target: Target) -> Mapping[str, Identity]:
         """Returns the drives of an array of twins."""

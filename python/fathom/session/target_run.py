@@ -83,7 +83,7 @@ class TargetRun:
         """Runs the remaining steps of a real target. Raises FathomError or `_core.BackendError`; everything measured is
         saved.
         """
-        backend, sampling = self.options.initiator.start(self.target)
+        backend, sampling = self.options.initiator.start(self.target, self.options.interrupt.is_set)
         with sampling as sampler:
             self.remark_log.log_not_measured(self.target.name, self._not_measured(sampler))
             self._run_steps(self.schedule.keys, backend, sampler)

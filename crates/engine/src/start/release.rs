@@ -14,11 +14,18 @@ use crate::{
     run::{LoadThread, Timeouts, Timing},
 };
 
+/// How often a start that waits for its threads looks whether it was stopped.
+const LOOK: Duration = Duration::from_millis(100);
+
 impl Starter<'_> {
     /// Waits until every thread is set up, then has them start together: now, or at the time asked for.
-    pub(super) fn release(mut self, targets: &[TargetSpec]) -> Result<Run, EngineError> {
+    pub(super) fn release(
+        mut self,
+        targets: &[TargetSpec],
+        mut is_stopped: impl FnMut() -> bool,
+    ) -> Result<Run, EngineError> {
         for _ in 0..self.threads.len() {
-            match self.next_ready() {
+            match self.next_ready(&mut is_stopped) {
                 Ok((target, setup)) => absorb(&mut self.setups[target], setup),
                 Err(error) => {
                     self.abort();
@@ -82,10 +89,16 @@ impl Starter<'_> {
         }
     }
 
-    /// Returns the next thread's set-up. Buffers may take long to fill, so the wait has no limit of its own.
-    fn next_ready(&self) -> Result<(usize, TargetSetup), EngineError> {
+    /// Returns the next thread's set-up. Buffers may take long to fill, so the wait ends only with the run.
+    fn next_ready(
+        &self,
+        is_stopped: &mut impl FnMut() -> bool,
+    ) -> Result<(usize, TargetSetup), EngineError> {
         loop {
-            match self.receiver.recv_timeout(Duration::from_millis(200)) {
+            if !self.shared.stopped() && is_stopped() {
+                self.shared.stop();
+            }
+            match self.receiver.recv_timeout(LOOK) {
                 Ok(Message::Ready { target, setup }) => return setup.map(|setup| (target, setup)),
                 Ok(_) => {}
                 Err(_) => {

@@ -280,7 +280,10 @@ mod tests {
                 eprintln!("skipped: no ring with poll: {poll}");
                 continue;
             };
-            let (buffers, clock) = (Buffers::new(&job, 0, 1, false).unwrap(), Clock::new());
+            let (buffers, clock) = (
+                Buffers::new(&job, 0, 1, false, || false).unwrap(),
+                Clock::new(),
+            );
             let mut queues = Queues::new(&mut ring, Nops, buffers, clock);
             let begin = Instant::now();
             queues.submit_until(clock.now_ns() + 3_000_000_000).unwrap();

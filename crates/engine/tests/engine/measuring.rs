@@ -51,6 +51,35 @@ fn a_run_that_is_stopped_before_the_start_it_waits_for_ends_at_once_without_io()
 }
 
 #[test]
+fn a_run_that_is_stopped_while_it_is_set_up_leaves_that_and_writes_nothing() {
+    let file = Scratch::filled(MIB, 1);
+    // Filled, the buffers would take 16 GiB: far longer to fill than the test may take.
+    let mut job = Job {
+        load: Load::Closed {
+            threads: 4,
+            iodepth: 4096,
+        },
+        ..job(Op::Write)
+    };
+    job.mix.ops = vec![block(Op::Write, MIB as u32, 1.0)];
+    let begun = Instant::now();
+    let specs = [file.spec(MIB)];
+    let run = engine::start_unless(&job, &specs, &Options::default(), || true).unwrap();
+    let recording = run.join().unwrap().remove(0);
+    assert_eq!(recording.completed(), 0);
+    assert!(begun.elapsed() < PROMPT / 2, "{:?}", begun.elapsed());
+    assert!(file.read().iter().all(|&byte| byte == 1));
+
+    job.load = Load::Closed {
+        threads: 1,
+        iodepth: 8,
+    };
+    let run = engine::start_unless(&job, &specs, &threads(), || true).unwrap();
+    assert_eq!(run.join().unwrap().remove(0).completed(), 0);
+    assert!(file.read().iter().all(|&byte| byte == 1));
+}
+
+#[test]
 fn a_run_starts_at_the_time_asked_for_and_its_seconds_count_from_there() {
     let asked = SystemTime::now() + Duration::from_millis(400);
     let mut job = job(Op::Read);
