@@ -39,6 +39,7 @@ use crate::sim::event::{Event, us_to_ns};
 use crate::sim::server::Fifo;
 use crate::sim::slab::Slab;
 
+const PS: u64 = 1000;
 const EOPNOTSUPP: i32 = 95;
 const EINVAL: i32 = 22;
 /// Read data crosses the interface while it is read; behind the last sector this much is left.
@@ -61,10 +62,14 @@ impl InFlight {
     }
 }
 
-/// Time of the interface for data that crossed it during their transfer from the medium. They are counted when that
-/// ends, in what the queue of the rest has left free since the last account.
+/// Time of the interface for data that crossed it during their transfer from the medium. They have what the queue of the
+/// rest has left free since the transfer before. It is counted when theirs ends, in the free time since the last account.
 #[derive(Clone, Default)]
 struct Streamed {
+    crossed_ps: u64,
+    /// When the transfer before ended, and all time that the interface was taken until then.
+    last_ns: u64,
+    taken_ps: u64,
     busy_ns: u64,
     since_ns: u64,
     /// All busy time of the interface until then.
@@ -292,21 +297,35 @@ impl Disk {
         let bytes = u64::from(self.requests[slot].request.size_bytes);
         let left_bytes = bytes.min(most_bytes);
         self.link_bytes += bytes;
-        self.stream(bytes - left_bytes);
-        let at_ns = self.link.finish_ns(self.now_ns, self.link_ps(left_bytes));
+        let late_ps = self.stream(bytes - left_bytes);
+        let left_ps = self.link_ps(left_bytes) + late_ps;
+        let at_ns = self.link.finish_ns(self.now_ns, left_ps);
         self.calendar.push(at_ns, Event::Complete.with(slot));
     }
 
-    /// Counts what crossed the interface during its transfer from the medium: in time that it had free.
+    /// Has data cross the interface that were transferred from the medium until now, as far as it was free meanwhile.
+    /// Returns the time that the rest of them takes it, ps.
     #[inline]
-    fn stream(&mut self, bytes: u64) {
+    fn stream(&mut self, bytes: u64) -> u64 {
         if bytes == 0 {
-            return;
+            return 0;
         }
-        let used_ns = self.link.busy_ns(self.now_ns).sum::<u64>() + self.streamed.busy_ns;
-        let elapsed_ns = self.now_ns - self.streamed.since_ns;
-        let free_ns = elapsed_ns.saturating_sub(used_ns - self.streamed.before_ns);
-        self.streamed.busy_ns += free_ns.min(self.link_ps(bytes) / 1000);
+        let wanted_ps = self.link_ps(bytes);
+        let queued_ns = self.link.busy_ns(self.now_ns).sum::<u64>();
+        let streamed = &mut self.streamed;
+        let taken_ps = queued_ns * PS + streamed.crossed_ps;
+        let elapsed_ps = (self.now_ns - streamed.last_ns) * PS;
+        let free_ps = elapsed_ps.saturating_sub(taken_ps - streamed.taken_ps);
+        let crossed_ps = wanted_ps.min(free_ps);
+        streamed.crossed_ps += crossed_ps;
+        streamed.last_ns = self.now_ns;
+        streamed.taken_ps = taken_ps + crossed_ps;
+
+        let elapsed_ns = self.now_ns - streamed.since_ns;
+        let used_ns = queued_ns + streamed.busy_ns;
+        let free_ns = elapsed_ns.saturating_sub(used_ns - streamed.before_ns);
+        streamed.busy_ns += free_ns.min(crossed_ps / PS);
+        wanted_ps - crossed_ps
     }
 
     /// Returns how long the interface was busy, and begins another interval.

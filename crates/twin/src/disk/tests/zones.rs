@@ -64,6 +64,28 @@ fn outcome(disk: &mut Disk, op: Op, offset_bytes: u64, size_bytes: u32) -> Compl
 }
 
 #[test]
+fn blocks_from_the_medium_and_without_data_share_the_rate_of_the_interface() {
+    let mut disk = Disk::new(&shingled()).expect("valid parameters");
+    let zone = first(&disk);
+    assert_eq!(
+        outcome(&mut disk, Op::Write, zone, ZONE as u32),
+        CompletionKind::Done
+    );
+    let stream = |name: &str, zone: u64| {
+        format!(
+            r#"{{"name":"{name}","mix":"read","block":"1MiB","pattern":"sequential",
+            "region":{{"start":"{zone}","size":"256MiB"}},"load":{{"iodepth":8}}}}"#
+        )
+    };
+    let (written, empty) = (stream("written", zone), stream("empty", zone + ZONE));
+    let text = format!(r#"{{"streams":[{written},{empty}],"until":{{"time":"10s"}}}}"#);
+    let job = Job::from_json(&text, "test").expect("a valid job");
+    let recording = measure(&mut disk, &job);
+    let mbps = mibps(&recording) * f64::from(1 << 20) / 1e6;
+    assert_close("the interface", mbps, shingled().interface_mbps, 0.001);
+}
+
+#[test]
 fn writes_go_to_the_pointer_and_nowhere_else() {
     let mut disk = Disk::new(&shingled()).expect("valid parameters");
     let zone = first(&disk);
