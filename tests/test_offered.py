@@ -99,3 +99,11 @@ def test_a_share_of_a_step_without_results_is_left_out(tmp_path: Path, block: st
     for step in SHARES:
         why = "its load is a share of the rate of writes, which has no results"
         assert f'"step": "{step}", "code": "left-out", "reason": "{why}"' in journal
+
+
+def test_an_io_that_would_come_at_the_end_of_the_window_is_not_offered(tmp_path: Path) -> None:
+    job = "fio --name=a --rw=randread --bs=4k --ioengine=libaio --rate_iops=1 --runtime=6 --time_based"
+    run = fathom.run(job, targets=[f"{PM9A3}?settled_share=1"], out=tmp_path)
+    [row] = run.points.to_pylist()
+    assert (row["offered_iops"], row["iops"]) == (1.0, 1.0)
+    assert row["limit"]["kind"] == "offered-rate"

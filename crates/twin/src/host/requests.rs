@@ -343,7 +343,7 @@ impl<D: Device> Driver<'_, D> {
         let state = &mut self.threads[thread as usize];
         state.arrives_ns = state.stream.next_arrival_ns();
         let at_ns = self.start_ns + state.arrives_ns;
-        state.awaits = at_ns <= self.end_ns && state.to_arrive > 0;
+        state.awaits = at_ns < self.end_ns && state.to_arrive > 0;
         if state.awaits {
             state.to_arrive -= 1;
             self.device.wake(at_ns, ARRIVAL | thread);

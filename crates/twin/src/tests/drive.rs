@@ -513,3 +513,19 @@ fn open_load_ends_when_each_thread_has_had_its_part_of_the_count() {
     assert_eq!(recording.completed(), 1000);
     assert_eq!(recording.offered, Some(1000));
 }
+
+#[test]
+fn an_io_that_would_come_at_the_end_of_the_time_is_not_offered() {
+    for (rate, time, arrivals) in [("1/s", "6s", 6), ("200/s", "500ms", 100)] {
+        let mut ssd = filled(&small_drive());
+        let text = format!(
+            r#"{{"mix":"read","block":"4KiB","pattern":"uniform","load":{{"rate":"{rate}","arrival":"deterministic","iodepth":8}},"until":{{"time":"{time}"}}}}"#
+        );
+        let recording = measure(
+            &mut ssd,
+            &Job::from_json(&text, "test").expect("a valid job"),
+        );
+        assert_eq!(recording.offered, Some(arrivals), "{rate} for {time}");
+        assert_eq!(recording.completed(), arrivals, "{rate} for {time}");
+    }
+}
