@@ -77,7 +77,7 @@ def test_a_host_that_sends_garbage_is_lost_and_the_others_are_kept(
     poll = remotes[1].agent.poll
     remotes[1].answers[HostAgent.poll] = lambda timeout_s: garble(0, poll(timeout_s))
     [target] = fleet.resolve(["null:"], None)
-    backend, _ = fleet.start(target)
+    backend, _ = fleet.start(target, lambda: False)
     with fleet.claim(target, writes=False):
         brief = METHOD.replace('"3s"', '"1500ms"')
         handle = backend.start(parse_method(brief, "shared.toml").steps[1].job, 1)
@@ -124,7 +124,7 @@ def test_a_result_that_is_none_loses_the_host(
     result = remotes[1].agent.result
     remotes[1].answers[HostAgent.result] = lambda: ended(result())
     [target] = fleet.resolve(["null:"], None)
-    backend, sampling = fleet.start(target)
+    backend, sampling = fleet.start(target, lambda: False)
     with fleet.claim(target, writes=False), sampling as sampler:
         handle = backend.start(parse_method(METHOD, "shared.toml").steps[2].job, 1)
         while not handle.done():

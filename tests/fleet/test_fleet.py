@@ -186,7 +186,7 @@ def test_hosts_read_addresses_of_their_own(pool: ThreadPoolExecutor, tmp_path: P
     remotes = hosts(pool, 2)
     fleet = fleet_of(remotes)
     [target] = fleet.resolve(["null:"], None)
-    backend, _ = fleet.start(target)
+    backend, _ = fleet.start(target, lambda: False)
     seeds: list[int] = []
     for remote in remotes:
         remote.answers[HostAgent.start] = lambda name, job, seed, *further: (
@@ -302,7 +302,7 @@ def test_a_silent_host_is_given_up(
         answer if method is HostAgent.poll else submit(method, *given)
     )
     [target] = fleet.resolve(["null:"], None)
-    backend, _ = fleet.start(target)
+    backend, _ = fleet.start(target, lambda: False)
     with fleet.claim(target, writes=False):
         handle = backend.start(parse_method(METHOD, "shared.toml").steps[2].job, 1)
         while not handle.done():
@@ -372,7 +372,7 @@ def test_hosts_outlive_a_session_that_is_busy_elsewhere(
     remote = InProcess("h1", pool, lease_s=1.0)
     fleet = fleet_of([remote])
     [target] = fleet.resolve(["null:"], None)
-    backend, _ = fleet.start(target)
+    backend, _ = fleet.start(target, lambda: False)
     with fleet.claim(target, writes=False):
         handle = backend.start(parse_method(METHOD, "shared.toml").steps[1].job, 1)
         while handle.poll(0.1) == []:

@@ -136,7 +136,7 @@ def test_a_load_for_the_drives_of_a_host_is_whole_on_each_host(
     remotes = hosts(pool, 2)
     fleet = fleet_of(remotes)
     [target] = fleet.resolve([named(drives)], SIZE)
-    backend, _ = fleet.start(target)
+    backend, _ = fleet.start(target, lambda: False)
     sent: list[Job] = []
     for remote in remotes:
         remote.answers[HostAgent.start] = lambda name, job, *further: sent.append(job) or JobProgress()

@@ -132,7 +132,7 @@ def sent(
         remote.answers[HostAgent.start] = lambda name, job, *further, host=host.name: (
             told.update({host: job}) or JobProgress()
         )
-    running = fleet.start(target)[0].start(Job(json.dumps(job)), 1, fills=fills)
+    running = fleet.start(target, lambda: False)[0].start(Job(json.dumps(job)), 1, fills=fills)
     wait([member.news for member in running.members if member.news])
     return [told[host.name] for host in fleet.hosts if host.name in told]
 

@@ -42,7 +42,7 @@ def test_the_engine_takes_no_target_that_was_only_parsed(
         with pytest.raises(TypeError, match="was not claimed"):
             backend([unchecked])  # pyright: ignore[reportArgumentType]
     with pytest.raises(TypeError, match="was not claimed"):
-        ThisMachine().start(parsed)
+        ThisMachine().start(parsed, lambda: False)
     assert data.read_bytes() == before
 
 
