@@ -15,6 +15,7 @@ import pytest
 from fathom._core import Job
 from fathom.analysis.run_view import RunView
 from fathom.analysis.settled import Unsettled, unsettled
+from fathom.columns.schema import Reading
 from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.fleet import asking, clocks, load, wire
 from fathom.fleet import fleet as fleet_module
@@ -33,6 +34,7 @@ from fathom.runs.reader import Run
 from fathom.session import Options, resume_run, start_run, stepper
 from fathom.targets.own_file import file_bytes
 from fathom.targets.target import Target
+from fathom.targets.telemetry import Telemetry
 from old_runs import changed
 
 T = TypeVar("T")
@@ -351,7 +353,16 @@ def test_a_load_that_is_stopped_while_it_waits_for_its_start_ends_at_once(pool: 
     agent.release("null:")
 
 
-def test_samples_of_a_step_begin_with_its_load_and_leave_out_the_wait_for_it(tmp_path: Path) -> None:
+def test_samples_of_a_step_begin_with_its_load_and_leave_out_the_wait_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def drain_slowly(telemetry: Telemetry) -> list[Reading]:
+        rows = drain_at_once(telemetry)
+        time.sleep(0.05)
+        return rows
+
+    drain_at_once = Telemetry.drain
+    monkeypatch.setattr(Telemetry, "drain", drain_slowly)
     agent = HostAgent("alone")
     agent.hold(agent.resolve("null:", None), False, ())
     step = parse_method(METHOD.replace('"3s"', '"1s"'), "shared.toml").steps[1]

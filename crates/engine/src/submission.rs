@@ -28,7 +28,7 @@ pub(crate) enum Trims {
     /// By the discard command of block devices.
     Discards,
     /// Likewise, from a kernel thread that may wait. The kernel refuses them from where it must not wait, because the
-    /// device cannot promise that (zram, dm-crypt).
+    /// device cannot promise that, as zram.
     WaitingDiscards,
 }
 

@@ -120,6 +120,7 @@ class HostAgent:
         self._stopped = False
         self._held: dict[str, _Held] = {}
         self._running: _Held | None = None
+        self._step = ""
         threading.Thread(target=self._watch_lease, daemon=True, name="lease").start()
 
     def facts(self) -> HostFacts:
@@ -230,9 +231,11 @@ class HostAgent:
             handle.stop()
         while handle.started_unix_ns is None:
             time.sleep(LOOK_S)
-        # The load has waited for its time until now: what was sampled meanwhile is of no step.
+        # The load has waited for its time until now: what was sampled meanwhile is of no step. `step` samples once
+        # more, for the step before; `result` leaves that out.
         held.telemetry.drain()
         held.telemetry.step(step)
+        self._step = step
         return JobProgress(started_unix_ns=handle.started_unix_ns)
 
     def poll(self, timeout_s: float) -> JobProgress:
@@ -269,7 +272,7 @@ class HostAgent:
         with errors_of_core():
             [recording] = handle.result()
         rows = self._running.telemetry.drain() if self._running is not None else []
-        return Ended(recording.to_bytes(), [Sampled(**vars(row)) for row in rows])
+        return Ended(recording.to_bytes(), [Sampled(**vars(row)) for row in rows if row.step == self._step])
 
     def _held_one(self, name: str) -> "_Held":
         if name not in self._held:
