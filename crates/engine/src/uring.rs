@@ -408,9 +408,10 @@ fn trims_of_device<P: Protocol<Entry = squeue::Entry, Completion = cqueue::Entry
     }
     let read = opcode::Read::new(FILE, ptr::null_mut(), 0).rw_flags(libc::RWF_NOWAIT);
     // SAFETY: a read of nothing refers to no memory.
-    Ok(match unsafe { probe(ring, read.build()) }? {
-        no if no == -libc::EOPNOTSUPP => Trims::WaitingDiscards,
-        _ => Trims::Discards,
+    let may_always_wait = unsafe { probe(ring, read.build()) }? == -libc::EOPNOTSUPP;
+    Ok(match may_always_wait {
+        true => Trims::WaitingDiscards,
+        false => Trims::Discards,
     })
 }
 

@@ -147,8 +147,8 @@ class Fleet:
     def start(
         self, target: Target, is_stopped: Callable[[], bool]
     ) -> "tuple[FleetBackend, AbstractContextManager[FleetBackend]]":
-        """Runs jobs on the target from all hosts; every host samples for itself. The hosts begin at one moment, so none
-        of them leaves its set-up.
+        """Runs jobs on the target from all hosts; every host samples for itself. `is_stopped` has no effect: hosts that
+        set up a job are waited for.
         """
         backend = FleetBackend(self, target)
         return backend, nullcontext(backend)

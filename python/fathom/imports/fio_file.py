@@ -20,7 +20,6 @@ _INCLUDED = 8
 """Most files within files."""
 _KEEPS_SHARE = ("size", "offset", "offset_increment")
 """Options whose percentage fio 3.33 keeps beside a later number of bytes (`str_size_cb` of its `options.c`)."""
-
 _OF_EACH = ("bs", "ba", "rate", "rate_iops", "percentage_random")
 """Options of reads, writes and trims: a value that is left out, as in `bs=,8k`, stays what it was."""
 
@@ -109,17 +108,17 @@ def set_option(into: dict[str, Option], text: str, place: str) -> None:
         into[name] = Option(_filled(into[name].value, before.value), place)
 
 
+def of_each(value: str) -> list[str]:
+    """Returns the values of reads, writes and trims. The last stands for those that follow."""
+    parts = value.split(",")
+    return [parts[min(place, len(parts) - 1)] for place in range(3)]
+
+
 def _filled(value: str, before: str) -> str:
     """Returns `reads,writes,trims` with what the value leaves out from the one before."""
     if "" not in value.split(",") or "," not in value:
         return value
-    return ",".join(new or old for new, old in zip(_of_each(value), _of_each(before), strict=True))
-
-
-def _of_each(value: str) -> list[str]:
-    """Returns the values of reads, writes and trims. The last stands for those that follow."""
-    parts = value.split(",")
-    return [parts[min(place, len(parts) - 1)] for place in range(3)]
+    return ",".join(new or old for new, old in zip(of_each(value), of_each(before), strict=True))
 
 
 def _name_of(key: str, place: str) -> str:

@@ -4,7 +4,7 @@ import re
 
 from fathom.errors import UsageError
 from fathom.imports.draft import Draft
-from fathom.imports.fio_file import FioJob
+from fathom.imports.fio_file import FioJob, of_each
 from fathom.imports.fio_options import OPTIONS, REPORTS, FioOption, Use
 from fathom.imports.units import POWERS, SECONDS
 
@@ -120,8 +120,8 @@ class GivenOptions:
 
     def per_op(self, key: str, default: str, ops: tuple[str, ...]) -> dict[str, str]:
         """Returns a value for each operation: `reads,writes,trims`. The last stands for those that follow."""
-        given = self.text(key, default).split(",")
-        return {op: given[min(_ORDER.index(op), len(given) - 1)] or default for op in ops}
+        given = of_each(self.text(key, default))
+        return {op: given[_ORDER.index(op)] or default for op in ops}
 
     def place(self, key: str) -> str:
         """Returns the place of the option, or of its job."""

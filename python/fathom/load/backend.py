@@ -177,8 +177,8 @@ def loads_at_once(job: Job, backend: Backend) -> int:
 class EngineBackend:
     """Real files and devices through the io_uring engine.
 
-    It asks `is_stopped` while a job is set up. Nobody can stop a job before its `start` has returned, and to fill large
-    buffers takes long.
+    It asks `is_stopped` while a job is set up. Filling large buffers takes long, and a handle stops only a job that has
+    started.
     """
 
     real_time = True

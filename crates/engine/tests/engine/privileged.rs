@@ -1,4 +1,4 @@
-//! Loop devices, mounts, frozen file systems and a file that fails as told. Who may not make them skips these tests,
+//! Loop devices, RAM disks, mounts, frozen file systems and a file that fails as told. Who may not make them skips these tests,
 //! and is told so.
 
 use std::{

@@ -44,7 +44,7 @@ class _Unsettled:
 def unsettled_waf(view: RunView) -> Iterable[Note]:
     """Yields a note where WAF was still changing from one pattern to the next: one per target, on the worst step.
 
-    So does a step whose writes all still waited in a buffer.
+    Writes that all still waited in a buffer count as such a step.
     """
     little = little_written(view)
     for target in view.document.targets:
