@@ -29,6 +29,16 @@ impl Completion {
     }
 }
 
+/// What a host promises a device, so that it can work out ahead what becomes of requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Promises {
+    /// Every later request reaches the device no sooner than those before it.
+    pub in_order: bool,
+    /// The host reacts to a completion with requests alone, after the time that its processor takes. So many are in flight
+    /// at once at most. `None`: it may also ask for a wake-up then, or look at the device.
+    pub in_flight_max: Option<u32>,
+}
+
 /// What a [`Completion`] reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompletionKind {
@@ -122,9 +132,8 @@ pub trait Device {
     fn now_ns(&self) -> u64;
     /// Says that a request will come soon, so that its state can be fetched into the cache.
     fn prefetch(&self, _request: &Request) {}
-    /// Says whether every later request will reach the device no sooner than those before it. A device may
-    /// then work out at once what becomes of a request that is still on its way.
-    fn expect_in_order(&mut self, _in_order: bool) {}
+    /// Says what the device may rely on until the next call.
+    fn rely_on(&mut self, _promises: Promises) {}
     /// Hands a request over: it reaches the device at `at_ns`, not before the present.
     fn submit(&mut self, at_ns: u64, tag: u32, request: Request);
     /// The same from a thread of the load generator, for devices to which it matters where load comes from.

@@ -30,7 +30,7 @@ pub use control::Control;
 pub use error::TwinError;
 pub use log::Issued;
 
-use crate::device::{Device, geometry_of};
+use crate::device::{Device, Promises, geometry_of};
 use crate::host::adapter::Adapter;
 use crate::host::meter::Meter;
 use crate::host::precision::{Batches, Member, StoppingRule};
@@ -186,8 +186,13 @@ impl<'a, D: Device> Driver<'a, D> {
         let open = matches!(job.load, Load::Open { .. });
         let adapter = Adapter::new(&host, start_ns);
         let cores = host.cores.min(job.load.threads());
-        // One core issues one request after the other; an adapter lets reads pass data of writes.
-        device.expect_in_order(cores == 1 && adapter.is_none() && zoning.is_none());
+        let is_direct = adapter.is_none() && zoning.is_none();
+        device.rely_on(Promises {
+            // One core issues one request after the other; an adapter lets reads pass data of writes.
+            in_order: cores == 1 && is_direct,
+            in_flight_max: (is_direct && !threads.iter().any(Thread::reacts_with_wakes))
+                .then(|| threads.iter().map(|thread| thread.iodepth).sum()),
+        });
         Ok(Self {
             recorders: (0..job.streams.len().max(1))
                 .map(|_| Recorder::new(0))

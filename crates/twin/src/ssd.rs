@@ -42,7 +42,7 @@ use workload::Request;
 
 use crate::device::params::{HostParams, ParamError};
 use crate::device::zones::{Refusal, ZoneAction, ZoneModel};
-use crate::device::{Account, Completion, Device};
+use crate::device::{Account, Completion, Device, Promises};
 use crate::sim::calendar::Calendar;
 use crate::sim::event::Event;
 use crate::sim::slab::Slab;
@@ -175,14 +175,14 @@ impl Ssd {
     fn handle(&mut self, payload: u32) -> Option<Completion> {
         let (event, index) = Event::unpack(payload);
         match event {
-            Event::Submit if index == ARRIVED => self.take_arrived(),
+            Event::Submit if index == ARRIVED => return self.catch_up(),
             Event::Submit => self.take_command(index),
             Event::Dispatch => self.dispatch(index),
             Event::Acknowledge => {
                 let at_ns = self.link.complete(self.now_ns);
-                self.calendar.push(at_ns, Event::Complete.with(index));
+                self.end_command(index, at_ns);
             }
-            Event::Complete => return Some(self.complete(index)),
+            Event::Complete => return Some(self.complete(index, self.now_ns)),
             Event::Sensed => self.flash.sensed(self.now_ns, &mut self.calendar, index),
             Event::Channel => {
                 if let Some(finished) =
@@ -200,7 +200,7 @@ impl Ssd {
                     self.flash_finished(finished);
                 }
             }
-            Event::Wake => return Some(Completion::woken(self.now_ns, index)),
+            Event::Wake => return self.wake_host(index),
             Event::Moved => self.cleaning_moved(index),
         }
         None
@@ -239,11 +239,11 @@ impl Device for Ssd {
     }
 
     fn now_ns(&self) -> u64 {
-        self.now_ns
+        self.host_ns()
     }
 
-    fn expect_in_order(&mut self, in_order: bool) {
-        self.queue.in_order = in_order;
+    fn rely_on(&mut self, promises: Promises) {
+        Ssd::rely_on(self, promises);
     }
 
     #[inline]
@@ -267,11 +267,12 @@ impl Device for Ssd {
             errno: 0,
         };
         let slot = self.requests.add(inflight);
+        let at_ns = at_ns.max(self.host_ns());
         if let Some(namespaces) = &mut self.namespaces {
             self.requests[slot].request = namespaces.on_drive(request);
-            namespaces.submitted(slot, at_ns.max(self.now_ns));
+            namespaces.submitted(slot, at_ns);
         }
-        self.submit_command(slot, at_ns.max(self.now_ns));
+        self.submit_command(slot, at_ns);
     }
 
     fn wake(&mut self, at_ns: u64, tag: u32) {
@@ -282,16 +283,24 @@ impl Device for Ssd {
     #[inline]
     fn advance(&mut self, limit_ns: u64) -> Option<Completion> {
         self.queue.limit_ns = limit_ns;
+        if self.queue.is_reporting()
+            && let Some(completion) = self.catch_up()
+        {
+            return Some(completion);
+        }
         while let Some(payload) = self.calendar.advance(&mut self.now_ns, limit_ns) {
             if let Some(completion) = self.handle(payload) {
                 return Some(completion);
             }
         }
-        None
+        match self.queue.has_ended() {
+            true => self.catch_up(),
+            false => None,
+        }
     }
 
     fn is_busy(&self) -> bool {
-        !self.calendar.is_empty()
+        !self.calendar.is_empty() || self.queue.has_ended()
     }
 
     fn zone_model(&self) -> Option<ZoneModel> {

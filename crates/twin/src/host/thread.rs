@@ -89,6 +89,11 @@ impl Thread {
             && !self.left.is_spent()
     }
 
+    /// Returns whether what follows a completion may be more than a request: a pause, or the end of other threads.
+    pub(super) fn reacts_with_wakes(&self) -> bool {
+        self.waiting.is_some() || self.in_step || self.exitall || (!self.open && self.think_ns > 0)
+    }
+
     /// Returns the next request of the stream.
     #[inline]
     pub(super) fn next_request<D: Device>(&mut self, device: &D) -> Request {

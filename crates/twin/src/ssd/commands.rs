@@ -55,7 +55,9 @@ impl Ssd {
             .push(self.now_ns, Event::Acknowledge.with(slot));
     }
 
-    pub(super) fn complete(&mut self, slot: u32) -> Completion {
+    /// Releases a command whose end the host sees at `at_ns`.
+    #[inline]
+    pub(super) fn complete(&mut self, slot: u32, at_ns: u64) -> Completion {
         let InFlight {
             request,
             tag,
@@ -64,7 +66,7 @@ impl Ssd {
         } = self.requests[slot];
         self.requests.release(slot);
         if let Some(namespaces) = self.namespaces.as_mut().filter(|_| errno == 0) {
-            namespaces.completed(slot, &request, self.now_ns);
+            namespaces.completed(slot, &request, at_ns);
         }
         self.queue.complete();
         if self.queue.has_kept() {
@@ -74,7 +76,7 @@ impl Ssd {
             self.begin_idle();
         }
         Completion {
-            at_ns: self.now_ns,
+            at_ns,
             tag,
             kind: if errno == 0 {
                 CompletionKind::Done

@@ -6,6 +6,8 @@ use std::collections::VecDeque;
 use workload::{Op, Request, name_ops};
 
 use super::Ssd;
+use crate::device::{Completion, Promises};
+use crate::sim::calendar::NEVER;
 use crate::sim::event::{Event, us_to_ns};
 use crate::sim::server::{Fifo, Waits};
 use crate::ssd::params::{MOST_SLOTS, SsdParams, UNIT_BYTES};
@@ -29,8 +31,19 @@ pub(super) struct HostQueue {
     /// Other commands on their way. Then: whether commands come in the order of submission, and until when the drive
     /// runs by itself.
     submits_pending: u32,
-    pub(super) in_order: bool,
+    promises: Promises,
     pub(super) limit_ns: u64,
+    /// Commands that have ended, and when the host sees it, in that order. No event marks that where the host only sends
+    /// further commands then. They are reported together, before the first of those could be out of the pipeline.
+    ended: VecDeque<(u64, u32)>,
+    reports_together: bool,
+    /// Whether they are being reported, and when the host saw the one reported last.
+    is_reporting: bool,
+    reported_ns: u64,
+    /// Tag of a wake-up that the host gets after them.
+    woken: Option<u32>,
+    /// Time between a completion and the moment when a command that the host sends then is out of the pipeline, at least.
+    answer_ns: u64,
     pub(super) pipelines: Fifo,
     /// I/O that wait for a slot or for room in the buffer, and for a pipeline.
     pub(super) place_waits: Waits,
@@ -60,8 +73,16 @@ impl HostQueue {
             kept: VecDeque::new(),
             arriving: VecDeque::with_capacity(64),
             submits_pending: 0,
-            in_order: false,
+            promises: Promises::default(),
             limit_ns: 0,
+            ended: VecDeque::with_capacity(64),
+            reports_together: false,
+            is_reporting: false,
+            reported_ns: 0,
+            woken: None,
+            answer_ns: us_to_ns(params.host.complete_us)
+                + us_to_ns(params.host.submit_us)
+                + us_to_ns(params.command_latency_us),
             pipelines: Fifo::new(params.command_pipelines),
             place_waits: Waits::default(),
             pipeline_waits: Waits::default(),
@@ -106,7 +127,7 @@ impl HostQueue {
     /// Returns whether a command can be taken before its time: it will find a slot, and nothing will come before it.
     #[inline]
     fn takes_ahead(&self, at_ns: u64) -> bool {
-        self.in_order
+        self.promises.in_order
             && self.arriving.is_empty()
             && self.submits_pending == 0
             && at_ns <= self.limit_ns
@@ -121,16 +142,31 @@ impl HostQueue {
             && self.taken as usize + self.arriving.len() < MOST_SLOTS as usize
     }
 
-    /// Adds a command on its way, behind all that arrive no later. Returns whether it is the first.
+    /// Adds a command on its way. Returns whether it is the first.
     #[inline]
     fn expect(&mut self, slot: u32, at_ns: u64) -> bool {
-        let mut place = self.arriving.len();
-        self.arriving.push_back((at_ns, slot));
-        while place > 0 && self.arriving[place - 1].0 > at_ns {
-            self.arriving.swap(place - 1, place);
-            place -= 1;
+        add_in_order(&mut self.arriving, at_ns, slot)
+    }
+
+    /// Keeps a command whose end the host sees at `at_ns`. Returns whether that may move the alarm.
+    #[inline]
+    fn end(&mut self, slot: u32, at_ns: u64) -> bool {
+        add_in_order(&mut self.ended, at_ns, slot) || self.has_all_ended()
+    }
+
+    /// Returns whether nothing is under way but completions.
+    #[inline]
+    fn has_all_ended(&self) -> bool {
+        self.taken as usize == self.ended.len() && self.arriving.is_empty()
+    }
+
+    /// Takes the next command whose end the host has seen, and when it did.
+    #[inline]
+    fn take_ended(&mut self, now_ns: u64) -> Option<(u64, u32)> {
+        if self.ended.front()?.0 > now_ns {
+            return None;
         }
-        place == 0
+        self.ended.pop_front()
     }
 
     /// Takes the next command that has arrived, and when it did.
@@ -143,12 +179,29 @@ impl HostQueue {
         self.arriving.pop_front()
     }
 
-    /// Returns when the first of the commands on their way could be out of the pipeline.
+    /// Returns when the first of the commands on their way could be out of the pipeline. Those that the host sends when it
+    /// sees a completion are among them. Where nothing else is under way, a completion is due at its own time.
     #[inline]
-    fn first_out_ns(&self) -> Option<u64> {
-        self.arriving
-            .front()
-            .map(|&(at_ns, _)| at_ns + self.latency_ns)
+    fn first_out_ns(&self) -> u64 {
+        let answer_ns = match self.has_all_ended() {
+            true => 0,
+            false => self.answer_ns,
+        };
+        let after = |first: Option<&(u64, u32)>, time_ns| {
+            first.map_or(NEVER, |&(at_ns, _)| at_ns + time_ns)
+        };
+        after(self.arriving.front(), self.latency_ns).min(after(self.ended.front(), answer_ns))
+    }
+
+    /// Returns whether completions are being reported together.
+    #[inline]
+    pub(super) const fn is_reporting(&self) -> bool {
+        self.is_reporting
+    }
+
+    /// Returns whether the host has not seen all completions.
+    pub(super) fn has_ended(&self) -> bool {
+        !self.ended.is_empty()
     }
 
     /// Takes a command if there is a slot for it.
@@ -214,12 +267,23 @@ impl HostQueue {
     }
 }
 
+/// Adds a command behind all whose time comes no later. Returns whether it is the first.
+#[inline]
+fn add_in_order(commands: &mut VecDeque<(u64, u32)>, at_ns: u64, slot: u32) -> bool {
+    let mut place = commands.len();
+    commands.push_back((at_ns, slot));
+    while place > 0 && commands[place - 1].0 > at_ns {
+        commands.swap(place - 1, place);
+        place -= 1;
+    }
+    place == 0
+}
+
 impl Ssd {
     /// A command sets out for the drive.
     #[inline]
     pub(super) fn submit_command(&mut self, slot: u32, at_ns: u64) {
-        // With a governor or idle cleaning, somebody asks how busy the drive is before the command is there.
-        let unwatched = self.power.governor.is_none() && self.cleaner.idle.is_none();
+        let unwatched = self.is_unwatched();
         if unwatched && self.queue.takes_ahead(at_ns) {
             self.queue.taken += 1;
             self.enter_pipeline(slot, at_ns);
@@ -245,8 +309,68 @@ impl Ssd {
     #[inline]
     fn set_alarm(&mut self) {
         match self.queue.first_out_ns() {
-            Some(at_ns) => self.calendar.set_alarm(at_ns, Event::Submit.with(ARRIVED)),
-            None => self.calendar.clear_alarm(),
+            NEVER => self.calendar.clear_alarm(),
+            at_ns => {
+                let at_ns = at_ns.max(self.now_ns);
+                self.calendar.set_alarm(at_ns, Event::Submit.with(ARRIVED));
+            }
+        }
+    }
+
+    /// Notes what the host promises for a job.
+    pub(super) fn rely_on(&mut self, promises: Promises) {
+        self.queue.promises = promises;
+        // Whoever asks how busy the drive is would count commands that have ended.
+        self.queue.reports_together = self.is_unwatched()
+            && self.read_ahead.is_none()
+            && self.queue.slots == MOST_SLOTS
+            && promises.in_flight_max.is_some_and(|most| most < MOST_SLOTS);
+    }
+
+    /// Returns whether nobody asks how busy the drive is before a command is there: no governor, no idle cleaning.
+    #[inline]
+    fn is_unwatched(&self) -> bool {
+        self.power.governor.is_none() && self.cleaner.idle.is_none()
+    }
+
+    /// A command ends: the host sees it at `at_ns`.
+    #[inline]
+    pub(super) fn end_command(&mut self, slot: u32, at_ns: u64) {
+        if !self.queue.reports_together {
+            self.calendar.push(at_ns, Event::Complete.with(slot));
+        } else if self.queue.end(slot, at_ns) {
+            self.set_alarm();
+        }
+    }
+
+    /// Returns the next completion that the host has seen by now. Once it has all, the commands that have arrived enter
+    /// the pipeline.
+    #[inline]
+    pub(super) fn catch_up(&mut self) -> Option<Completion> {
+        if let Some((at_ns, slot)) = self.queue.take_ended(self.now_ns) {
+            self.queue.is_reporting = true;
+            self.queue.reported_ns = at_ns;
+            return Some(self.complete(slot, at_ns));
+        }
+        self.queue.is_reporting = false;
+        self.take_arrived();
+        let tag = self.queue.woken.take()?;
+        Some(Completion::woken(self.now_ns, tag))
+    }
+
+    /// Returns the host's wake-up, or first the completions that it has seen by then.
+    #[inline]
+    pub(super) fn wake_host(&mut self, tag: u32) -> Option<Completion> {
+        self.queue.woken = Some(tag);
+        self.catch_up()
+    }
+
+    /// Returns the time that the host has reached.
+    #[inline]
+    pub(super) fn host_ns(&self) -> u64 {
+        match self.queue.is_reporting {
+            true => self.queue.reported_ns,
+            false => self.now_ns,
         }
     }
 

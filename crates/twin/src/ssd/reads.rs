@@ -4,7 +4,6 @@
 use workload::{Op, Request};
 
 use super::Ssd;
-use crate::sim::event::Event;
 use crate::sim::server::Waits;
 use crate::ssd::ftl::NONE;
 use crate::ssd::geometry::Place;
@@ -121,7 +120,7 @@ impl Ssd {
         inflight.done_ns = inflight.done_ns.max(at_ns);
         if last {
             let done_ns = inflight.done_ns;
-            self.calendar.push(done_ns, Event::Complete.with(slot));
+            self.end_command(slot, done_ns);
         }
     }
 }

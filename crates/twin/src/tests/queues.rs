@@ -56,6 +56,53 @@ fn a_drive_with_room_for_all_commands_does_what_one_does_that_looks_at_each() {
     }
 }
 
+/// Completions are reported together where the host only sends further requests then. What it sees is the same.
+#[test]
+fn a_drive_that_reports_completions_together_does_what_one_does_that_reports_each() {
+    let together = SsdParams {
+        command_slots: MOST_SLOTS,
+        ..small_drive()
+    };
+    let each = SsdParams {
+        command_slots: MOST_SLOTS - 1,
+        ..together.clone()
+    };
+    let job = |mix: &str, load: &str, rest: &str| {
+        let text = format!(
+            r#"{{"mix":{mix},"block":"4KiB","pattern":"uniform","load":{{{load}}},{rest}}}"#
+        );
+        Job::from_json(&text, "test").expect("a job")
+    };
+    let (read, write) = (r#"{"read":100}"#, r#"{"write":100}"#);
+    let mixed = r#"{"read":60,"write":30,"trim":10}"#;
+    let deep = r#""threads":8,"iodepth":16"#;
+    let one_thread = r#""threads":1,"iodepth":16"#;
+    let lone = r#""threads":1,"iodepth":1"#;
+    let time = r#""until":{"time":"20ms"}"#;
+    let next = job(read, lone, r#""until":{"count":20}"#);
+    for (mix, load, rest) in [
+        (read, deep, time),
+        (write, deep, time),
+        (write, one_thread, time),
+        (mixed, deep, time),
+        (mixed, one_thread, time),
+        (mixed, lone, time),
+        (mixed, r#""threads":2,"iodepth":1"#, time),
+        (mixed, r#""rate":"100k/s","threads":4,"iodepth":8"#, time),
+        (mixed, r#""threads":8,"iodepth":16,"think":"50us""#, time),
+        (mixed, deep, r#""until":{"count":1000}"#),
+        (mixed, one_thread, r#""until":{"count":1001}"#),
+    ] {
+        let job = job(mix, load, rest);
+        let [here, there] = [&together, &each].map(|params| {
+            let mut ssd = filled(params);
+            (measure(&mut ssd, &job), measure(&mut ssd, &next))
+        });
+        assert!(here.0.completed() > 100, "{mix} {load} {rest}");
+        assert_eq!(here, there, "{mix} {load} {rest}");
+    }
+}
+
 /// Closed queueing network of N equal exponential servers with random routing: Q/(Q+N-1) x N/S.
 #[test]
 fn random_read_throughput_follows_the_closed_queueing_network() {
