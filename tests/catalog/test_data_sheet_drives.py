@@ -114,7 +114,7 @@ def test_a_drive_meets_the_ratings_that_it_was_fitted_to(name: str) -> None:
     device = load_device(name)
     for case in rated_cases(device):
         if case.row.workload != "rated-mixed":
-            job = row_job(device, case, {}, case.name, seed=2, covered=PRECISION)
-            measured = run_trial(job.parameters_json, job.trial, job.seed, job.limits)
+            job = row_job(device, case, {}, case.name, covered=PRECISION)
+            measured = run_trial(job.parameters_json, job.trial, seed=2)
             metric, figure = next(iter(case.figures.items()))
             assert measured.value(case.row, metric) == pytest.approx(figure, rel=MET_PCT / 100), case.name

@@ -21,7 +21,7 @@ from fathom.catalog.terminal import print_entry
 from fathom.catalog.twin_params import twin_params_json
 from fathom.cli import app
 from fathom.errors import RefusedError, UsageError
-from fathom.load.workers import InProcess, Workers
+from fathom.load.workers import InProcess
 from fathom.new_device.ask import ask_for_sheet
 from fathom.new_device.checks import problems
 from fathom.new_device.classes import classes
@@ -37,7 +37,7 @@ from fathom.validation.calibrate import calibrate, row_job
 from fathom.validation.ratings import PRECISION, rated_cases
 from fathom.validation.systems import every_case
 from fathom.validation.trial import run_trial
-from fathom.validation.validate import devices_to_validate
+from fathom.validation.validate import TrialRunner, devices_to_validate
 
 ACME = block("docs/how-to/new-device.md", "toml")
 DISK = """
@@ -55,7 +55,7 @@ source = "Acme Platter data sheet"
 """
 
 
-HERE: Workers = InProcess()
+HERE = TrialRunner(InProcess())
 
 
 @pytest.fixture(autouse=True)
@@ -298,8 +298,8 @@ def test_a_drive_reads_ahead_where_its_sheet_rates_reads_in_order_quicker_than_f
 def test_catalogue_drives_answer_a_lone_sequential_reader_in_the_rated_time(name: str) -> None:
     device = load_device(name)
     (case,) = [case for case in rated_cases(device) if case.row.workload == "rated-seq-read-latency"]
-    job = row_job(device, case, {}, case.name, seed=2, covered=PRECISION)
-    measured = run_trial(job.parameters_json, job.trial, job.seed, job.limits)
+    job = row_job(device, case, {}, case.name, covered=PRECISION)
+    measured = run_trial(job.parameters_json, job.trial, seed=2)
     assert measured.value(case.row, "latency_us") == pytest.approx(case.figures["latency_us"], rel=0.03)
 
 

@@ -20,6 +20,7 @@ from fathom.validation.calibrate import (
 )
 from fathom.validation.cases import cases_of
 from fathom.validation.trial import LIMITS, Limits, run_trial
+from fathom.validation.validate import TrialRunner
 
 WRITE = 'block_kib = 64, read_pct = 0, pattern = "seq", iodepth = 4'
 QUICK = replace(LIMITS, most_s=20)
@@ -27,7 +28,7 @@ QUICK = replace(LIMITS, most_s=20)
 
 def fitted_now(limits: Limits = LIMITS) -> Calibration:
     with ThreadPoolExecutor(2) as workers:
-        return calibrate(load_device(NAME), workers, limits=limits)
+        return calibrate(load_device(NAME), TrialRunner(workers, limits=limits))
 
 
 def row(workload: str, role: str, load: str, iops: float) -> str:

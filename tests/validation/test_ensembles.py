@@ -18,6 +18,7 @@ from fathom.prediction.priors import priors_of
 from fathom.validation.cases import cases_of
 from fathom.validation.ensemble import SIMULATED, Sampled, deviation, sample_ensemble
 from fathom.validation.trial import run_trial
+from fathom.validation.validate import TrialRunner
 
 WRITE = 'block_kib = 64, read_pct = 0, pattern = "seq", iodepth = 4'
 MEMBERS = 30
@@ -30,7 +31,7 @@ def row(workload: str, role: str, load: str, iops: float) -> str:
 
 def sampled(members: int = MEMBERS, seed: int = 1) -> Sampled:
     with ThreadPoolExecutor(2) as workers:
-        return sample_ensemble(load_device(NAME), workers, seed, members)
+        return sample_ensemble(load_device(NAME), TrialRunner(workers, seed), members)
 
 
 @pytest.fixture
@@ -109,7 +110,7 @@ def test_a_device_without_an_ensemble_says_how_to_make_one(published: Catalogue)
 
 def test_a_device_that_has_no_priors_or_no_row_is_refused(published: Catalogue):
     with ThreadPoolExecutor(1) as workers, pytest.raises(UsageError, match="only SSDs have priors"):
-        sample_ensemble(load_device("wd-ultrastar-dc-hc560-20tb"), workers)
+        sample_ensemble(load_device("wd-ultrastar-dc-hc560-20tb"), TrialRunner(workers))
     published.rows(row("nonsense", "validation", RANDOM_READ, 1000))
     with pytest.raises(UsageError, match="no calibration row"):
         sampled()

@@ -16,7 +16,7 @@ from fathom.load.workers import local_workers
 from fathom.prediction.misses import Misses, shipped_misses
 from fathom.validation import misses, terminal
 from fathom.validation.terminal import TrialProgress
-from fathom.validation.validate import devices_to_validate, validate
+from fathom.validation.validate import TrialRunner, devices_to_validate, validate
 
 KEYS = {"device", "workload", "metric", "role", "published", "simulated", "error_pct", "reason"}
 
@@ -82,7 +82,9 @@ def test_the_table_shows_both_roles_apart_and_rows_that_share_a_trial_run_it_onc
         assert text in result.stdout
     trials: list[str] = []
     with local_workers() as workers:
-        validate(devices_to_validate([NAME]), workers, watch=lambda label, *_: trials.append(label))
+        validate(
+            devices_to_validate([NAME]), TrialRunner(workers, watch=lambda label, *_: trials.append(label))
+        )
     assert len(trials) == 1
 
 
@@ -160,7 +162,7 @@ def test_kept_misses_replace_those_of_the_same_device_and_leave_the_others(
     file.write_text("")
     monkeypatch.setattr(misses, "FILE", str(file))
     with local_workers(1) as workers:
-        compared = validate(devices_to_validate([NAME]), workers)
+        compared = validate(devices_to_validate([NAME]), TrialRunner(workers))
     assert misses.keep_misses(compared) == file
     kept = {one.name: one for one in Misses.model_validate(tomllib.loads(file.read_text())).device}
     assert set(kept) == {one.name for one in shipped_misses()} | {NAME}

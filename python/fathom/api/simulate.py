@@ -54,12 +54,12 @@ def validate(*devices: str, seed: int = 1, **options: Unpack[HostOptions]) -> "l
 
     Raises FathomError for a device without a twin or without published results.
     """
-    from fathom.validation.validate import devices_to_validate
+    from fathom.validation.validate import TrialRunner, devices_to_validate
     from fathom.validation.validate import validate as of_devices
 
     check_options(options, HostOptions)
     with workers_of(wanted_hosts(options)) as workers:
-        return of_devices(devices_to_validate(devices), workers, seed)
+        return of_devices(devices_to_validate(devices), TrialRunner(workers, seed))
 
 
 def add_ensemble(run: Run | str | Path, members: int, **options: Unpack[HostOptions]) -> Run:

@@ -43,6 +43,7 @@ def new_device(
     from fathom.new_device.sheet import read_sheet
     from fathom.new_device.terminal import print_made
     from fathom.validation.terminal import TrialProgress
+    from fathom.validation.validate import TrialRunner
 
     given = _asked() if sheet is None else read_sheet(sheet)
     paths = check_sheet(given, out, force=force or check)
@@ -50,7 +51,7 @@ def new_device(
         print(f"{given.device_name}: no rating is impossible")
         return
     with workers_of(hosts.wanted) as workers, TrialProgress(stderr()) as watch:
-        made = make(given, paths, workers, seed, watch)
+        made = make(given, paths, TrialRunner(workers, seed, watch=watch))
     print_made(stdout(), made)
 
 

@@ -51,11 +51,11 @@ def validate(
         print_without_twin,
         validation_json,
     )
-    from fathom.validation.validate import devices_to_validate, validate
+    from fathom.validation.validate import TrialRunner, devices_to_validate, validate
 
     chosen = devices_to_validate(devices or [])
     with workers_of(hosts.wanted) as workers, TrialProgress(stderr()) as watch:
-        rows = validate(chosen, workers, seed, watch=watch)
+        rows = validate(chosen, TrialRunner(workers, seed, watch=watch))
     if as_json:
         print_json(validation_json(rows))
     else:
@@ -87,13 +87,14 @@ def calibrate(
     from fathom.catalog import load_device
     from fathom.validation.calibrate import calibrate, write_values
     from fathom.validation.terminal import TrialProgress, print_calibration
+    from fathom.validation.validate import TrialRunner
 
     if ensemble:
         _find_ensemble(device, members, seed, hosts, write=write)
         return
     fitting = load_device(device)
     with workers_of(hosts.wanted) as workers, TrialProgress(stderr()) as watch:
-        fitted = calibrate(fitting, workers, seed, watch=watch)
+        fitted = calibrate(fitting, TrialRunner(workers, seed, watch=watch))
     print_calibration(stdout(), fitted)
     if write:
         print(f"written to {write_values(fitted)}")
@@ -105,9 +106,10 @@ def _find_ensemble(name: str, members: int, seed: int, hosts: HostOptions, *, wr
     from fathom.validation.ensemble import sample_ensemble
     from fathom.validation.ensemble_terminal import print_ensemble
     from fathom.validation.terminal import TrialProgress
+    from fathom.validation.validate import TrialRunner
 
     with workers_of(hosts.wanted) as workers, TrialProgress(stderr()) as watch:
-        sampled = sample_ensemble(load_device(name), workers, seed, members, watch)
+        sampled = sample_ensemble(load_device(name), TrialRunner(workers, seed, watch=watch), members)
     print_ensemble(stdout(), sampled)
     if write:
         print(f"written to {write_ensemble(sampled.ensemble)}")

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from fathom.catalog.models import Device, MissedRating, Parameter, SpecRow
 from fathom.catalog.sheet import rated_in
-from fathom.load.workers import Workers
 from fathom.new_device.draft import Draft
 from fathom.prediction.priors import shipped_priors
 from fathom.report.style import grouped
@@ -19,7 +18,7 @@ from fathom.validation.cases import Case
 from fathom.validation.comparison import error_of
 from fathom.validation.ratings import PRECISION, Rating, cases_of_ratings
 from fathom.validation.trial import Measured
-from fathom.validation.validate import Watch, in_parallel
+from fathom.validation.validate import TrialRunner
 
 MET_PCT = 3.0
 """Error up to which a rating counts as met: figures are rounded, and trials sampled."""
@@ -73,9 +72,7 @@ class Fitted:
     outside: Sequence[Outside]
 
 
-def fit(
-    draft: Draft, ratings: SpecRow, workers: Workers, seed: int = 1, watch: Watch | None = None
-) -> Fitted:
+def fit(draft: Draft, ratings: SpecRow, runner: TrialRunner) -> Fitted:
     """Fits the draft of a device to its ratings, and compares all of them in the end.
 
     Raises FathomError where the twin refuses the parameters of the draft.
@@ -83,19 +80,11 @@ def fit(
     device = draft.device
     for rating, case in cases_of_ratings(device, [ratings]):
         if rating.key in draft.sets:
-            found = fit_to(
-                device,
-                [case],
-                _start(device, draft.sets[rating.key]),
-                workers,
-                seed,
-                watch,
-                covered=PRECISION,
-            )
+            start = _start(device, draft.sets[rating.key])
+            found = fit_to(device, [case], start, runner, covered=PRECISION)
             device = _with(device, rating, case, found.parameters[0])
     cases = cases_of_ratings(device, [ratings])
-    jobs = [row_job(device, case, {}, case.name, seed, covered=PRECISION) for _, case in cases]
-    results = in_parallel(jobs, workers, watch)
+    results = runner.run([row_job(device, case, {}, case.name, covered=PRECISION) for _, case in cases])
     met = [
         _met(rating, case, one, draft.sets.get(rating.key))
         for (rating, case), one in zip(cases, results, strict=True)

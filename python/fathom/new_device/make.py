@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fathom.catalog.store import CatalogError
-from fathom.load.workers import Workers
 from fathom.new_device.checks import problems
 from fathom.new_device.draft import draft, published_of
 from fathom.new_device.files import check_free, folder_of, paths_in, write
 from fathom.new_device.fit import Fitted, fit
 from fathom.new_device.sheet import DataSheet
-from fathom.validation.validate import Watch
+from fathom.validation.validate import TrialRunner
 
 
 @dataclass(frozen=True)
@@ -37,13 +36,11 @@ def check(sheet: DataSheet, out: Path | None, *, force: bool) -> tuple[Path, Pat
     return paths
 
 
-def make(
-    sheet: DataSheet, paths: tuple[Path, Path], workers: Workers, seed: int = 1, watch: Watch | None = None
-) -> Made:
+def make(sheet: DataSheet, paths: tuple[Path, Path], runner: TrialRunner) -> Made:
     """Fits a checked sheet's drive and writes its files.
 
     Raises FathomError where the twin refuses the parameters, or a file cannot be written.
     """
-    fitted = fit(draft(sheet), sheet.ratings, workers, seed, watch)
+    fitted = fit(draft(sheet), sheet.ratings, runner)
     write(fitted.device, published_of(sheet), paths)
     return Made(fitted, paths)

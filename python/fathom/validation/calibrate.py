@@ -19,14 +19,13 @@ from fathom.catalog.models import Device
 from fathom.catalog.positions import key_lines
 from fathom.catalog.twin_params import twin_params_json
 from fathom.errors import FathomError, UsageError
-from fathom.load.workers import Workers
 from fathom.runs.files import write_atomically
 from fathom.validation.cases import Case, cases_of
 from fathom.validation.comparison import error_of
 from fathom.validation.ratings import PRECISION, at_least, is_maximum, rated_cases
 from fathom.validation.search import ALONE, Floats, Sensitivity, fit
-from fathom.validation.trial import LIMITS, Limits, Measured
-from fathom.validation.validate import Job, Watch, in_parallel
+from fathom.validation.trial import Measured
+from fathom.validation.validate import Job, TrialRunner
 
 DIGITS = 4
 """Significant digits of a fitted value: a published figure seldom has more than three."""
@@ -74,13 +73,7 @@ class Calibration:
         return [one.name for one in self.parameters if one.sensitivity.strongest == index]
 
 
-def calibrate(
-    device: Device,
-    workers: Workers,
-    seed: int = 1,
-    limits: Limits = LIMITS,
-    watch: Watch | None = None,
-) -> Calibration:
+def calibrate(device: Device, runner: TrialRunner) -> Calibration:
     """Fits the device to its calibration rows; to the ratings of its data sheet where nobody has measured it.
 
     A measured device's rated rates are maxima that its twin has to reach on the bench `data-sheet`. Ratings alone are
@@ -112,16 +105,14 @@ def calibrate(
             f"{device.name} has no calibration row that can be simulated, so nothing can be fitted"
         )
     covered = None if measured else PRECISION
-    return _Calibrator(device, cases, start, workers, seed, limits, watch, covered).run_on_what_shows_it()
+    return _Calibrator(device, cases, start, runner, covered).run_on_what_shows_it()
 
 
 def fit_to(
     device: Device,
     cases: Sequence[Case],
     start: Mapping[str, float],
-    workers: Workers,
-    seed: int,
-    watch: Watch | None,
+    runner: TrialRunner,
     *,
     covered: float,
 ) -> Calibration:
@@ -132,7 +123,7 @@ def fit_to(
     Raises:
         FathomError: the twin refuses the parameters it has.
     """
-    return _Calibrator(device, cases, start, workers, seed, LIMITS, watch, covered).run()
+    return _Calibrator(device, cases, start, runner, covered).run()
 
 
 class _Calibrator:
@@ -141,10 +132,7 @@ class _Calibrator:
         device: Device,
         cases: Sequence[Case],
         start: Mapping[str, float],
-        workers: Workers,
-        seed: int,
-        limits: Limits,
-        watch: Watch | None,
+        runner: TrialRunner,
         covered: float | None,
     ) -> None:
         refuse_others(cases)
@@ -153,10 +141,7 @@ class _Calibrator:
         self._left_out: list[tuple[Case, LeftOut]] = []
         self._names = tuple(start)
         self._start = np.array(list(start.values()))
-        self._workers = workers
-        self._seed = seed
-        self._limits = limits
-        self._watch = watch
+        self._runner = runner
         # Above the number of dies a power budget means nothing, and a search would wander there.
         self._most = {"programming_dies_max": _dies(device)}
         self._covered = covered
@@ -234,7 +219,7 @@ class _Calibrator:
         return self._known[key]
 
     def _measure(self, values: Sequence[float]) -> list[Measured]:
-        return in_parallel([self._job(case, values) for case in self._cases], self._workers, self._watch)
+        return self._runner.run([self._job(case, values) for case in self._cases])
 
     def _job(self, case: Case, values: Sequence[float]) -> Job:
         named = {
@@ -242,7 +227,7 @@ class _Calibrator:
             for name, value in zip(self._names, values, strict=True)
         }
         label = f"set {len(self._known) + 1}: {case.name}"
-        return row_job(self._device, case, named, label, self._seed, self._limits, self._covered)
+        return row_job(self._device, case, named, label, covered=self._covered)
 
 
 def row_job(
@@ -250,9 +235,8 @@ def row_job(
     case: Case,
     values: Mapping[str, float],
     label: str,
-    seed: int,
-    limits: Limits = LIMITS,
-    covered: float | None = None,
+    *,
+    covered: float | None,
 ) -> Job:
     """Returns the simulation of a calibration row by the device's twin with other values of some parameters.
 
@@ -261,7 +245,7 @@ def row_job(
     trial = case.trial
     assert trial is not None
     parameters = json.loads(twin_params_json(device, trial.bench)) | dict(values)
-    return Job(label, json.dumps(parameters), replace(trial, iodepths=(), covered=covered), seed, limits)
+    return Job(label, json.dumps(parameters), replace(trial, iodepths=(), covered=covered))
 
 
 def _dies(device: Device) -> float:

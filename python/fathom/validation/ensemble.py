@@ -15,13 +15,12 @@ import numpy as np
 from fathom.catalog.ensemble import DIGITS, Ensemble
 from fathom.catalog.models import Device
 from fathom.errors import MissingPackagesError, UsageError
-from fathom.load.workers import Workers
 from fathom.prediction.misses import digest_of
 from fathom.prediction.priors import Prior, priors_of
 from fathom.statistics.series import Floats
 from fathom.validation.calibrate import row_job
 from fathom.validation.cases import Case, cases_of
-from fathom.validation.validate import Job, Watch, in_parallel
+from fathom.validation.validate import Job, TrialRunner
 
 MEMBERS = 100
 PASSES = 3
@@ -77,14 +76,8 @@ class Sampled:
         ]
 
 
-def sample_ensemble(
-    device: Device,
-    workers: Workers,
-    seed: int = 1,
-    members: int = MEMBERS,
-    watch: Watch | None = None,
-) -> Sampled:
-    """Returns an ensemble of `members` parameter sets.
+def sample_ensemble(device: Device, runner: TrialRunner, members: int = MEMBERS) -> Sampled:
+    """Returns an ensemble of `members` parameter sets. The seed of its draws is that of the runner.
 
     Raises:
         UsageError: the device's twin is no SSD, it has no calibration row, or the library is not installed.
@@ -98,8 +91,8 @@ def sample_ensemble(
         raise UsageError(
             f"{device.name} has no calibration row that can be simulated, so nothing narrows its priors"
         )
-    runs = _Runs(device, cases, priors, workers, seed, watch)
-    random = np.random.default_rng(seed)
+    runs = _Runs(device, cases, priors, runner)
+    random = np.random.default_rng(runner.seed)
     before = random.standard_normal((len(priors), members))
     observed = np.array([np.log(_published(case)) for case in cases])
     variances = np.array([deviation(case) ** 2 for case in cases])
@@ -148,21 +141,13 @@ class _Runs:
     """Simulates the rows for many parameter sets at once."""
 
     def __init__(
-        self,
-        device: Device,
-        cases: Sequence[Case],
-        priors: Sequence[Prior],
-        workers: Workers,
-        seed: int,
-        watch: Watch | None,
+        self, device: Device, cases: Sequence[Case], priors: Sequence[Prior], runner: TrialRunner
     ) -> None:
         self.found: list[Floats] = []
         self._device = device
         self._cases = cases
         self._priors = priors
-        self._workers = workers
-        self._seed = seed
-        self._watch = watch
+        self._runner = runner
 
     def values(self, scores: Floats) -> Floats:
         """Returns parameter values at scores, both by parameter and member, as they are written to a file."""
@@ -177,7 +162,7 @@ class _Runs:
             self._job(case, member, number)
             for (number, member), case in product(enumerate(members, 1), self._cases)
         ]
-        measured = in_parallel(jobs, self._workers, self._watch)
+        measured = self._runner.run(jobs)
         figures = [
             np.log(max(one.value(case.row, next(iter(case.figures))), 1e-9))
             for one, (_, case) in zip(measured, product(members, self._cases), strict=True)
@@ -191,7 +176,7 @@ class _Runs:
             for prior, value in zip(self._priors, member, strict=True)
         }
         label = f"pass {len(self.found) + 1} of {PASSES + 1}, member {number}: {case.name}"
-        return row_job(self._device, case, values, label, self._seed, covered=PRECISION)
+        return row_job(self._device, case, values, label, covered=PRECISION)
 
 
 def _published(case: Case) -> float:

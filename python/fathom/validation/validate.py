@@ -23,13 +23,39 @@ Watch = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Job:
-    """A trial of a twin: the arguments of `run_trial`, and a name for it."""
+    """A trial of a twin with these parameters, and a name for it."""
 
     label: str
     parameters_json: str
     trial: Trial
-    seed: int
-    limits: Limits
+
+
+@dataclass(frozen=True)
+class TrialRunner:
+    """Runs trials of twins on its workers. All have one seed of random choices and the same limits."""
+
+    workers: Workers
+    seed: int = 1
+    limits: Limits = LIMITS
+    watch: Watch | None = None
+
+    def run(self, jobs: Sequence[Job]) -> list[Measured]:
+        """Runs trials at once. Returns their results in the order of the jobs.
+
+        Raises FathomError where a twin refuses its parameters: the first failure.
+        """
+        futures = {
+            self.workers.submit(run_trial, job.parameters_json, job.trial, self.seed, self.limits): job
+            for job in jobs
+        }
+        found: dict[Job, Measured] = {}
+        for number, (job, result) in enumerate(as_they_end(futures), 1):
+            if isinstance(result, FathomError):
+                raise result
+            found[job] = result
+            if self.watch:
+                self.watch(job.label, number, len(jobs))
+        return [found[job] for job in jobs]
 
 
 def devices_to_validate(names: Sequence[str]) -> list[Device]:
@@ -64,13 +90,7 @@ def _systems_with(device: str) -> list[str]:
     return [name for name in device_names() if (twin := load_device(name).twin) and device in twin.members]
 
 
-def validate(
-    devices: Sequence[Device],
-    workers: Workers,
-    seed: int = 1,
-    limits: Limits = LIMITS,
-    watch: Watch | None = None,
-) -> list[Compared]:
+def validate(devices: Sequence[Device], runner: TrialRunner) -> list[Compared]:
     """Simulates the published rows of the devices and compares; the order is that of devices and files.
 
     Raises:
@@ -80,8 +100,8 @@ def validate(
     jobs: dict[tuple[str, Trial], Job] = {}
     for case in cases:
         for device, trial in _runs(case):
-            jobs.setdefault((device.name, trial), _job(device, case.row.workload, trial, seed, limits))
-    found = dict(zip(jobs, in_parallel(list(jobs.values()), workers, watch), strict=True))
+            jobs.setdefault((device.name, trial), _job(device, case.row.workload, trial))
+    found = dict(zip(jobs, runner.run(list(jobs.values())), strict=True))
     return [row for case in cases for row in _compared(case, found)]
 
 
@@ -109,22 +129,6 @@ def _measured(
     return found[case.device.name, case.trial], found[case.other.name, case.trial] if case.other else None
 
 
-def _job(device: Device, workload: str, trial: Trial, seed: int, limits: Limits) -> Job:
+def _job(device: Device, workload: str, trial: Trial) -> Job:
     parameters_json = twin_params_json(device, trial.bench)
-    label = f"{device.identity.label}: {workload}"
-    return Job(label, parameters_json, trial, seed, limits)
-
-
-def in_parallel(jobs: Sequence[Job], workers: Workers, watch: Watch | None = None) -> list[Measured]:
-    """Returns the results in the order of the jobs. Raises the first failure."""
-    futures = {
-        workers.submit(run_trial, job.parameters_json, job.trial, job.seed, job.limits): job for job in jobs
-    }
-    found: dict[Job, Measured] = {}
-    for number, (job, result) in enumerate(as_they_end(futures), 1):
-        if isinstance(result, FathomError):
-            raise result
-        found[job] = result
-        if watch:
-            watch(job.label, number, len(jobs))
-    return [found[job] for job in jobs]
+    return Job(f"{device.identity.label}: {workload}", parameters_json, trial)
