@@ -6,16 +6,14 @@ import pytest
 
 from fathom.catalog import load_device
 from fathom.catalog.twin_params import twin_params_json
-from fathom.load.backend import Backend, TwinBackend
+from fathom.load.backend import TwinBackend
 from fathom.load.initiator import ThisMachine
-from fathom.method.method import Step, parse_method
+from fathom.method.method import parse_method
 from fathom.plan.prepare import prepare
 from fathom.runs.reader import Run
 from fathom.runs.rows import StepRows
-from fathom.runs.store import StepKey
 from fathom.session import Options, start_run, step_run
 from fathom.session.prepared import STATE_SHARE, PreparedTwins, next_history
-from fathom.session.steady_rounds import Written
 from fathom.session.stepper import Ran
 from fathom.sweep.study import simulate
 
@@ -70,16 +68,9 @@ def simulated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     drive = step_run.StepRun._drive
 
-    def counted(
-        self: step_run.StepRun,
-        key: StepKey,
-        step: Step,
-        backend: Backend,
-        rows: StepRows,
-        written: Written,
-    ) -> Ran:
-        names.append(step.name)
-        return drive(self, key, step, backend, rows, written)
+    def counted(self: step_run.StepRun, turn: step_run.Turn, rows: StepRows) -> Ran:
+        names.append(turn.step.name)
+        return drive(self, turn, rows)
 
     monkeypatch.setattr(step_run.StepRun, "_drive", counted)
     return names

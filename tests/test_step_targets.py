@@ -111,17 +111,18 @@ def test_a_plan_shows_the_steps_of_each_target_with_their_numbers(tmp_path: Path
 def test_a_resumed_run_keeps_the_names_of_its_targets(
     tmp_path: Path, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from fathom.runs.steps import StepOutcome
     from fathom.session import Options, resume_run
-    from fathom.session.step_run import StepRun
+    from fathom.session.step_run import StepRun, Turn
 
     began: list[str] = []
     run = StepRun.run
 
-    def failing(self: StepRun, key, step, *rest):  # type: ignore[no-untyped-def]
-        began.append(step.name)
-        if step.name == "writes" and began.count("writes") == 1:
+    def failing(self: StepRun, turn: Turn) -> StepOutcome:
+        began.append(turn.step.name)
+        if turn.step.name == "writes" and began.count("writes") == 1:
             raise FathomError("the cable was pulled")
-        return run(self, key, step, *rest)
+        return run(self, turn)
 
     monkeypatch.setattr(StepRun, "run", failing)
     texts = {"data": f"file:{users_file(tmp_path)}", "log": f"file:{tmp_path / 'log.bin'}"}

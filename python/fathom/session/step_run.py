@@ -31,6 +31,20 @@ from fathom.targets.target import Target
 
 
 @dataclass(frozen=True)
+class Turn:
+    """A step whose turn has come: what loads its target, and the state of the target before it."""
+
+    key: StepKey
+    step: Step
+    backend: Backend
+    written: Written
+    steady: bool | None = None
+    """Whether the precondition of its workload ended steady; None where there was none, or none that judged it."""
+    sampler: Sampler | None = None
+    """Samples the machine meanwhile; None of a twin."""
+
+
+@dataclass(frozen=True)
 class StepRun:
     """Runs the steps of a target, one at a time."""
 
@@ -45,42 +59,36 @@ class StepRun:
         """Returns the same with another observer."""
         return replace(self, options=replace(self.options, observer=observer))
 
-    def run(
-        self,
-        key: StepKey,
-        step: Step,
-        backend: Backend,
-        sampler: Sampler | None,
-        written: Written,
-        steady: bool | None,
-    ) -> StepOutcome:
-        """Runs a step and saves its result. `written` and `steady` are the target's state before it.
+    def run(self, turn: Turn) -> StepOutcome:
+        """Runs a step and saves its result.
 
         Raises FathomError where most of its I/O failed, or some did not return.
         """
+        key, step, backend = turn.key, turn.step, turn.backend
         self.options.observer.step_started(self.target, key.number, len(self.method.steps), step)
         self.options.initiator.recheck(self.target, writes=step.job.destructive)
         self.store.log_event("step-start", key, kind=step.kind, destructive=step.job.destructive)
         self.remark_log.step_started(key, self.target.name)
-        if step.kind == "purge" and self.options.purge != "trim" and sampler is not None:
-            outcome = self._purge(key, step, sampler)
+        if step.kind == "purge" and self.options.purge != "trim" and turn.sampler is not None:
+            outcome = self._purge(key, step, turn.sampler)
         elif self.options.prepared is not None and isinstance(backend, TwinBackend):
-            outcome = self._simulate(key, step, backend, self.options.prepared, written, steady)
+            outcome = self._simulate(turn, backend, self.options.prepared)
         else:
-            outcome = self._load(key, step, backend, sampler, written, steady).outcome
+            outcome = self._load(turn).outcome
         self.options.observer.step_ended(self.target, step, outcome)
         return outcome
 
-    def repeat(self, key: StepKey, step: Step, backend: Backend, written: Written) -> None:
+    def repeat(self, turn: Turn) -> None:
         """Repeats a finished step on a twin, to bring it to the state after it."""
+        step, backend = turn.step, turn.backend
         if isinstance(backend, TwinBackend):
-            backend.history = next_history(backend.history, self.options.seed, key, step, written)
+            backend.history = next_history(backend.history, self.options.seed, turn.key, step, turn.written)
         run_step(
             backend,
             step,
-            step_seed(self.options.seed, key.number),
+            step_seed(self.options.seed, turn.key.number),
             self._rows(step, backend),
-            self._steady_rounds(step, backend, written),
+            self._steady_rounds(turn),
             Attendance(self.options.interrupt, _keep_in_memory, lambda progress: None),
         )
 
@@ -88,68 +96,53 @@ class StepRun:
         """Returns the step's region on every drive that its hosts write to."""
         return self._copies * step.job.region_on(self._capacity_bytes(backend))[1]
 
-    def _simulate(
-        self,
-        key: StepKey,
-        step: Step,
-        backend: TwinBackend,
-        twins: PreparedTwins,
-        written: Written,
-        steady: bool | None,
-    ) -> StepOutcome:
+    def _simulate(self, turn: Turn, backend: TwinBackend, twins: PreparedTwins) -> StepOutcome:
         """Runs a step on a twin, or takes the twin that another run has prepared by the same steps."""
-        self._add_to_history(backend, key, step, written, steady)
-        if not step.prepares:
-            return self._load(key, step, backend, None, written, steady).outcome
+        run = (self.method.name, self.method.quick, self.target.name, self.options.seed)
+        causes = (*run, turn.key, turn.step, turn.written, turn.steady)
+        backend.history = next_history(backend.history, *causes)
+        if not turn.step.prepares:
+            return self._load(turn).outcome
         found = twins.take(backend.history, backend)
         if found is None:
-            loaded = self._load(key, step, backend, None, written, steady)
+            loaded = self._load(turn)
             if loaded.outcome.status == "complete":
                 twins.keep(backend.history, backend, loaded)
             return loaded.outcome
-        self._remark(key, step, found.loaded.recording, found.loaded.outcome)
-        self.store.finish_step(key, found.loaded.tables, found.loaded.outcome)
+        self._remark(turn, found.loaded.recording, found.loaded.outcome)
+        self.store.finish_step(turn.key, found.loaded.tables, found.loaded.outcome)
         return found.loaded.outcome
 
-    def _add_to_history(
-        self, backend: TwinBackend, key: StepKey, step: Step, written: Written, steady: bool | None
-    ) -> None:
-        run = (self.method.name, self.method.quick, self.target.name, self.options.seed)
-        backend.history = next_history(backend.history, *run, key, step, written, steady)
+    def _load(self, turn: Turn) -> Loaded:
+        """Loads the target as the step says, and saves what it has done.
 
-    def _load(
-        self,
-        key: StepKey,
-        step: Step,
-        backend: Backend,
-        sampler: Sampler | None,
-        written: Written,
-        steady: bool | None,
-    ) -> Loaded:
-        rows = self._rows(step, backend)
-        if sampler is not None:
-            sampler.step(step.name)
+        Raises FathomError where most of its I/O failed, or some did not return; what was measured is saved.
+        """
+        rows = self._rows(turn.step, turn.backend)
+        if turn.sampler is not None:
+            turn.sampler.step(turn.step.name)
             if self.meter:
                 self.meter.begin()
-        ran = self._drive(key, step, backend, rows, written)
+        ran = self._drive(turn, rows)
         recordings, outcome = ran.recordings, ran.outcome
-        rows.finish(recordings, self.method.name, steady)
+        rows.finish(recordings, self.method.name, turn.steady)
         bound = self.store.document.bound_by_limits
         rows.take_io_limits({name: one.identity for name, one in bound.items()})
-        if sampler is not None:
-            self._sample(key, rows, sampler, ran)
-        self._remark(key, step, recordings[0], outcome)
-        failure = self._failure(step, recordings, backend.parts)
+        if turn.sampler is not None:
+            self._sample(turn.key, rows, turn.sampler, ran)
+        self._remark(turn, recordings[0], outcome)
+        failure = self._failure(turn.step, recordings, turn.backend.parts)
         if reason := failure or self.options.initiator.shortfall():
             outcome = replace(outcome, status="partial", reason=reason)
         tables = rows.tables()
-        self.store.finish_step(key, tables, outcome)
+        self.store.finish_step(turn.key, tables, outcome)
         if failure is not None:
             raise FathomError(failure)
         return Loaded(recordings[0], tables, outcome)
 
-    def _remark(self, key: StepKey, step: Step, recording: _core.Recording, outcome: StepOutcome) -> None:
+    def _remark(self, turn: Turn, recording: _core.Recording, outcome: StepOutcome) -> None:
         """Logs what the figures must be read with."""
+        key, step = turn.key, turn.step
         log, name = self.remark_log, self.target.name
         log.setup(key, name, recording.setup, gpu_of(recording))
         for fact in (*facts_of(recording), *(DoubtfulTimes(doubt=one) for one in doubts_of(step.job))):
@@ -197,9 +190,9 @@ class StepRun:
 
         return show
 
-    def _drive(self, key: StepKey, step: Step, backend: Backend, rows: StepRows, written: Written) -> Ran:
+    def _drive(self, turn: Turn, rows: StepRows) -> Ran:
         """Runs a step as `run_step`. A real target's seconds are logged as they come, so that a failure keeps them."""
-        store = self.store
+        store, key, step, backend = self.store, turn.key, turn.step, turn.backend
         live = store.live_path(key)
         try:
             return run_step(
@@ -207,7 +200,7 @@ class StepRun:
                 step,
                 step_seed(self.options.seed, key.number),
                 rows,
-                self._steady_rounds(step, backend, written),
+                self._steady_rounds(turn),
                 Attendance(
                     self.options.interrupt,
                     (lambda interval: store.append_live(live, rows.of(interval)))
@@ -249,14 +242,15 @@ class StepRun:
             self.store.log_event("power", key, **found.event)
             rows.take_telemetry(found.rows)
 
-    def _steady_rounds(self, step: Step, backend: Backend, written: Written) -> SteadyRounds | None:
+    def _steady_rounds(self, turn: Turn) -> SteadyRounds | None:
+        step = turn.step
         if step.steady is None:
             return None
         document = self.store.document
         return SteadyRounds(
             step,
-            self._capacity_bytes(backend),
-            written,
+            self._capacity_bytes(turn.backend),
+            turn.written,
             quick=self.method.quick is not None,
             copies=self._copies,
             cache=cache_of(document.drives_of(self._record) or [self._record], step.job),

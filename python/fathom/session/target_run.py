@@ -30,7 +30,7 @@ from fathom.session.options import Observer, Options
 from fathom.session.remark_log import RemarkLog
 from fathom.session.schedule import Part, Schedule
 from fathom.session.steady_rounds import Written
-from fathom.session.step_run import StepRun
+from fathom.session.step_run import StepRun, Turn
 from fathom.session.stepper import on_this_machine
 from fathom.targets.not_measured import NotMeasured, Quantity
 from fathom.targets.target import Target
@@ -206,11 +206,11 @@ class TargetRun:
         outcome = self.store.outcome(key) if self.schedule.finished(key) else None
         if outcome is None:
             steady = known.steady.get(step.workload)
-            outcome = self._steps.run(key, step, backend, sampler, known.written, steady)
+            outcome = self._steps.run(Turn(key, step, backend, known.written, steady, sampler))
         elif not backend.real_time and not all(
             self.schedule.finished(later) for later in keys if later.number > key.number
         ):
-            self._steps.repeat(key, step, backend, known.written)
+            self._steps.repeat(Turn(key, step, backend, known.written))
         known.add(step, outcome, self._steps.region_bytes(step, backend))
 
     def _run_on_copies(
@@ -232,7 +232,8 @@ class TargetRun:
             step = self._next(key, backend, known)
             if step is not None:
                 steady = known.steady.get(step.workload)
-                self._steps.shown_to(observer).run(key, step, copied(), None, known.written, steady)
+                turn = Turn(key, step, copied(), known.written, steady)
+                self._steps.shown_to(observer).run(turn)
 
         left = [key for key in keys if not self.schedule.finished(key)]
         if self.options.interrupt.is_set():
