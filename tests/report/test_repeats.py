@@ -16,6 +16,7 @@ from fathom.report.data import load
 from fathom.report.findings import finding_texts
 from fathom.report.note_groups import note_groups
 from fathom.report.repeats import is_pooled
+from fathom.report.rows import OpOfStep
 from fathom.report.sections import repeats as section
 from fathom.report.sections import summary
 from fathom.statistics.percentiles import Histogram
@@ -80,7 +81,8 @@ def test_latencies_of_repeats_are_those_of_all_their_io(made: Made) -> None:
     runs = [made(), made(), made()]
     own = [load(run).histograms for run in runs]
     cell = seen(*runs).corners[2].cells[0]
-    whole = Histogram.merged([found[cell.point.target, cell.point.step, cell.point.op] for found in own])
+    key = OpOfStep(cell.point.target, cell.point.step, cell.point.op)
+    whole = Histogram.merged([found[key] for found in own])
     p99 = whole.quantile(0.99)
     assert p99 is not None
     assert (cell.point.n, cell.point.p99_us) == (whole.n, p99.us)

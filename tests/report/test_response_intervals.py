@@ -12,6 +12,7 @@ from fathom.columns.schema import POINTS
 from fathom.report.blocks import Figure, Row
 from fathom.report.comparison import compare
 from fathom.report.data import load
+from fathom.report.rows import StepOfTarget
 from fathom.report.sections import curves
 from fathom.runs.query import query
 from fathom.runs.reader import Run
@@ -125,7 +126,7 @@ def test_operations_together_have_the_intervals_that_they_would_have_as_one(
     together = load(split(reads, tmp_path / "split")).together_us
     for step in ("mixed@30", "mixed@60"):
         one = points(reads)[step]
-        found = together[SN861, step]
+        found = together[StepOfTarget(SN861, step)]
         for name in COLUMNS:
             low, high = one[f"{name}_low_us"], one[f"{name}_high_us"]
             if low is None:

@@ -10,6 +10,7 @@ import pytest
 
 from fathom.columns.schema import INTERVALS as INTERVAL_SCHEMA
 from fathom.columns.schema import TELEMETRY
+from fathom.report.rows import StepOfTarget
 from fathom.report.series import INTERVALS, READINGS, rates_of, readings_of
 from fathom.runs.tables import read_parts
 
@@ -98,11 +99,12 @@ def test_means_are_over_time_and_energies_in_order(cut: int, tmp_path: Path) -> 
     path = written(tmp_path, "telemetry", TELEMETRY_ROWS, TELEMETRY, cut)
     for parts in each_way(path, READINGS):
         found = readings_of(parts)
+        step = StepOfTarget("b", "read")
         assert found.means == [
-            ("b", "read", "utilisation: dies", pytest.approx((0.5 + 3 * 0.1) / 4)),
-            ("b", "read", "joules", pytest.approx((4 + 3 * 5) / 4)),
+            (step, "utilisation: dies", pytest.approx((0.5 + 3 * 0.1) / 4)),
+            (step, "joules", pytest.approx((4 + 3 * 5) / 4)),
         ]
-        assert np.array_equal(found.energies["b", "read"], [[0.0, 1.0, 4.0], [1.0, 3.0, 5.0]])
+        assert np.array_equal(found.energies[step], [[0.0, 1.0, 4.0], [1.0, 3.0, 5.0]])
 
 
 def test_seconds_that_come_out_of_order_stand_in_the_order_of_their_rows(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from fathom.method.curve import Curve, CurveJson, is_point, parse_curve
 from fathom.method.job import job_of
 from fathom.method.rounds import Round, RoundJson, parse_round
 from fathom.method.step_names import Steps, called
-from fathom.report.rows import Busy, Seconds, Share, StepRecord, as_shown
+from fathom.report.rows import Busy, OpOfStep, Seconds, Share, StepOfTarget, StepRecord, as_shown
 from fathom.report.series import (
     BINS,
     INTERVALS,
@@ -173,11 +173,11 @@ class RunData:
         return [PhaseOfOp(**row) for row in self.run.table("phases").select(names).to_pylist()]
 
     @cached_property
-    def ensemble(self) -> dict[tuple[str, str], list[list[MemberOfOp]]]:
-        """Rows of members of ensembles by (target, step): for each member its operations; empty where none ran."""
-        found: dict[tuple[str, str], dict[int, list[MemberOfOp]]] = {}
+    def ensemble(self) -> dict[StepOfTarget, list[list[MemberOfOp]]]:
+        """Rows of members of ensembles: for each member its operations; empty where none ran."""
+        found: dict[StepOfTarget, dict[int, list[MemberOfOp]]] = {}
         for row in (MemberOfOp(**row) for row in self.run.table("ensemble").to_pylist()):
-            found.setdefault((row.target, row.step), {}).setdefault(row.member, []).append(row)
+            found.setdefault(StepOfTarget(row.target, row.step), {}).setdefault(row.member, []).append(row)
         return {key: list(own.values()) for key, own in found.items()}
 
     def written(self, target: str, kinds: Sequence[str] = ("measure",)) -> dict[str, Rows]:
@@ -195,41 +195,41 @@ class RunData:
 
     def busy(self, target: str, step: str) -> list[Busy]:
         """Returns the utilisation of resources over a step; empty where none was recorded."""
-        return self._busy.get((target, step), [])
+        return self._busy.get(StepOfTarget(target, step), [])
 
     def times_us(self, target: str, step: str) -> dict[str, float]:
         """Returns the mean time per I/O in each part of a system over a step, us; empty where none was recorded."""
-        return self._times_us.get((target, step), {})
+        return self._times_us.get(StepOfTarget(target, step), {})
 
     def shares(self, target: str, step: str) -> "dict[str, list[Share]]":
         """Returns the share of a step that each host, port or drive of a system had, by their kind; empty if none was
         recorded.
         """
-        return self._shares.get((target, step), {})
+        return self._shares.get(StepOfTarget(target, step), {})
 
     def rates(self, target: str, step: str, op: str) -> Floats:
         """Returns IOPS of an operation in each whole second of a measured step."""
-        return self._intervals.iops.get((target, step, op), np.zeros(0))
+        return self._intervals.iops.get(OpOfStep(target, step, op), np.zeros(0))
 
     @cached_property
-    def histograms(self) -> dict[tuple[str, ...], Histogram]:
-        """Service latency per measured (target, step, op)."""
+    def histograms(self) -> dict[OpOfStep, Histogram]:
+        """Service latency of measured steps."""
         return self._histograms["service"]
 
     @cached_property
-    def response_histograms(self) -> dict[tuple[str, ...], Histogram]:
-        """Response latency per measured (target, step, op); only of open loads."""
+    def response_histograms(self) -> dict[OpOfStep, Histogram]:
+        """Response latency of measured steps; only of open loads."""
         return self._histograms["response"]
 
     @cached_property
-    def _histograms(self) -> dict[str, dict[tuple[str, ...], Histogram]]:
-        """Per latency, then (target, step, op), in the order of these."""
+    def _histograms(self) -> dict[str, dict[OpOfStep, Histogram]]:
+        """Per latency, then per operation, in the order of their names."""
         parts = self.run.parts("latency", BINS, coded=True)
         return histograms_of(parts, {point.step for point in self.points})
 
     @cached_property
-    def together_us(self) -> dict[tuple[str, str], dict[str, tuple[float, float]]]:
-        """95 % intervals of the latencies of all operations together by (target, step), then by column."""
+    def together_us(self) -> Mapping[StepOfTarget, Bounds]:
+        """95 % intervals of the latencies of all operations of a step together, us, by column."""
         kept = {"service": self.histograms, "response": self.response_histograms}
         return together_us(self.points, kept, self.query)
 
@@ -251,13 +251,13 @@ class RunData:
 
     def energies(self, target: str, step: str) -> Rows:
         """Returns (start in s, length in s, J) of every stretch of a step whose energy is known, in order."""
-        return self._readings.energies.get((target, step), NO_ROWS)
+        return self._readings.energies.get(StepOfTarget(target, step), NO_ROWS)
 
     def meter_accuracy(self, target: str, step: str) -> float | None:
         """Returns the stated accuracy of the power meter behind a step's energy, as a fraction; None without a meter or
         a statement.
         """
-        return self._meter_accuracies.get((target, step))
+        return self._meter_accuracies.get(StepOfTarget(target, step))
 
     @cached_property
     def _intervals(self) -> Rates:
@@ -290,32 +290,32 @@ class RunData:
         }
 
     @cached_property
-    def _meter_accuracies(self) -> dict[tuple[str, str], float]:
+    def _meter_accuracies(self) -> dict[StepOfTarget, float]:
         return {
-            (str(event["target"]), str(event["step"])): cast("float", event["accuracy"])
+            StepOfTarget(str(event["target"]), str(event["step"])): cast("float", event["accuracy"])
             for event in self.run.events
             if event["event"] == "power" and event.get("accuracy")
         }
 
     @cached_property
-    def _busy(self) -> dict[tuple[str, str], list[Busy]]:
-        out: dict[tuple[str, str], list[Busy]] = {}
-        for target, step, name, mean in self._readings.means:
+    def _busy(self) -> dict[StepOfTarget, list[Busy]]:
+        out: dict[StepOfTarget, list[Busy]] = {}
+        for step, name, mean in self._readings.means:
             if name.startswith(UTILISATION):
-                out.setdefault((target, step), []).append(Busy(name.removeprefix(UTILISATION), mean))
+                out.setdefault(step, []).append(Busy(name.removeprefix(UTILISATION), mean))
         return out
 
     @cached_property
-    def _times_us(self) -> dict[tuple[str, str], dict[str, float]]:
-        out: dict[tuple[str, str], dict[str, float]] = {}
-        for target, step, name, mean in self._readings.means:
+    def _times_us(self) -> dict[StepOfTarget, dict[str, float]]:
+        out: dict[StepOfTarget, dict[str, float]] = {}
+        for step, name, mean in self._readings.means:
             if name.startswith(TIME_IN):
-                out.setdefault((target, step), {})[name.removeprefix(TIME_IN)] = mean
+                out.setdefault(step, {})[name.removeprefix(TIME_IN)] = mean
         return out
 
     @cached_property
-    def _shares(self) -> "dict[tuple[str, str], dict[str, list[Share]]]":
-        if not any(OF in name for _, _, name, _ in self._readings.means):
+    def _shares(self) -> "dict[StepOfTarget, dict[str, list[Share]]]":
+        if not any(OF in mean.name for mean in self._readings.means):
             return {}
         table = self.query(
             "telemetry",
@@ -332,12 +332,12 @@ class RunData:
             "list(host order by start_s) filter (host > 0) as host, "
             "list(media order by start_s) filter (host > 0) as media from shares group by all",
         )
-        out: dict[tuple[str, str], dict[str, list[Share]]] = {}
+        out: dict[StepOfTarget, dict[str, list[Share]]] = {}
         for target, step, member, n, window_s, mean_us, *written in zip(
             *table.to_pydict().values(), strict=True
         ):
             group, number = member.rsplit(" ", 1)
-            groups = out.setdefault((target, step), {})
+            groups = out.setdefault(StepOfTarget(target, step), {})
             seconds = list(zip(*(column or () for column in written), strict=True))
             groups.setdefault(group, []).append(Share(int(number), n, window_s, mean_us, seconds))
         for groups in out.values():

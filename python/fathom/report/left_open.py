@@ -12,6 +12,7 @@ from fathom.output.text import signed_pct
 from fathom.prediction.interval import COVERAGE
 from fathom.prediction.members import range_over
 from fathom.report.comparison import Cell, Column, Comparison
+from fathom.report.rows import StepOfTarget
 from fathom.report.style import plain
 
 MEMBERS = 16
@@ -39,7 +40,8 @@ class LeftOpen:
 def left_open(cell: Cell, figure: Figure) -> LeftOpen | None:
     """Returns the range of a cell's figure over the members that ran; None where too few have it."""
     own: float | None = getattr(cell.point, figure)
-    members = cell.column.run.repeats[0].ensemble.get((cell.point.target, cell.step.name), [])
+    step = StepOfTarget(cell.point.target, cell.step.name)
+    members = cell.column.run.repeats[0].ensemble.get(step, [])
     rows = [row for member in members for row in member if row.op == cell.point.op]
     values: list[float] = [value for row in rows if (value := getattr(row, figure)) is not None]
     found = range_over(values)

@@ -13,14 +13,14 @@ from fathom.columns.column import combined
 from fathom.columns.schema import PhaseOfOp, Point
 from fathom.method.curve import search_number
 from fathom.report.data import RunData
-from fathom.report.rows import as_shown
+from fathom.report.rows import OpOfStep, as_shown
 from fathom.runs.document import TargetRecord
 from fathom.statistics.latency_columns import PREFIXES, QUANTILES
 from fathom.statistics.percentiles import Histogram, bounds_of, repeats_interval_us
 from fathom.statistics.uncertainty import Interval, means_interval, repeats_interval
 
-Key = tuple[str, ...]
-"""(target, step, op)"""
+Measurement = tuple[str, ...]
+"""What the repeats of a measurement have in common. One more text sets a run apart that is no repeat."""
 
 PASSING = frozenset({"device", "dev", "diskseq", "file_uuid", "file_system_uuid"})
 """What the kernel calls a device changes from boot to boot, and the device does not; files on it are made anew."""
@@ -38,12 +38,12 @@ class PooledRun(RunData):
         return self.members
 
     @cached_property
-    def histograms(self) -> dict[Key, Histogram]:
+    def histograms(self) -> dict[OpOfStep, Histogram]:
         """Service latency, added up."""
         return self._merged([member.histograms for member in self.members])
 
     @cached_property
-    def response_histograms(self) -> dict[Key, Histogram]:
+    def response_histograms(self) -> dict[OpOfStep, Histogram]:
         """Response latency, added up."""
         return self._merged([member.response_histograms for member in self.members])
 
@@ -65,17 +65,17 @@ class PooledRun(RunData):
             return first
         names = [name for name in QUANTILES if name in PhaseOfOp.__annotations__]
         percentiles = {name: _mean(rows, name) for name in names}
-        whole = self.histograms.get((first.target, first.step, first.op))
+        whole = self.histograms.get(OpOfStep(first.target, first.step, first.op))
         if first.phase is None and first.stream is None and whole is not None:
             percentiles = {name: us for name, us in percentiles_us(whole).items() if name in names}
         computed = {"mean_us": _mean(rows, "mean_us", weighted=True), **percentiles}
         return combined(rows, lambda column: column.repeats, computed)
 
-    def _merged(self, repeats: Sequence[Mapping[Key, Histogram]]) -> dict[Key, Histogram]:
-        found: dict[Key, list[Histogram]] = {}
+    def _merged(self, repeats: Sequence[Mapping[OpOfStep, Histogram]]) -> dict[OpOfStep, Histogram]:
+        found: dict[OpOfStep, list[Histogram]] = {}
         for place, own in enumerate(repeats):
             for key, histogram in own.items():
-                if place == 0 or is_pooled(key[1], self):
+                if place == 0 or is_pooled(key.step, self):
                     found.setdefault(key, []).append(histogram)
         return {key: Histogram.merged(parts) for key, parts in found.items()}
 
@@ -85,11 +85,12 @@ def pool(runs: Sequence[RunData]) -> RunData:
     if len(runs) == 1:
         return runs[0]
     pooled = PooledRun(runs[0].run, (), runs)
-    members: dict[Key, list[tuple[RunData, Point]]] = {}
+    members: dict[OpOfStep, list[tuple[RunData, Point]]] = {}
     for place, run in enumerate(runs):
         for point in run.points:
             if place == 0 or is_pooled(point.step, runs[0]):
-                members.setdefault((point.target, point.step, point.op), []).append((run, point))
+                key = OpOfStep(point.target, point.step, point.op)
+                members.setdefault(key, []).append((run, point))
     return replace(pooled, points=[_pooled(key, found) for key, found in members.items()])
 
 
@@ -108,7 +109,7 @@ def repeats_by_target(
     Runs that were made as repeats of one are pooled; with `by_hand`, all of one method, target and version. A run given
     twice is no repeat of itself, nor is a twin with the same seed.
     """
-    groups: dict[Key, tuple[list[RunData], TargetRecord]] = {}
+    groups: dict[Measurement, tuple[list[RunData], TargetRecord]] = {}
     for place, run in enumerate(runs):
         for target in run.document.targets:
             if target.part_of is not None:
@@ -126,7 +127,7 @@ def _are_one(run: RunData, other: RunData, target: TargetRecord) -> bool:
     return same_seed or run.document.id == other.document.id
 
 
-def _measurement(run: RunData, target: TargetRecord, *, by_hand: bool) -> Key:
+def _measurement(run: RunData, target: TargetRecord, *, by_hand: bool) -> Measurement:
     """Returns what two runs have in common on a target if one can be the other's repeat."""
     document = run.document
     identity = {name: value for name, value in target.identity.items() if name not in PASSING}
@@ -184,13 +185,13 @@ def percentiles_us(histogram: Histogram | None, prefix: str = "") -> dict[str, f
     return {prefix + name: quantile.us if quantile else None for name, quantile in found.items()}
 
 
-def histograms_of(run: RunData, key: Key) -> dict[str, Histogram]:
+def histograms_of(run: RunData, key: OpOfStep) -> dict[str, Histogram]:
     """Returns a point's histograms by latency, of those that were recorded."""
     kept = {"service": run.histograms, "response": run.response_histograms}
     return {latency: own[key] for latency, own in kept.items() if key in own}
 
 
-def _pooled(key: Key, found: Sequence[tuple[RunData, Point]]) -> Point:
+def _pooled(key: OpOfStep, found: Sequence[tuple[RunData, Point]]) -> Point:
     points = [point for _, point in found]
     if len(points) == 1:
         return points[0]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import overload
+from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,26 @@ from fathom.columns.column import columns_of
 from fathom.columns.schema import Point
 from fathom.statistics.failed import is_withheld
 from fathom.statistics.series import Floats
+
+
+class StepOfTarget(NamedTuple):
+    """Names a step on one target."""
+
+    target: str
+    step: str
+
+
+class OpOfStep(NamedTuple):
+    """Names one operation of a step on one target."""
+
+    target: str
+    step: str
+    op: str
+
+    @property
+    def of(self) -> StepOfTarget:
+        """The step whose operation it is."""
+        return StepOfTarget(self.target, self.step)
 
 
 @dataclass(frozen=True)

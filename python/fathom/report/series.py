@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from fathom.analysis.stretches import coded, stretches
-from fathom.report.rows import Seconds
+from fathom.report.rows import OpOfStep, Seconds, StepOfTarget
 from fathom.statistics.latency_columns import PREFIXES
 from fathom.statistics.percentiles import Histogram
 from fathom.statistics.series import Floats
@@ -29,24 +30,32 @@ class Rates:
 
     seconds: Mapping[str, Mapping[str, Seconds]]
     """By target and step, all operations together, steps in order of execution."""
-    iops: Mapping[tuple[str, str, str], Floats]
-    """By target, measured step and operation, of each whole second."""
+    iops: Mapping[OpOfStep, Floats]
+    """By operation of measured steps, of each whole second."""
+
+
+class Mean(NamedTuple):
+    """The mean over time of a value that telemetry names."""
+
+    step: StepOfTarget
+    name: str
+    value: float
 
 
 @dataclass(frozen=True)
 class Readings:
     """The telemetry of a run's targets; readings of the whole machine are left out."""
 
-    means: Sequence[tuple[str, str, str, float]]
-    """Target, step, name, and mean over time of each value, in the order of the first rows."""
-    energies: Mapping[tuple[str, str], Floats]
-    """By target and step: start in s, length in s, and J of each stretch whose energy is known, in order."""
+    means: Sequence[Mean]
+    """In the order of the first rows."""
+    energies: Mapping[StepOfTarget, Floats]
+    """Start in s, length in s, and J of each stretch whose energy is known, in order."""
 
 
 def rates_of(parts: Iterable[pa.Table]) -> Rates:
     """Returns the intervals of a table that comes in parts. A second may begin in one part and end in the next."""
-    pieces: dict[tuple[str, str], list[Seconds]] = {}
-    single: dict[tuple[str, str, str], list[Floats]] = {}
+    pieces: dict[StepOfTarget, list[Seconds]] = {}
+    single: dict[OpOfStep, list[Floats]] = {}
     for part in parts:
         ops, op_names = coded(part["op"])
         kinds, kind_names = coded(part["kind"])
@@ -55,14 +64,14 @@ def rates_of(parts: Iterable[pa.Table]) -> Rates:
         for target, step, rows in stretches(part):
             assert target is not None, "every interval has a target"
             own = Seconds(start_s[rows], length_s[rows], n[rows])
-            pieces.setdefault((target, step), []).append(_by_second(own))
+            pieces.setdefault(StepOfTarget(target, step), []).append(_by_second(own))
             if kind_names[kinds[rows.start]] != "measure":
                 continue
             for place, op in enumerate(op_names):
                 at = (ops[rows] == place) & whole[rows]
                 if at.any():
                     columns = np.column_stack([start_s[rows][at], iops[rows][at]])
-                    single.setdefault((target, step, str(op)), []).append(columns)
+                    single.setdefault(OpOfStep(target, step, str(op)), []).append(columns)
     seconds: dict[str, dict[str, Seconds]] = {}
     for (target, step), own in pieces.items():
         seconds.setdefault(target, {})[step] = _joined(own)
@@ -71,8 +80,8 @@ def rates_of(parts: Iterable[pa.Table]) -> Rates:
 
 def readings_of(parts: Iterable[pa.Table]) -> Readings:
     """Returns the telemetry of a table that comes in parts."""
-    sums: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
-    energies: dict[tuple[str, str], list[Floats]] = {}
+    sums: dict[StepOfTarget, dict[str, tuple[float, float]]] = {}
+    energies: dict[StepOfTarget, list[Floats]] = {}
     for part in parts:
         names, texts = coded(part["name"])
         start_s, length_s, value = (part[name].to_numpy() for name in ("start_s", "length_s", "value"))
@@ -80,7 +89,8 @@ def readings_of(parts: Iterable[pa.Table]) -> Readings:
         for target, step, rows in stretches(part):
             if target is None:
                 continue
-            own, known = names[rows], sums.setdefault((target, step), {})
+            key = StepOfTarget(target, step)
+            own, known = names[rows], sums.setdefault(key, {})
             length_sums, weighted_sums = (
                 np.bincount(own, column[rows], len(texts)) for column in (length_s, weighted)
             )
@@ -95,22 +105,20 @@ def readings_of(parts: Iterable[pa.Table]) -> Readings:
                 if name == ENERGY:
                     at = (own == place) & (length_s[rows] > 0)
                     columns = [column[rows][at] for column in (start_s, length_s, value)]
-                    energies.setdefault((target, step), []).append(np.column_stack(columns))
+                    energies.setdefault(key, []).append(np.column_stack(columns))
     means = [
-        (target, step, name, weighted / length_s)
-        for (target, step), own in sums.items()
+        Mean(step, name, weighted / length_s)
+        for step, own in sums.items()
         for name, (length_s, weighted) in own.items()
     ]
     return Readings(means, {key: _in_order(own) for key, own in energies.items()})
 
 
-def histograms_of(
-    parts: Iterable[pa.Table], steps: Collection[str]
-) -> dict[str, dict[tuple[str, ...], Histogram]]:
-    """Returns the histograms of some steps from a table that comes in parts: per latency, then (target, step, op), in
-    the order of these.
+def histograms_of(parts: Iterable[pa.Table], steps: Collection[str]) -> dict[str, dict[OpOfStep, Histogram]]:
+    """Returns the histograms of some steps from a table that comes in parts: per latency, then per operation, in the
+    order of their names.
     """
-    pieces: dict[tuple[str, ...], list[Histogram]] = {}
+    pieces: dict[tuple[str, OpOfStep], list[Histogram]] = {}
     for part in parts:
         ops, op_names = coded(part["op"])
         latencies, latency_names = coded(part["latency"])
@@ -121,12 +129,12 @@ def histograms_of(
                 continue
             for code in np.unique(both[rows]).tolist():
                 latency, op = divmod(code, len(op_names))
-                key = str(latency_names[latency]), str(target), step, str(op_names[op])
+                key = str(latency_names[latency]), OpOfStep(str(target), step, str(op_names[op]))
                 own = both[rows] == code
                 pieces.setdefault(key, []).append(Histogram.of(*(column[rows][own] for column in columns)))
-    found: dict[str, dict[tuple[str, ...], Histogram]] = {latency: {} for latency in PREFIXES}
-    for (latency, *key), own in sorted(pieces.items(), key=lambda item: item[0]):
-        found[latency][tuple(key)] = own[0] if len(own) == 1 else Histogram.merged(own)
+    found: dict[str, dict[OpOfStep, Histogram]] = {latency: {} for latency in PREFIXES}
+    for (latency, key), own in sorted(pieces.items(), key=lambda item: item[0]):
+        found[latency][key] = own[0] if len(own) == 1 else Histogram.merged(own)
     return found
 
 

@@ -5,18 +5,17 @@ The same statistics as those of a single operation, on the seconds of latency.pa
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 import pyarrow as pa
 
 from fathom.columns.schema import Point
+from fathom.report.rows import OpOfStep, StepOfTarget
 from fathom.statistics.latency_columns import PREFIXES, QUANTILES
 from fathom.statistics.percentiles import OVERFLOW_NS, Histogram
 from fathom.statistics.uncertainty import LEAST_SAMPLES, latency_interval
 
-Key = tuple[str, ...]
-"""(target, step, `service` or `response`)"""
 Bounds = tuple[float, float]
 Edge = Mapping[str, object]
 MEAN = "mean_us"
@@ -47,6 +46,14 @@ EDGES = pa.schema(
 )
 
 
+class LatencyOfStep(NamedTuple):
+    """Names the service or the response latency of a step."""
+
+    of: StepOfTarget
+    latency: str
+    """`service` or `response`."""
+
+
 class Query(Protocol):
     """Runs SQL over a table of the run and the small tables `beside` it."""
 
@@ -56,30 +63,31 @@ class Query(Protocol):
 
 
 def together_us(
-    points: Sequence[Point], histograms: Mapping[str, Mapping[Key, Histogram]], query: Query
-) -> dict[tuple[str, str], dict[str, Bounds]]:
-    """Returns intervals in us by (target, step), then by column of the points, for steps of several operations. Windows
-    with too few whole seconds, and percentiles of too few I/Os, have none.
+    points: Sequence[Point], histograms: Mapping[str, Mapping[OpOfStep, Histogram]], query: Query
+) -> dict[StepOfTarget, dict[str, Bounds]]:
+    """Returns intervals in us by column of the points, for steps of several operations. Windows with too few whole
+    seconds, and percentiles of too few I/Os, have none.
 
-    `histograms` has those of the points by latency, `service` or `response`, then by (target, step, op).
+    `histograms` has those of the points by latency, `service` or `response`, then by operation.
     """
     seconds = _whole_seconds(points)
     whole = {
-        (*step, latency): Histogram.merged(parts)
+        LatencyOfStep(step, latency): Histogram.merged(parts)
         for latency, kept in histograms.items()
         for step in seconds
-        if (parts := [one for key, one in kept.items() if key[:2] == step])
+        if (parts := [one for key, one in kept.items() if key.of == step])
     }
     edges = [
-        dict(zip(EDGES.names, (*key, name, edge_ns, seconds[key[0], key[1]]), strict=True))
+        dict(zip(EDGES.names, (*key.of, key.latency, name, edge_ns, seconds[key.of]), strict=True))
         for key, histogram in whole.items()
         for name, edge_ns in ({MEAN: 0} | histogram.edges_ns()).items()
     ]
-    queued = {key[:2] for key in whole if key[2] == "response"}
-    found: dict[tuple[str, str], dict[str, Bounds]] = {}
+    queued = {key.of for key in whole if key.latency == "response"}
+    found: dict[StepOfTarget, dict[str, Bounds]] = {}
     for row in (row for portion in _portions(edges) for row in _of_edges(query, portion)):
-        key = (row["target"], row["step"], row["latency"])
-        length = seconds[key[0], key[1]]
+        step = StepOfTarget(row["target"], row["step"])
+        key = LatencyOfStep(step, row["latency"])
+        length = seconds[step]
         n, beyond, mean_us = (
             _by_second(row["second"], row[name], length) for name in ("n", "beyond", "mean_us")
         )
@@ -90,11 +98,11 @@ def together_us(
                 QUANTILES[row["name"]],
                 beyond,
                 n,
-                whole[key].independent(mean_us, n) if key[:2] in queued else inf,
+                whole[key].independent(mean_us, n) if step in queued else inf,
             )
         )
         if bounds:
-            found.setdefault(key[:2], {})[PREFIXES[key[2]] + row["name"]] = bounds
+            found.setdefault(step, {})[PREFIXES[key.latency] + row["name"]] = bounds
     return found
 
 
@@ -122,11 +130,11 @@ def _of_edges(query: Query, edges: Sequence[Edge]) -> list[dict[str, Any]]:
     return rows.to_pylist()
 
 
-def _whole_seconds(points: Sequence[Point]) -> dict[tuple[str, str], int]:
+def _whole_seconds(points: Sequence[Point]) -> dict[StepOfTarget, int]:
     """Returns whole seconds of each step of several operations that has enough of them."""
-    windows_s: dict[tuple[str, str], list[float]] = {}
+    windows_s: dict[StepOfTarget, list[float]] = {}
     for point in points:
-        windows_s.setdefault((point.target, point.step), []).append(point.window_s or 0.0)
+        windows_s.setdefault(StepOfTarget(point.target, point.step), []).append(point.window_s or 0.0)
     lengths = {step: int(min(own) + 1e-3) for step, own in windows_s.items() if len(own) > 1}
     return {step: length for step, length in lengths.items() if length >= LEAST_SAMPLES}
 

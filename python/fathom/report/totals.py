@@ -12,7 +12,7 @@ from fathom.columns.column import combined
 from fathom.columns.schema import Point
 from fathom.report.data import RunData
 from fathom.report.repeats import is_pooled, latencies_over, percentiles_us
-from fathom.report.rows import as_shown
+from fathom.report.rows import OpOfStep, StepOfTarget, as_shown
 from fathom.statistics.latency_columns import PREFIXES
 from fathom.statistics.means import mean_by_count
 from fathom.statistics.percentiles import Histogram, bounds_of
@@ -44,7 +44,7 @@ def _latencies(run: RunData, halves: Sequence[Point]) -> dict[str, float | None]
             [(total(repeat, found), _histograms(repeat, found)) for repeat, found in own if found]
         )
     histograms = _histograms(run, halves)
-    together = run.repeats[0].together_us.get((first.target, first.step), {})
+    together = run.repeats[0].together_us.get(StepOfTarget(first.target, first.step), {})
     columns: dict[str, float | None] = {}
     for latency, prefix in PREFIXES.items():
         mean = f"{prefix}mean_us"
@@ -88,5 +88,5 @@ def rates_of_repeats(run: RunData, halves: Sequence[Point]) -> list[Floats]:
 def merged(run: RunData, halves: Sequence[Point], latency: str = "service") -> Histogram | None:
     """Returns the histogram of all operations together, or None where none was recorded."""
     kept = run.histograms if latency == "service" else run.response_histograms
-    found = [h for half in halves if (h := kept.get((half.target, half.step, half.op)))]
+    found = [h for half in halves if (h := kept.get(OpOfStep(half.target, half.step, half.op)))]
     return Histogram.merged(found) if found else None

@@ -12,6 +12,7 @@ from fathom.report.axes import rounded
 from fathom.report.blocks import Block, Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Span, change_chart, row_px
 from fathom.report.comparison import Cell, Column, Comparison, Corner
+from fathom.report.rows import StepOfTarget
 from fathom.report.style import grouped, plain
 from fathom.statistics.means import mean_by_count
 
@@ -126,7 +127,7 @@ def _figures(cells: Sequence[Cell]) -> Mapping[str, Open]:
     """Returns the figures of a step, all its operations together, that members have too; none without members."""
     first, points = cells[0], [cell.point for cell in cells]
     run = first.column.run.repeats[0]
-    members = run.ensemble.get((first.point.target, first.step.name), [])
+    members = run.ensemble.get(StepOfTarget(first.point.target, first.step.name), [])
     values = [cell.value for cell in cells if cell.value is not None]
     if not members or len(values) < len(cells):
         return {}
