@@ -19,6 +19,7 @@ mod tests;
 mod work;
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use workload::{Op, Request, name_ops};
 
@@ -57,8 +58,10 @@ struct InFlight {
 }
 
 impl InFlight {
-    fn end(&self) -> u64 {
-        self.request.offset_bytes + u64::from(self.request.size_bytes)
+    /// Returns the bytes that it asks for.
+    fn range(&self) -> Range<u64> {
+        let start = self.request.offset_bytes;
+        start..start + u64::from(self.request.size_bytes)
     }
 }
 
@@ -356,21 +359,21 @@ impl Disk {
     /// Answers a read from the cache or from what the head is about to pass; else it waits for the arm.
     #[inline]
     fn read(&mut self, slot: u32) {
-        let inflight = self.requests[slot];
-        let (start, end) = (inflight.request.offset_bytes, inflight.end());
+        let range = self.requests[slot].range();
+        let start = range.start;
         if let Some(zones) = &self.zones
-            && !zones.is_written(start, end - start)
+            && !zones.is_written(start, range.end - start)
         {
             self.unmapped_reads += 1;
             return self.send(slot, u64::MAX);
         }
-        if self.cache.holds(start, end) || self.segments.hit(start, end) {
+        if self.cache.holds(&range) || self.segments.hit(&range) {
             return self.send(slot, u64::MAX);
         }
         if self.logged(start).is_some() {
             return self.queue_up(slot, start, false);
         }
-        if let Some(at_ns) = self.promise(start, end) {
+        if let Some(at_ns) = self.promise(&range) {
             return match at_ns <= self.now_ns {
                 true => self.send(slot, u64::MAX),
                 false => self.calendar.push(at_ns, Event::Sensed.with(slot)),
@@ -403,13 +406,13 @@ impl Disk {
     /// Lets a write into the cache, or has it wait for room or for the arm.
     #[inline]
     fn write(&mut self, slot: u32) {
-        let inflight = self.requests[slot];
-        let bytes = u64::from(inflight.request.size_bytes);
-        self.forget_read(inflight.request.offset_bytes, inflight.end());
+        let range = self.requests[slot].range();
+        let bytes = range.end - range.start;
+        self.forget_read(&range);
         if !self.cache.is_on() {
             self.link_bytes += bytes;
             self.link.finish_ns(self.now_ns, self.link_ps(bytes));
-            return self.queue_up(slot, inflight.request.offset_bytes, true);
+            return self.queue_up(slot, range.start, true);
         }
         let waits = !self.shut_out.is_empty() || !self.flushes.is_empty();
         if waits || !self.cache.has_room(bytes) {
@@ -430,10 +433,9 @@ impl Disk {
     /// Written data has crossed the interface: that is the acknowledgement.
     #[inline]
     fn arrived(&mut self, slot: u32) -> Completion {
-        let inflight = self.requests[slot];
-        self.cache.moving_bytes -= u64::from(inflight.request.size_bytes);
-        self.cache
-            .insert(inflight.request.offset_bytes, inflight.end(), &self.layout);
+        let range = self.requests[slot].range();
+        self.cache.moving_bytes -= range.end - range.start;
+        self.cache.insert(range, &self.layout);
         self.start_work();
         self.complete(slot)
     }

@@ -20,6 +20,7 @@ mod space;
 mod write_back;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
 use workload::{Op, Request, name_ops};
 
@@ -140,12 +141,12 @@ impl<D: Device> FileSystem<D> {
         let group = (params.group_bytes / BLOCK_BYTES).min(most);
         let mut file_blocks = ((blocks - metadata) as f64 * (1.0 - RESERVE_SHARE)) as u64;
         let space = if zone > 0 {
-            let zones = Zones::new(metadata, blocks, zone);
+            let zones = Zones::new(metadata..blocks, zone);
             file_blocks = file_blocks.min(zones.data_blocks());
             Space::Zones(zones)
         } else {
             let grows = params.placement == Placement::InPlace;
-            Space::Groups(Groups::new(metadata, blocks, group, grows))
+            Space::Groups(Groups::new(metadata..blocks, group, grows))
         };
         let now_ns = device.now_ns();
         Ok(Self {
@@ -199,12 +200,10 @@ impl<D: Device> FileSystem<D> {
         self.write_back.limit_blocks() * BLOCK_BYTES
     }
 
-    fn blocks_of(request: &Request) -> (u64, u64) {
+    /// Returns the blocks of the file that a request touches.
+    fn blocks_of(request: &Request) -> Range<u64> {
         let end = request.offset_bytes + u64::from(request.size_bytes);
-        (
-            request.offset_bytes / BLOCK_BYTES,
-            end.div_ceil(BLOCK_BYTES),
-        )
+        request.offset_bytes / BLOCK_BYTES..end.div_ceil(BLOCK_BYTES)
     }
 
     fn wake_at(&mut self, at_ns: u64, what: DeviceTag) {
@@ -212,11 +211,11 @@ impl<D: Device> FileSystem<D> {
         self.device.wake(at_ns, tag);
     }
 
-    fn send(&mut self, op: Op, block: u64, blocks: u64, what: DeviceTag) {
+    fn send(&mut self, op: Op, blocks: Range<u64>, what: DeviceTag) {
         let tag = self.below.add(what);
         let request = Request {
-            offset_bytes: block * BLOCK_BYTES,
-            size_bytes: (blocks * BLOCK_BYTES) as u32,
+            offset_bytes: blocks.start * BLOCK_BYTES,
+            size_bytes: ((blocks.end - blocks.start) * BLOCK_BYTES) as u32,
             placement: Request::NO_PLACEMENT,
             op,
         };
@@ -226,8 +225,8 @@ impl<D: Device> FileSystem<D> {
 
     fn arrive(&mut self, slot: u32) {
         let request = self.requests[slot].request;
-        let (start, end) = Self::blocks_of(&request);
-        if end > self.file_blocks {
+        let blocks = Self::blocks_of(&request);
+        if blocks.end > self.file_blocks {
             return self.end(slot, EINVAL);
         }
         match request.op {
@@ -235,12 +234,12 @@ impl<D: Device> FileSystem<D> {
             Op::Write => self.write(slot),
             Op::Flush => self.sync(slot),
             Op::Trim | Op::WriteZeroes => {
-                self.dirty.remove(start, end);
-                self.read_ahead.remove(start, end);
-                self.extents
-                    .set(start, end - start, None, &mut self.commit.pinned);
+                let pages = (blocks.end - blocks.start) as f64;
+                self.dirty.remove(blocks.clone());
+                self.read_ahead.remove(blocks.clone());
+                self.extents.set(blocks, None, &mut self.commit.pinned);
                 self.commit.changes += 1;
-                let service_ps = ((end - start) as f64 * self.params.hole_page_ns * 1e3) as u64;
+                let service_ps = (pages * self.params.hole_page_ns * 1e3) as u64;
                 let done_ns = self.holes.finish_ns(self.device.now_ns(), service_ps);
                 self.wake_at(done_ns, DeviceTag::Copied(slot));
             }

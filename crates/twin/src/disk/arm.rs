@@ -1,5 +1,7 @@
 //! The arm: what it does next, where it goes, and what its time is spent on.
 
+use std::ops::Range;
+
 use workload::Op;
 
 use super::layout::Place;
@@ -80,7 +82,7 @@ impl Disk {
         };
         let end = (start + u64::from(inflight.request.size_bytes)).min(self.last_byte() + 1);
         let place = self.layout.place(start);
-        let end_ns = self.visit(self.now_ns, start, end, &place, waiting.write);
+        let end_ns = self.visit(self.now_ns, start..end, &place, waiting.write);
         self.begin(Work::Command { slot: waiting.slot }, end_ns);
     }
 
@@ -92,15 +94,16 @@ impl Disk {
         self.at_stream_ns = self.at.stream_ns;
     }
 
-    /// Moves the arm, free at `at_ns`, to a range and over it; gives the end.
+    /// Moves the arm, free at `at_ns`, to the first byte of a range, at `place`, and over the range; gives when it is
+    /// there, ns.
     pub(super) fn visit(
         &mut self,
         at_ns: u64,
-        start: u64,
-        end: u64,
+        range: Range<u64>,
         place: &Place,
         write: bool,
     ) -> u64 {
+        let Range { start, end } = range;
         let positioning = self.arm_at(at_ns).position(place, write);
         self.rest_at(end);
         let end_stream_ns = match end > self.last_byte() {
@@ -138,16 +141,17 @@ impl Disk {
                 let inflight = self.requests[slot];
                 if inflight.request.op == Op::Read {
                     self.send(slot, TAIL_BYTES);
-                    if self.at_byte == inflight.end() {
-                        self.read_on(inflight.request.offset_bytes, inflight.end());
+                    let range = inflight.range();
+                    if self.at_byte == range.end {
+                        self.read_on(range);
                         self.share_stream();
                     }
                 } else {
                     self.calendar.push(self.now_ns, Event::Complete.with(slot));
                 }
             }
-            Work::Destage { start, end } => {
-                self.cache.moving_bytes -= end - start;
+            Work::Destage { bytes } => {
+                self.cache.moving_bytes -= bytes;
                 self.make_use_of_room();
             }
         }

@@ -2,6 +2,7 @@
 //! or are being read ahead. Contents are not kept, only which bytes are there.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
 use super::DiskParams;
 use super::layout::{Layout, Place};
@@ -64,8 +65,9 @@ impl WriteCache {
 
     /// Adds a range that has arrived.
     #[inline]
-    pub fn insert(&mut self, start: u64, end: u64, layout: &Layout) {
-        let (mut start, mut end, mut place) = (start, end, None);
+    pub fn insert(&mut self, range: Range<u64>, layout: &Layout) {
+        let Range { mut start, mut end } = range;
+        let mut place = None;
         let last = self.extents.range(..=end).next_back();
         if last.is_none_or(|(_, held)| held.end < start) {
             self.dirty_bytes += end - start;
@@ -94,16 +96,16 @@ impl WriteCache {
 
     /// Returns whether all of a range is here.
     #[inline]
-    pub fn holds(&self, start: u64, end: u64) -> bool {
+    pub fn holds(&self, range: &Range<u64>) -> bool {
         self.extents
-            .range(..=start)
+            .range(..=range.start)
             .next_back()
-            .is_some_and(|(_, held)| held.end >= end)
+            .is_some_and(|(_, held)| held.end >= range.end)
     }
 
     /// Returns the ranges from an address on, and round from the start.
-    pub fn from(&self, at: u64) -> impl Iterator<Item = (u64, u64)> {
-        self.dirty_from(at).map(|(&start, held)| (start, held.end))
+    pub fn from(&self, at: u64) -> impl Iterator<Item = Range<u64>> {
+        self.dirty_from(at).map(|(&start, held)| start..held.end)
     }
 
     /// Returns where the same ranges start.
@@ -116,11 +118,11 @@ impl WriteCache {
         self.extents.range(at..).chain(self.extents.range(..at))
     }
 
-    /// Takes up to `most_bytes` from the head of the range at `start`; gives the end. They count as
-    /// moving until they are on the medium.
-    pub fn take(&mut self, start: u64, most_bytes: u64, layout: &Layout) -> u64 {
+    /// Takes up to `most_bytes` from the head of the range at `start`, nothing where none begins; gives what it took.
+    /// That counts as moving until it is on the medium.
+    pub fn take(&mut self, start: u64, most_bytes: u64, layout: &Layout) -> Range<u64> {
         let Some(Dirty { end, .. }) = self.extents.remove(&start) else {
-            return start;
+            return start..start;
         };
         let taken_end = end.min(start + most_bytes);
         if taken_end < end {
@@ -129,23 +131,14 @@ impl WriteCache {
         }
         self.dirty_bytes -= taken_end - start;
         self.moving_bytes += taken_end - start;
-        taken_end
+        start..taken_end
     }
 }
 
-/// A range that was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Segment {
-    /// First byte.
-    pub start: u64,
-    /// Behind the last.
-    pub end: u64,
-}
-
-/// Ranges that were read, the one used last in front.
+/// Ranges of bytes that were read, the one used last in front.
 #[derive(Clone)]
 pub struct Segments {
-    held: VecDeque<Segment>,
+    held: VecDeque<Range<u64>>,
     most: usize,
 }
 
@@ -160,8 +153,8 @@ impl Segments {
 
     /// Returns whether all of a range is here; it is then the one used last.
     #[inline]
-    pub fn hit(&mut self, start: u64, end: u64) -> bool {
-        let holds = |segment: &Segment| segment.start <= start && end <= segment.end;
+    pub fn hit(&mut self, range: &Range<u64>) -> bool {
+        let holds = |held: &Range<u64>| held.start <= range.start && range.end <= held.end;
         let Some(index) = self.held.iter().position(holds) else {
             return false;
         };
@@ -171,24 +164,24 @@ impl Segments {
 
     /// Takes the range that ends at or covers `at`, which a stream goes on from.
     #[inline]
-    pub fn take_before(&mut self, at: u64) -> Option<Segment> {
-        let leads = |segment: &Segment| segment.start < at && at <= segment.end;
+    pub fn take_before(&mut self, at: u64) -> Option<Range<u64>> {
+        let leads = |held: &Range<u64>| held.start < at && at <= held.end;
         let index = self.held.iter().position(leads)?;
         self.held.remove(index)
     }
 
     /// Adds a range in front; the one used longest ago makes room.
     #[inline]
-    pub fn insert(&mut self, segment: Segment) {
+    pub fn insert(&mut self, range: Range<u64>) {
         self.held.truncate(self.most - 1);
-        self.held.push_front(segment);
+        self.held.push_front(range);
     }
 
     /// Forgets what a write makes stale.
     #[inline]
-    pub fn forget(&mut self, start: u64, end: u64) {
+    pub fn forget(&mut self, range: &Range<u64>) {
         self.held
-            .retain(|segment| segment.end <= start || end <= segment.start);
+            .retain(|held| held.end <= range.start || range.end <= held.start);
     }
 }
 
@@ -209,22 +202,22 @@ mod tests {
             let mut blocks = [false; 80];
             for (at, count, writes) in steps {
                 if writes {
-                    cache.insert(at, at + count, &layout);
+                    cache.insert(at..at + count, &layout);
                     blocks[at as usize..(at + count) as usize].fill(true);
                     continue;
                 }
                 let first = cache.from(at).next();
-                if let Some((start, _)) = first {
-                    let end = cache.take(start, count, &layout);
-                    cache.moving_bytes -= end - start;
-                    blocks[start as usize..end as usize].fill(false);
+                if let Some(Range { start, .. }) = first {
+                    let taken = cache.take(start, count, &layout);
+                    cache.moving_bytes -= taken.end - taken.start;
+                    blocks[taken.start as usize..taken.end as usize].fill(false);
                 }
                 prop_assert_eq!(
                     cache.dirty_bytes,
                     blocks.iter().filter(|&&block| block).count() as u64
                 );
                 for (at, &block) in (0u64..).zip(&blocks) {
-                    prop_assert_eq!(cache.holds(at, at + 1), block);
+                    prop_assert_eq!(cache.holds(&(at..at + 1)), block);
                 }
             }
         }

@@ -1,6 +1,9 @@
 //! From the cache to the medium: writes where they belong, the log of shingled tracks, and the bands that are written
 //! anew from it.
 
+use std::ops::Range;
+
+use super::media_cache::{MediaCache, Rewrite};
 use super::work::{Spent, Work};
 use super::{Disk, QUIET};
 use crate::sim::event::{Event, us_to_ns};
@@ -27,8 +30,9 @@ impl Disk {
             return;
         };
         let follows = start == self.at_byte;
-        let end = self.cache.take(start, DESTAGE_BYTES, &self.layout);
-        let mut end_ns = self.visit(self.now_ns, start, end, &place, true);
+        let taken = self.cache.take(start, DESTAGE_BYTES, &self.layout);
+        let bytes = taken.end - taken.start;
+        let mut end_ns = self.visit(self.now_ns, taken, &place, true);
         if !follows && self.params.refresh_after_writes > 0 {
             self.random_writes += 1;
             if self.random_writes == self.params.refresh_after_writes {
@@ -38,7 +42,7 @@ impl Disk {
                 self.booked.visit(end_ns, Spent::of_transfer(refresh_ns));
             }
         }
-        self.begin(Work::Destage { start, end }, end_ns);
+        self.begin(Work::Destage { bytes }, end_ns);
     }
 
     /// Shingled tracks: writes what can be written where it belongs, and logs the rest. What may become a
@@ -52,24 +56,25 @@ impl Disk {
                 .from(self.at_byte)
                 .take(self.params.destage_window as usize)
         };
-        let direct = near().find_map(|(start, end)| Some((start, media.in_place(start, end)?)));
-        if let Some((start, stop)) = direct {
-            let end = self.cache.take(start, stop - start, &self.layout);
-            media.wrote(start, end);
+        let direct = near().find_map(|dirty| media.in_place(dirty));
+        if let Some(Range { start, end }) = direct {
+            let taken = self.cache.take(start, end - start, &self.layout);
+            let bytes = taken.end - taken.start;
+            media.wrote(taken.clone());
             let place = self.layout.place(start);
-            let end_ns = self.visit(self.now_ns, start, end, &place, true);
-            return self.begin(Work::Destage { start, end }, end_ns);
+            let end_ns = self.visit(self.now_ns, taken, &place, true);
+            return self.begin(Work::Destage { bytes }, end_ns);
         }
         let waits = !pressed && !self.quiet;
         let mut pieces = Vec::new();
         let mut bytes = 0;
-        for (start, end) in self.cache.from(self.at_byte) {
+        for Range { start, end } in self.cache.from(self.at_byte) {
             let end = end.min(media.band_end(start));
             if bytes + (end - start) > DESTAGE_BYTES.max(end - start) {
                 break;
             }
             if !(waits && media.may_grow(start)) {
-                pieces.push((start, end));
+                pieces.push(start..end);
                 bytes += end - start;
             }
         }
@@ -80,23 +85,18 @@ impl Disk {
             return self.clean();
         }
         let mut first = None;
-        for (start, end) in pieces {
-            self.cache.take(start, end - start, &self.layout);
-            let place = media.log(start, end);
+        for piece in pieces {
+            let len = piece.end - piece.start;
+            self.cache.take(piece.start, len, &self.layout);
+            let place = media.log(piece);
             first.get_or_insert(place);
         }
         let start = first.unwrap_or(self.at_byte);
         // Where the log begins anew within a batch, the few pieces behind are taken to follow too.
         let end = (start + bytes).min(self.last_byte() + 1);
         let place = self.layout.place(start);
-        let end_ns = self.visit(self.now_ns, start, end, &place, true);
-        self.begin(
-            Work::Destage {
-                start: 0,
-                end: bytes,
-            },
-            end_ns,
-        );
+        let end_ns = self.visit(self.now_ns, start..end, &place, true);
+        self.begin(Work::Destage { bytes }, end_ns);
     }
 
     /// Nothing to do: bands of shingled tracks are cleaned once it has been quiet for a while.
@@ -138,22 +138,19 @@ impl Disk {
 
     /// Reads the next band and what the log has of it, and writes it anew.
     pub(super) fn clean(&mut self) {
-        let found = self.media_cache.as_mut().and_then(|media| {
-            let (band, place, bytes) = media.clean()?;
-            let (start, end) = media.bounds(band);
-            Some((start, end, place, bytes))
-        });
-        let Some((start, end, log, bytes)) = found else {
+        let media = self.media_cache.as_mut();
+        let Some(Rewrite { band, logged }) = media.and_then(MediaCache::clean) else {
             return;
         };
         if self.stream.is_some() {
             self.close_stream();
         }
-        let (band, piece) = (self.layout.place(start), self.layout.place(log));
-        let log_end = (log + bytes).min(self.last_byte() + 1);
-        let mut at_ns = self.visit(self.now_ns, log, log_end, &piece, false);
-        at_ns = self.visit(at_ns, start, end, &band, false);
-        at_ns = self.visit(at_ns, start, end, &band, true);
+        let band_place = self.layout.place(band.start);
+        let log_place = self.layout.place(logged.start);
+        let logged = logged.start..logged.end.min(self.last_byte() + 1);
+        let mut at_ns = self.visit(self.now_ns, logged, &log_place, false);
+        at_ns = self.visit(at_ns, band.clone(), &band_place, false);
+        at_ns = self.visit(at_ns, band, &band_place, true);
         self.begin(Work::Clean, at_ns);
     }
 

@@ -5,8 +5,26 @@
 //! the arm and its time are not. Left out: the log's own table, and holes in it, whose room counts as free at once.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
 use super::DiskParams;
+
+/// A range of the user's bytes that the log holds; its start is its key.
+#[derive(Clone, Copy)]
+struct Logged {
+    end: u64,
+    /// The byte of the log that its first one is at.
+    place: u64,
+}
+
+/// A band to write anew.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Rewrite {
+    /// Its bytes.
+    pub band: Range<u64>,
+    /// From its first piece in the log on, as many bytes as the log held of it.
+    pub logged: Range<u64>,
+}
 
 /// What the media cache holds.
 #[derive(Clone)]
@@ -17,8 +35,7 @@ pub struct MediaCache {
     log_bytes: u64,
     /// Behind the last write to the log.
     head_bytes: u64,
-    /// First byte of what the log holds, to its end and its place.
-    held: BTreeMap<u64, (u64, u64)>,
+    held: BTreeMap<u64, Logged>,
     held_bytes: u64,
     /// Bands with anything in the log, the one that was first there in front.
     order: VecDeque<u32>,
@@ -58,48 +75,52 @@ impl MediaCache {
         (at / self.band_bytes) as u32
     }
 
-    /// Returns the first byte of a band and behind its last.
-    pub fn bounds(&self, band: u32) -> (u64, u64) {
+    /// Returns the bytes of a band.
+    fn bounds(&self, band: u32) -> Range<u64> {
         let start = u64::from(band) * self.band_bytes;
-        (start, (start + self.band_bytes).min(self.capacity_bytes))
+        start..(start + self.band_bytes).min(self.capacity_bytes)
     }
 
     /// Returns the address behind the last byte of the band of `at`.
     pub fn band_end(&self, at: u64) -> u64 {
-        self.bounds(self.band(at)).1
+        self.bounds(self.band(at)).end
     }
 
-    /// Returns how far `start..end` can be written where it belongs: a whole band, or on from its pointer.
-    pub fn in_place(&self, start: u64, end: u64) -> Option<u64> {
-        let (first, last) = self.bounds(self.band(start));
-        let follows = start == first + self.written[self.band(start) as usize] && start < last;
-        let whole = start == first && end >= last;
-        (follows || whole).then_some(end.min(last))
+    /// Returns what of a range can be written where it belongs: a whole band, or on from its pointer.
+    pub fn in_place(&self, range: Range<u64>) -> Option<Range<u64>> {
+        let Range { start, end } = range;
+        let band = self.bounds(self.band(start));
+        let pointer = band.start + self.written[self.band(start) as usize];
+        let follows = start == pointer && start < band.end;
+        let whole = start == band.start && end >= band.end;
+        (follows || whole).then_some(start..end.min(band.end))
     }
 
     /// Returns whether a range begins a band that is full: the rest of a stream may be about to follow.
     pub fn may_grow(&self, start: u64) -> bool {
-        start == self.bounds(self.band(start)).0
+        start == self.bounds(self.band(start)).start
     }
 
-    /// `start..end` was written where it belongs; what the log had of it is stale.
-    pub fn wrote(&mut self, start: u64, end: u64) {
-        self.forget(start, end);
+    /// A range was written where it belongs; what the log had of it is stale.
+    pub fn wrote(&mut self, range: Range<u64>) {
+        self.forget(&range);
+        let Range { start, end } = range;
         let band = self.band(start);
         let written = &mut self.written[band as usize];
         *written = (*written).max(end - u64::from(band) * self.band_bytes);
     }
 
     /// Takes a range, within one band, into the log; gives its place there.
-    pub fn log(&mut self, start: u64, end: u64) -> u64 {
-        self.forget(start, end);
+    pub fn log(&mut self, range: Range<u64>) -> u64 {
+        self.forget(&range);
+        let Range { start, end } = range;
         let bytes = end - start;
         if self.head_bytes + bytes > self.log_bytes {
             self.head_bytes = 0;
         }
         let place = self.capacity_bytes + self.head_bytes;
         self.head_bytes += bytes;
-        self.held.insert(start, (end, place));
+        self.held.insert(start, Logged { end, place });
         self.held_bytes += bytes;
         let band = self.band(start);
         if !std::mem::replace(&mut self.queued[band as usize], true) {
@@ -110,42 +131,45 @@ impl MediaCache {
 
     /// Returns where the log has the first byte of a range, if it does.
     pub fn find(&self, start: u64) -> Option<u64> {
-        let (&first, &(end, place)) = self.held.range(..=start).next_back()?;
+        let (&first, &Logged { end, place }) = self.held.range(..=start).next_back()?;
         (end > start).then_some(place + (start - first))
     }
 
-    /// Takes the next band to clean out of the log: its number, and where its first piece is and how
-    /// many bytes there are.
-    pub fn clean(&mut self) -> Option<(u32, u64, u64)> {
-        while let Some(band) = self.order.pop_front() {
-            self.queued[band as usize] = false;
-            let (start, end) = self.bounds(band);
-            let place = self
-                .held
-                .range(start..end)
-                .next()
-                .map(|(_, &(_, place))| place);
+    /// Takes the next band to clean out of the log.
+    pub fn clean(&mut self) -> Option<Rewrite> {
+        while let Some(number) = self.order.pop_front() {
+            self.queued[number as usize] = false;
+            let band = self.bounds(number);
+            let first = self.held.range(band.clone()).next();
+            let place = first.map(|(_, logged)| logged.place);
             let before_bytes = self.held_bytes;
-            self.forget(start, end);
+            self.forget(&band);
             if let Some(place) = place {
-                self.written[band as usize] = end - start;
-                return Some((band, place, before_bytes - self.held_bytes));
+                self.written[number as usize] = band.end - band.start;
+                let logged = place..place + (before_bytes - self.held_bytes);
+                return Some(Rewrite { band, logged });
             }
         }
         None
     }
 
-    fn forget(&mut self, start: u64, end: u64) {
-        while let Some((&first, &(last, place))) = self.held.range(..end).next_back() {
+    fn forget(&mut self, range: &Range<u64>) {
+        let &Range { start, end } = range;
+        while let Some((&first, &Logged { end: last, place })) = self.held.range(..end).next_back()
+        {
             if last <= start {
                 return;
             }
             self.held.remove(&first);
             self.held_bytes -= last - first;
-            for (low, high) in [(first, start.min(last)), (end.max(first), last)] {
-                if low < high {
-                    self.held.insert(low, (high, place + (low - first)));
-                    self.held_bytes += high - low;
+            for kept in [first..start.min(last), end.max(first)..last] {
+                if !kept.is_empty() {
+                    self.held_bytes += kept.end - kept.start;
+                    let logged = Logged {
+                        end: kept.end,
+                        place: place + (kept.start - first),
+                    };
+                    self.held.insert(kept.start, logged);
                 }
             }
             if first < start {

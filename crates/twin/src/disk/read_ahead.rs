@@ -1,8 +1,9 @@
 //! Reading ahead: while nothing else is asked for, the head goes on over what follows a read. Reads that it will soon
 //! come by are promised their bytes.
 
+use std::ops::Range;
+
 use super::Disk;
-use super::cache::Segment;
 use super::work::Work;
 use crate::sim::event::Event;
 
@@ -29,7 +30,8 @@ impl Disk {
     /// Returns when the stream has passed a range, if it soon will. A stream that others wait for goes no further
     /// than it has promised.
     #[inline]
-    pub(super) fn promise(&mut self, start: u64, end: u64) -> Option<u64> {
+    pub(super) fn promise(&mut self, range: &Range<u64>) -> Option<u64> {
+        let &Range { start, end } = range;
         let stream = self.stream?;
         let soon_ns = self.now_ns + PATIENCE_TURNS * self.layout.turn_ns;
         let free = matches!(self.work, Work::Idle);
@@ -99,10 +101,10 @@ impl Disk {
         let mut queue = std::mem::take(&mut self.queue);
         queue.retain(|waiting| {
             let inflight = self.requests[waiting.slot];
-            let start = inflight.request.offset_bytes;
-            let passes_ns = match waiting.write || self.logged(start).is_some() {
+            let range = inflight.range();
+            let passes_ns = match waiting.write || self.logged(range.start).is_some() {
                 true => None,
-                false => self.promise(start, inflight.end()),
+                false => self.promise(&range),
             };
             if let Some(at_ns) = passes_ns {
                 self.calendar
@@ -115,14 +117,14 @@ impl Disk {
 
     /// Reads must not be answered with what a write has made stale.
     #[inline]
-    pub(super) fn forget_read(&mut self, start: u64, end: u64) {
-        self.segments.forget(start, end);
+    pub(super) fn forget_read(&mut self, range: &Range<u64>) {
+        self.segments.forget(range);
         if self
             .stream
-            .is_some_and(|stream| start < stream.limit && end > stream.start)
+            .is_some_and(|stream| range.start < stream.limit && range.end > stream.start)
         {
             self.close_stream();
-            self.segments.forget(start, end);
+            self.segments.forget(range);
         }
     }
 
@@ -142,23 +144,21 @@ impl Disk {
         self.booked.streamed(useful_ns);
         self.booked
             .cut_short(stream.from_ns.saturating_sub(self.now_ns));
-        self.segments.insert(Segment {
-            start: stream.start,
-            end,
-        });
+        self.segments.insert(stream.start..end);
         self.rest_at(end);
     }
 
     /// Goes on reading behind a request, for the next of its stream.
     #[inline]
-    pub(super) fn read_on(&mut self, start: u64, end: u64) {
+    pub(super) fn read_on(&mut self, range: Range<u64>) {
         if self.params.read_ahead_bytes == 0 {
             return;
         }
+        let Range { start, end } = range;
         let before = self.segments.take_before(start);
         self.sequential = before.is_some();
         self.stream = Some(Stream {
-            start: before.map_or(start, |segment| segment.start),
+            start: before.map_or(start, |held| held.start),
             from: end,
             from_ns: self.now_ns,
             from_stream_ns: self.layout.stream_ns(end),

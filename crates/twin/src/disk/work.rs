@@ -8,7 +8,7 @@ pub(super) enum Work {
     /// A read, or a write that is acknowledged from the medium.
     Command { slot: u32 },
     /// Writes from the cache.
-    Destage { start: u64, end: u64 },
+    Destage { bytes: u64 },
     /// Reads ahead up to the point that was promised.
     Ahead,
     /// Writes a band of shingled tracks anew.

@@ -2,6 +2,8 @@
 //! of the file leads to them. A part in one piece is a number, one in a few pieces a list. One that random writes have
 //! scattered is a table of its blocks.
 
+use std::ops::Range;
+
 use prefetch_index::prefetch_index;
 
 /// A part of the file and where it is; `None`: never written.
@@ -13,6 +15,13 @@ pub struct Piece {
     pub len: u64,
     /// First block on the device.
     pub device: Option<u64>,
+}
+
+impl Piece {
+    /// Returns its blocks in the file.
+    pub fn blocks(&self) -> Range<u64> {
+        self.file..self.file + self.len
+    }
 }
 
 const PART: u64 = 1024;
@@ -55,8 +64,9 @@ impl Part {
         }
     }
 
-    /// Returns where `at` is, and up to where its piece goes; no further than `end`.
-    fn piece(&self, at: u64, end: u64) -> (u64, u64) {
+    /// Returns where the first block of a range is, and the block behind its piece; no further than the range goes.
+    fn piece(&self, range: Range<u64>) -> (u64, u64) {
+        let Range { start: at, end } = range;
         let device = self.device(at);
         let stop = match self {
             Self::One(_) => end,
@@ -73,8 +83,12 @@ impl Part {
         (device, stop)
     }
 
-    /// Says where `low..high` is from now on.
-    fn set(&mut self, low: u64, high: u64, device: u64) {
+    /// Says where a range begins on the device from now on.
+    fn set(&mut self, range: Range<u64>, device: u64) {
+        let Range {
+            start: low,
+            end: high,
+        } = range;
         if high - low == PART {
             *self = Self::One(device);
             return;
@@ -145,18 +159,17 @@ impl Extents {
         part.map_or(HOLE, |part| part.device(file % PART))
     }
 
-    /// Returns what `file..file + len` consists of, in order, holes included.
-    pub fn pieces(&self, file: u64, len: u64) -> impl Iterator<Item = Piece> {
-        let end = file + len;
-        let mut at = file;
+    /// Returns what some blocks of the file consist of, in order, holes included.
+    pub fn pieces(&self, file: Range<u64>) -> impl Iterator<Item = Piece> {
+        let Range { start: mut at, end } = file;
         std::iter::from_fn(move || {
             if at >= end {
                 return None;
             }
             let start = at;
-            let (device, mut stop) = self.piece(at, end);
+            let (device, mut stop) = self.piece(at..end);
             while stop < end {
-                let (next, next_stop) = self.piece(stop, end);
+                let (next, next_stop) = self.piece(stop..end);
                 if next != behind(device, stop - start) {
                     break;
                 }
@@ -171,58 +184,63 @@ impl Extents {
         })
     }
 
-    fn piece(&self, at: u64, end: u64) -> (u64, u64) {
+    /// As [`Part::piece`], of blocks of the file.
+    fn piece(&self, file: Range<u64>) -> (u64, u64) {
+        let Range { start: at, end } = file;
         let first = at / PART * PART;
         match self.parts.get((at / PART) as usize) {
             None => (HOLE, end),
             Some(part) => {
-                let (device, stop) = part.piece(at - first, (end - first).min(PART));
+                let (device, stop) = part.piece(at - first..(end - first).min(PART));
                 (device, first + stop)
             }
         }
     }
 
-    /// Says that `file..file + len` is at `device..` from now on, or nowhere; adds the device blocks it
-    /// had to `freed`, as first block and length.
-    pub fn set(&mut self, file: u64, len: u64, device: Option<u64>, freed: &mut Vec<(u64, u64)>) {
-        let end = file + len;
+    /// Says that blocks of the file begin at `device` from now on, or are nowhere; adds the device blocks that they
+    /// had to `freed`.
+    pub fn set(&mut self, file: Range<u64>, device: Option<u64>, freed: &mut Vec<Range<u64>>) {
+        let Range { start, end } = file;
         let device = device.unwrap_or(HOLE);
-        let before = file.checked_sub(1).map_or(HOLE, |block| self.at(block));
+        let before = start.checked_sub(1).map_or(HOLE, |block| self.at(block));
         let after = self.at(end);
         let (mut begun, mut last) = (0, before);
-        for piece in self.pieces(file, len) {
+        for piece in self.pieces(file) {
             let Some(device) = piece.device else {
                 last = HOLE;
                 continue;
             };
-            freed.push((device, piece.len));
+            freed.push(device..device + piece.len);
             begun += u64::from(begins(last, device));
             last = device + piece.len - 1;
         }
         begun += u64::from(begins(last, after));
         let begins_now = begins(before, device);
-        let after_begins = begins(behind(device, len - 1), after);
+        let after_begins = begins(behind(device, end - start - 1), after);
         self.count = self.count - begun + u64::from(begins_now) + u64::from(after_begins);
         let most = end.div_ceil(PART) as usize;
         if self.parts.len() < most {
             self.parts.resize(most, Part::One(HOLE));
         }
-        for part in file / PART..most as u64 {
+        for part in start / PART..most as u64 {
             let first = part * PART;
-            let (low, high) = (file.max(first), end.min(first + PART));
-            self.parts[part as usize].set(low - first, high - first, behind(device, low - file));
+            let (low, high) = (start.max(first), end.min(first + PART));
+            self.parts[part as usize].set(low - first..high - first, behind(device, low - start));
         }
         if device != HOLE {
             self.end = self.end.max(end);
         }
     }
 
-    /// Returns every part of the file that lies in `start..end` of the device. Looks at all extents.
-    pub fn within(&self, start: u64, end: u64) -> Vec<Piece> {
-        self.pieces(0, self.end)
+    /// Returns every part of the file that lies in these blocks of the device. Looks at all extents.
+    pub fn within(&self, blocks: &Range<u64>) -> Vec<Piece> {
+        self.pieces(0..self.end)
             .filter_map(|piece| {
                 let device = piece.device?;
-                let (low, high) = (device.max(start), (device + piece.len).min(end));
+                let (low, high) = (
+                    device.max(blocks.start),
+                    (device + piece.len).min(blocks.end),
+                );
                 (low < high).then(|| Piece {
                     file: piece.file + (low - device),
                     len: high - low,
@@ -253,15 +271,15 @@ mod tests {
                 let old = &mut blocks[file as usize..(file + len) as usize];
                 let held = old.iter().filter(|&&block| block != HOLE).count() as u64;
                 freed.clear();
-                extents.set(file, len, device, &mut freed);
-                prop_assert_eq!(freed.iter().map(|&(_, len)| len).sum::<u64>(), held);
+                extents.set(file..file + len, device, &mut freed);
+                prop_assert_eq!(freed.iter().map(|blocks| blocks.end - blocks.start).sum::<u64>(), held);
                 for (block, at) in old.iter_mut().zip(0..) {
                     *block = device.map_or(HOLE, |device| device + at);
                 }
                 next += len + step as u64 % 2;
             }
             let found: Vec<u64> = extents
-                .pieces(0, 4200)
+                .pieces(0..4200)
                 .flat_map(|piece| (0..piece.len).map(move |at| piece.device.map_or(HOLE, |d| d + at)))
                 .collect();
             prop_assert_eq!(&found[..], &blocks[..]);

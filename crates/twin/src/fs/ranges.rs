@@ -2,6 +2,8 @@
 //! leaves of 4 MiB that take memory while they hold some blocks but not all. Each leaf that holds any has a bit too. So
 //! what is scattered costs no more than what is in order.
 
+use std::ops::Range;
+
 use prefetch_index::prefetch_index;
 
 const WORDS: usize = 16;
@@ -35,33 +37,33 @@ impl Leaf {
         matches!(self, Self::Empty)
     }
 
-    /// Changes the bits `low..high`; gives how many were set.
+    /// Changes bits; gives how many of them were set.
     #[inline]
-    fn change(&mut self, low: u64, high: u64, set: bool) -> u64 {
+    fn change(&mut self, bits: Range<u64>, set: bool) -> u64 {
         let (alike, other) = match set {
             true => (Self::Full, NONE),
             false => (Self::Empty, ALL),
         };
-        let len = high - low;
+        let (len, first_word) = (bits.end - bits.start, (bits.start / WORD) as usize);
         let before = match self {
-            Self::Some(bits) => change(bits, low, high, set),
+            Self::Some(words) => change(words, bits, set),
             Self::Empty | Self::Full if set == matches!(self, Self::Full) => {
                 return if set { len } else { 0 };
             }
             Self::Empty | Self::Full => {
                 if len < LEAF {
-                    let mut bits = Box::new(other);
-                    change(&mut bits, low, high, set);
-                    *self = Self::Some(bits);
+                    let mut words = Box::new(other);
+                    change(&mut words, bits, set);
+                    *self = Self::Some(words);
                 } else {
                     *self = alike;
                 }
                 return if set { 0 } else { len };
             }
         };
-        let (bits, word) = (self.bits(), if set { u64::MAX } else { 0 });
+        let (words, alike_word) = (self.bits(), if set { u64::MAX } else { 0 });
         // The word just changed first: it is in the processor's cache.
-        if bits[(low / WORD) as usize] == word && bits.iter().all(|&bits| bits == word) {
+        if words[first_word] == alike_word && words.iter().all(|&word| word == alike_word) {
             *self = alike;
         }
         before
@@ -78,23 +80,26 @@ impl Leaf {
     }
 }
 
-/// Changes the bits `low..high`; gives how many were set.
+/// Changes bits; gives how many of them were set.
 #[inline]
-fn change(bits: &mut Bits, low: u64, high: u64, set: bool) -> u64 {
+fn change(words: &mut Bits, bits: Range<u64>, set: bool) -> u64 {
     let mut before = 0;
-    for index in low / WORD..high.div_ceil(WORD) {
-        let word = &mut bits[index as usize];
-        let mask = mask(WORD * index, low, high);
+    for index in bits.start / WORD..bits.end.div_ceil(WORD) {
+        let word = &mut words[index as usize];
+        let mask = mask(WORD * index, &bits);
         before += u64::from((*word & mask).count_ones());
         *word = if set { *word | mask } else { *word & !mask };
     }
     before
 }
 
-/// Returns which bits of the word that begins at `first` lie in `low..high`.
+/// Returns which bits of the word that begins at `first` are among `bits`.
 #[inline]
-fn mask(first: u64, low: u64, high: u64) -> u64 {
-    let (low, high) = (low.max(first) - first, high.min(first + WORD) - first);
+fn mask(first: u64, bits: &Range<u64>) -> u64 {
+    let (low, high) = (
+        bits.start.max(first) - first,
+        bits.end.min(first + WORD) - first,
+    );
     (u64::MAX >> (WORD - (high - low))) << low
 }
 
@@ -134,17 +139,18 @@ pub struct Ranges {
     blocks: u64,
 }
 
-/// Returns the leaves that `start..end` touches, each with the part of it that is touched.
+/// Returns the leaves that blocks touch, each with its bits that they touch.
 #[inline]
-fn parts(start: u64, end: u64) -> impl Iterator<Item = (u64, u64, u64)> {
-    let leaves = if start < end {
-        start / LEAF..end.div_ceil(LEAF)
-    } else {
+fn parts(blocks: Range<u64>) -> impl Iterator<Item = (usize, Range<u64>)> {
+    let leaves = if blocks.is_empty() {
         0..0
+    } else {
+        blocks.start / LEAF..blocks.end.div_ceil(LEAF)
     };
     leaves.map(move |leaf| {
         let first = leaf * LEAF;
-        (leaf, start.max(first) - first, (end - first).min(LEAF))
+        let bits = blocks.start.max(first) - first..(blocks.end - first).min(LEAF);
+        (leaf as usize, bits)
     })
 }
 
@@ -154,31 +160,30 @@ impl Ranges {
         self.blocks
     }
 
-    /// Adds `start..end`.
-    pub fn insert(&mut self, start: u64, end: u64) {
-        for (leaf, low, high) in parts(start, end) {
-            let leaf = leaf as usize;
+    /// Adds blocks.
+    pub fn insert(&mut self, blocks: Range<u64>) {
+        for (leaf, bits) in parts(blocks) {
             if leaf >= self.leaves.len() {
                 self.leaves.resize_with(leaf + 1, Leaf::default);
                 self.held.resize(leaf / 64 + 1, 0);
             }
             self.held[leaf / 64] |= 1 << (leaf % 64);
-            self.blocks += high - low - self.leaves[leaf].change(low, high, true);
+            let len = bits.end - bits.start;
+            self.blocks += len - self.leaves[leaf].change(bits, true);
         }
     }
 
-    /// Takes `start..end` out.
-    pub fn remove(&mut self, start: u64, end: u64) {
+    /// Takes blocks out.
+    pub fn remove(&mut self, blocks: Range<u64>) {
         if self.blocks == 0 {
             return;
         }
-        for (leaf, low, high) in parts(start, end) {
-            let leaf = leaf as usize;
-            let Some(bits) = self.leaves.get_mut(leaf) else {
+        for (leaf, bits) in parts(blocks) {
+            let Some(held) = self.leaves.get_mut(leaf) else {
                 return;
             };
-            self.blocks -= bits.change(low, high, false);
-            if bits.is_empty() {
+            self.blocks -= held.change(bits, false);
+            if held.is_empty() {
                 self.held[leaf / 64] &= !(1 << (leaf % 64));
             }
         }
@@ -214,10 +219,10 @@ impl Ranges {
         }
     }
 
-    /// Returns whether all of `start..end` is in the set.
+    /// Returns whether all of some blocks are in the set.
     #[inline]
-    pub fn covers(&self, start: u64, end: u64) -> bool {
-        self.run_end(start, end) == end
+    pub fn covers(&self, blocks: Range<u64>) -> bool {
+        self.run_end(blocks.start, blocks.end) == blocks.end
     }
 
     /// Returns the block behind the last block of the run that `start` begins, or `limit` if that comes first.
@@ -234,12 +239,12 @@ impl Ranges {
         at.min(limit)
     }
 
-    /// Returns where the first run of `len` blocks or more begins, in `from..until`; runs end at `limit` at the
-    /// latest.
-    pub fn run_of(&self, len: u64, from: u64, until: u64, limit: u64) -> Option<u64> {
-        let mut at = from;
+    /// Returns where the first run of `len` blocks or more begins, if it begins `within` these blocks; runs end at
+    /// `limit` at the latest.
+    pub fn run_of(&self, len: u64, within: Range<u64>, limit: u64) -> Option<u64> {
+        let mut at = within.start;
         let mut run = 0;
-        while at - run < until {
+        while at - run < within.end {
             let leaf = self.leaf(at / LEAF);
             if run == 0 && leaf.is_empty() {
                 at = self.first(at)?;
@@ -249,7 +254,7 @@ impl Ranges {
                 return None;
             }
             let first = at / WORD * WORD;
-            let word = leaf.bits()[(first % LEAF / WORD) as usize] & mask(first, at, limit);
+            let word = leaf.bits()[(first % LEAF / WORD) as usize] & mask(first, &(at..limit));
             // What went before this word goes on in it, from its first bit.
             let goes_on = u64::from((word >> (at - first)).trailing_ones());
             if run + goes_on >= len {
@@ -258,7 +263,7 @@ impl Ranges {
             let inside = runs(word, len);
             if inside != 0 {
                 let found = first + u64::from(inside.trailing_zeros());
-                return (found < until).then_some(found);
+                return (found < within.end).then_some(found);
             }
             run = match word {
                 u64::MAX => run + WORD,
@@ -271,24 +276,24 @@ impl Ranges {
 
     /// Takes out the first blocks at or behind `from`, at most `most` and contiguous; begins again at
     /// the front when there are none behind.
-    pub fn take(&mut self, from: u64, most: u64) -> Option<(u64, u64)> {
+    pub fn take(&mut self, from: u64, most: u64) -> Option<Range<u64>> {
         let start = self.first(from).or_else(|| self.first(0))?;
         let end = self.run_end(start, start.saturating_add(most));
-        self.remove(start, end);
-        Some((start, end))
+        self.remove(start..end);
+        Some(start..end)
     }
 
     /// Returns the parts of `gaps` that are not in the set.
-    pub fn outside(&self, gaps: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    pub fn outside(&self, gaps: Vec<Range<u64>>) -> Vec<Range<u64>> {
         if self.blocks == 0 {
             return gaps;
         }
         let mut out = Vec::with_capacity(gaps.len());
-        for (mut start, end) in gaps {
+        for Range { mut start, end } in gaps {
             while start < end {
                 let held = self.first(start).map_or(end, |block| block.min(end));
                 if start < held {
-                    out.push((start, held));
+                    out.push(start..held);
                 }
                 start = self.run_end(held, end);
             }
@@ -314,38 +319,38 @@ mod tests {
                 let (low, high) = (at as usize, (at + len) as usize);
                 match what {
                     0 => {
-                        set.remove(at, at + len);
+                        set.remove(at..at + len);
                         flags[low..high].fill(false);
                     }
                     1 => {
                         let behind = (low..4500).chain(0..low).find(|&block| flags[block]);
                         let taken = behind.map(|first| {
                             let run = flags[first..].iter().take_while(|&&flag| flag).count();
-                            (first, first + run.min(len as usize))
+                            first..first + run.min(len as usize)
                         });
-                        prop_assert_eq!(set.take(at, len), taken.map(|(s, e)| (s as u64, e as u64)));
-                        if let Some((start, end)) = taken {
-                            flags[start..end].fill(false);
+                        prop_assert_eq!(set.take(at, len), taken.clone().map(|run| run.start as u64..run.end as u64));
+                        if let Some(run) = taken {
+                            flags[run].fill(false);
                         }
                     }
                     _ => {
-                        set.insert(at, at + len);
+                        set.insert(at..at + len);
                         flags[low..high].fill(true);
                     }
                 }
                 let held = flags.iter().filter(|&&flag| flag).count() as u64;
                 prop_assert_eq!(set.blocks(), held);
-                let outside = set.outside(vec![(at, at + len)]);
-                let count: u64 = outside.iter().map(|(s, e)| e - s).sum();
+                let outside = set.outside(std::iter::once(at..at + len).collect());
+                let count: u64 = outside.iter().map(|gap| gap.end - gap.start).sum();
                 prop_assert_eq!(count, flags[low..high].iter().filter(|&&flag| !flag).count() as u64);
-                prop_assert!(outside.iter().all(|&(s, e)| !flags[s as usize..e as usize].contains(&true)));
+                prop_assert!(outside.iter().all(|gap| !flags[gap.start as usize..gap.end as usize].contains(&true)));
                 let (until, limit) = (low + 700, high + 500);
                 let run = |first: usize| flags[first..limit.min(4500)].iter().take_while(|&&flag| flag).count();
                 let found = (low..until.min(limit)).find(|&first| {
                     (first == low || !flags[first - 1]) && run(first) as u64 >= len
                 });
                 let found = found.map(|first| first as u64);
-                prop_assert_eq!(set.run_of(len, at, until as u64, limit as u64), found);
+                prop_assert_eq!(set.run_of(len, at..until as u64, limit as u64), found);
             }
         }
     }

@@ -4,6 +4,8 @@
 //! for when the first page of the one before is used. So one is on its way while another is read. The slow start of a
 //! new stream is left out.
 
+use std::ops::Range;
+
 /// Streams that are followed at once; the one that was read longest ago gives way.
 const STREAMS: usize = 64;
 
@@ -20,10 +22,10 @@ struct Stream {
 /// What a read asks for besides its own blocks.
 #[derive(Clone, Default)]
 pub struct Ahead {
-    /// Blocks to read now for later reads, from and up to.
-    pub window: Option<(u64, u64)>,
+    /// Blocks to read now for later reads.
+    pub window: Option<Range<u64>>,
     /// Blocks that an earlier reader has had read ahead and will not use any more.
-    pub dropped: Option<(u64, u64)>,
+    pub dropped: Option<Range<u64>>,
 }
 
 /// The readers of a file.
@@ -34,8 +36,9 @@ pub struct Readers {
 }
 
 impl Readers {
-    /// Takes a read of `start..end` with windows of `window` blocks.
-    pub fn read(&mut self, start: u64, end: u64, window: u64) -> Ahead {
+    /// Takes a read of blocks, with windows of `window` blocks.
+    pub fn read(&mut self, blocks: Range<u64>, window: u64) -> Ahead {
+        let Range { start, end } = blocks;
         let Some(place) = self.streams.iter().position(|stream| stream.next == start) else {
             let full = self.streams.len() == STREAMS;
             let dropped = full.then(|| self.streams.remove(0));
@@ -46,7 +49,7 @@ impl Readers {
             });
             return Ahead {
                 window: None,
-                dropped: dropped.map(|stream| (stream.next, stream.ahead.max(stream.next))),
+                dropped: dropped.map(|stream| stream.next..stream.ahead.max(stream.next)),
             };
         };
         let mut stream = self.streams.remove(place);
@@ -55,7 +58,7 @@ impl Readers {
         if end > stream.marker && window > 0 {
             stream.marker = stream.ahead.max(end);
             stream.ahead = stream.marker + window;
-            ahead.window = Some((stream.marker, stream.ahead));
+            ahead.window = Some(stream.marker..stream.ahead);
         }
         self.streams.push(stream);
         ahead

@@ -1,5 +1,7 @@
 //! Reads: from pages that are in memory, from reads already under way, and from the device.
 
+use std::ops::Range;
+
 use crate::device::Device;
 
 use super::extents::Piece;
@@ -9,8 +11,9 @@ use workload::Op;
 /// A read of the device.
 #[derive(Clone)]
 pub struct DeviceRead {
-    start: u64,
-    end: u64,
+    /// Blocks of the file.
+    file: Range<u64>,
+    /// Its first block on the device.
     device: u64,
     /// Requests that need it.
     waiting: Vec<u32>,
@@ -25,13 +28,13 @@ impl<D: Device> FileSystem<D> {
     /// reading ahead of it.
     pub(super) fn read(&mut self, slot: u32) {
         let HostRequest { request, at, .. } = self.requests[slot];
-        let (mut start, end) = (at, Self::blocks_of(&request).1);
+        let (mut start, end) = (at, Self::blocks_of(&request).end);
         let io = self.params.io_bytes / BLOCK_BYTES;
         let window = (self.params.read_ahead_bytes / BLOCK_BYTES).max(io.min(end - start));
         while start < end && self.requests[slot].errno == 0 {
             let stop = end.min(start + window);
             self.requests[slot].at = stop;
-            if self.read_window(slot, start, stop) {
+            if self.read_window(slot, start..stop) {
                 return;
             }
             start = stop;
@@ -40,22 +43,23 @@ impl<D: Device> FileSystem<D> {
     }
 
     /// Reads one window or less; whether there is anything to wait for.
-    fn read_window(&mut self, slot: u32, start: u64, end: u64) -> bool {
+    fn read_window(&mut self, slot: u32, blocks: Range<u64>) -> bool {
+        let end = blocks.end;
         let window = self.params.read_ahead_bytes / BLOCK_BYTES;
-        let ahead = self.readers.read(start, end, window);
-        if let Some((low, high)) = ahead.dropped {
-            self.read_ahead.remove(low, high);
+        let ahead = self.readers.read(blocks.clone(), window);
+        if let Some(dropped) = ahead.dropped {
+            self.read_ahead.remove(dropped);
         }
-        if ahead.window.is_none() && self.read_ahead.covers(start, end) {
-            self.read_ahead.remove(start, end);
+        if ahead.window.is_none() && self.read_ahead.covers(blocks.clone()) {
+            self.read_ahead.remove(blocks);
             return false;
         }
-        self.read_missing(start, end, end);
-        if let Some((low, high)) = ahead.window {
-            self.read_missing(low, high.min(self.file_blocks), end);
+        self.read_missing(blocks.clone(), end);
+        if let Some(window) = ahead.window {
+            self.read_missing(window.start..window.end.min(self.file_blocks), end);
         }
-        self.read_ahead.remove(start, end);
-        let waits_for = self.under_way(start, end);
+        self.read_ahead.remove(blocks.clone());
+        let waits_for = self.under_way(blocks);
         self.requests[slot].parts = waits_for.len() as u32;
         for &number in &waits_for {
             let read = &mut self.device_reads[number];
@@ -65,10 +69,10 @@ impl<D: Device> FileSystem<D> {
         !waits_for.is_empty()
     }
 
-    /// Reads what is neither in memory nor on its way; `needed` ends what is wanted now.
-    fn read_missing(&mut self, start: u64, end: u64, needed: u64) {
-        for (low, high) in self.missing(start, end) {
-            let pieces: Vec<Piece> = self.extents.pieces(low, high - low).collect();
+    /// Reads what is neither in memory nor on its way; `needed` is the block behind what is wanted now.
+    fn read_missing(&mut self, blocks: Range<u64>, needed: u64) {
+        for gap in self.missing(blocks) {
+            let pieces: Vec<Piece> = self.extents.pieces(gap).collect();
             for piece in pieces {
                 match piece.device {
                     Some(device) => self.read_device(piece, device, needed, false),
@@ -83,39 +87,45 @@ impl<D: Device> FileSystem<D> {
     pub(super) fn relocate(&mut self, pieces: &[Piece]) {
         for piece in pieces {
             if let Some(device) = piece.device {
-                self.read_device(*piece, device, piece.file + piece.len, true);
+                self.read_device(*piece, device, piece.blocks().end, true);
             }
         }
     }
 
-    /// Parts of `start..end` that are neither in memory nor on their way.
-    fn missing(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
-        if start >= end {
+    /// Returns the parts of some blocks that are neither in memory nor on their way.
+    fn missing(&self, blocks: Range<u64>) -> Vec<Range<u64>> {
+        if blocks.is_empty() {
             return Vec::new();
         }
-        let mut gaps = vec![(start, end)];
+        let mut gaps = Vec::from([blocks.clone()]);
         for pages in [&self.dirty, &self.writing, &self.read_ahead] {
             gaps = pages.outside(gaps);
         }
-        for number in self.under_way(start, end) {
-            let DeviceRead {
-                start: s, end: e, ..
-            } = self.device_reads[number];
+        for number in self.under_way(blocks) {
+            let read = &self.device_reads[number].file;
             gaps = gaps
                 .into_iter()
-                .flat_map(|(low, high)| [(low, high.min(s)), (low.max(e), high)])
-                .filter(|(low, high)| low < high)
+                .flat_map(|gap| {
+                    [
+                        gap.start..gap.end.min(read.start),
+                        gap.start.max(read.end)..gap.end,
+                    ]
+                })
+                .filter(|gap| !gap.is_empty())
                 .collect();
         }
         gaps
     }
 
-    /// Reads of the device that overlap `start..end`, in order; they do not overlap each other.
-    fn under_way(&self, start: u64, end: u64) -> Vec<u32> {
-        let reaches = |number: &u32| self.device_reads[*number].end > start;
-        let before = self.fetching.range(..start).next_back();
+    /// Returns the reads of the device that overlap some blocks, in order; they do not overlap each other.
+    fn under_way(&self, blocks: Range<u64>) -> Vec<u32> {
+        let reaches = |number: &u32| self.device_reads[*number].file.end > blocks.start;
+        let before = self.fetching.range(..blocks.start).next_back();
         let before = before.map(|(_, &number)| number).filter(reaches);
-        let inside = self.fetching.range(start..end).map(|(_, &number)| number);
+        let inside = self
+            .fetching
+            .range(blocks.clone())
+            .map(|(_, &number)| number);
         before.into_iter().chain(inside).collect()
     }
 
@@ -126,8 +136,7 @@ impl<D: Device> FileSystem<D> {
             let len = (piece.len - done).min(most);
             let start = piece.file + done;
             let number = self.device_reads.add(DeviceRead {
-                start,
-                end: start + len,
+                file: start..start + len,
                 device: device + done,
                 waiting: Vec::new(),
                 ahead_from,
@@ -148,26 +157,25 @@ impl<D: Device> FileSystem<D> {
         let Some(number) = self.reads.pop_front() else {
             return false;
         };
-        let DeviceRead {
-            start, end, device, ..
-        } = self.device_reads[number];
-        self.send(Op::Read, device, end - start, DeviceTag::Read(number));
+        let DeviceRead { file, device, .. } = &self.device_reads[number];
+        let blocks = *device..device + (file.end - file.start);
+        self.send(Op::Read, blocks, DeviceTag::Read(number));
         true
     }
 
     /// A read is back.
     pub(super) fn finish_device_read(&mut self, number: u32, errno: i32) {
         let read = &mut self.device_reads[number];
-        let (start, end, moves) = (read.start, read.end, read.moves);
-        let ahead_from = read.ahead_from.max(start);
+        let (file, moves) = (read.file.clone(), read.moves);
+        let ahead_from = read.ahead_from.max(file.start);
         let waiting = std::mem::take(&mut read.waiting);
         self.device_reads.release(number);
         if moves {
             self.write_back.moves_out -= 1;
-            self.move_on(start, end);
+            self.move_on(file);
         } else {
-            self.fetching.remove(&start);
-            self.read_ahead.insert(ahead_from.min(end), end);
+            self.fetching.remove(&file.start);
+            self.read_ahead.insert(ahead_from.min(file.end)..file.end);
         }
         for slot in waiting {
             let held = &mut self.requests[slot];

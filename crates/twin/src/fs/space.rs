@@ -7,6 +7,7 @@
 //! unusable until the whole zone is reset.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use super::ranges::Ranges;
 
@@ -60,11 +61,11 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Blocks `first..end` in groups of `length`. `grows`: takes less than asked for at the hint.
-    pub fn new(first: u64, end: u64, length: u64, grows: bool) -> Self {
+    /// Returns blocks in groups of `length`. `grows`: takes less than asked for at the hint.
+    pub fn new(blocks: Range<u64>, length: u64, grows: bool) -> Self {
         Self {
-            first,
-            blocks: end - first,
+            first: blocks.start,
+            blocks: blocks.end - blocks.start,
             length,
             each: length.div_ceil(WINDOW) as usize,
             grows,
@@ -75,22 +76,22 @@ impl Groups {
         }
     }
 
-    fn allocate(&mut self, want: u64, hint: Option<u64>) -> Option<(u64, u64)> {
+    fn allocate(&mut self, want: u64, hint: Option<u64>) -> Option<Range<u64>> {
         let hint = hint.map(|hint| hint - self.first);
         let continued = hint.and_then(|hint| self.continued(want, hint));
-        let (start, len) = match continued {
+        let Range { start, end } = match continued {
             Some(found) => found,
             None => self.anywhere(want.min(self.length), hint)?,
         };
-        self.free.remove(start, start + len);
-        Some((self.first + start, len))
+        self.free.remove(start..end);
+        Some(self.first + start..self.first + end)
     }
 
     /// Returns where `len` blocks are free, in a new group if need be; else half as many, and so on.
-    fn anywhere(&mut self, mut len: u64, hint: Option<u64>) -> Option<(u64, u64)> {
+    fn anywhere(&mut self, mut len: u64, hint: Option<u64>) -> Option<Range<u64>> {
         while len > 0 {
             if let Some(start) = self.fit(len, hint) {
-                return Some((start, len));
+                return Some(start..start + len);
             }
             if !self.grow() {
                 len /= 2;
@@ -100,12 +101,12 @@ impl Groups {
     }
 
     /// Returns what is free from `hint` on, even if it is less than `want`.
-    fn continued(&self, want: u64, hint: u64) -> Option<(u64, u64)> {
+    fn continued(&self, want: u64, hint: u64) -> Option<Range<u64>> {
         if !self.grows || !self.free.contains(hint) {
             return None;
         }
         let limit = (hint + want).min((hint / self.length + 1) * self.length);
-        Some((hint, self.free.run_end(hint, limit) - hint))
+        Some(hint..self.free.run_end(hint, limit))
     }
 
     /// Returns where `len` blocks are free: in the group of the hint, from its window on, or in the first group
@@ -131,7 +132,7 @@ impl Groups {
 
     /// Returns the first run of `len` blocks in a group that begins in its window `first` or later.
     fn search(&mut self, group: usize, first: usize, len: u64) -> Option<u64> {
-        let (start, limit) = self.bounds(group);
+        let Range { start, end: limit } = self.bounds(group);
         let windows = &mut self.windows[group * self.each..][..self.each];
         for (number, window) in windows.iter_mut().enumerate().skip(first) {
             if window.longest < len {
@@ -143,7 +144,7 @@ impl Groups {
             let from = begin + u64::from(window.from[class]);
             let found = match len {
                 1 => self.free.first(from).filter(|&free| free < until),
-                _ => self.free.run_of(len, from, until, limit),
+                _ => self.free.run_of(len, from..until, limit),
             };
             if len == 1 << class {
                 window.from[class] = (found.unwrap_or(until) - begin) as u16;
@@ -158,12 +159,12 @@ impl Groups {
 
     /// Makes the next group; false when the device is used up.
     fn grow(&mut self) -> bool {
-        let (start, end) = (self.made, (self.made + self.length).min(self.blocks));
-        if start == end {
+        let group = self.made..(self.made + self.length).min(self.blocks);
+        if group.is_empty() {
             return false;
         }
-        self.made = end;
-        self.free.insert(start, end);
+        self.made = group.end;
+        self.free.insert(group);
         let windows = self.windows.len() + self.each;
         self.windows.resize(windows, Window::UNKNOWN);
         self.longest.push(u64::MAX);
@@ -171,13 +172,16 @@ impl Groups {
     }
 
     /// Gives blocks back.
-    fn give(&mut self, start: u64, len: u64) {
-        let (start, end) = (start - self.first, start - self.first + len);
-        self.free.insert(start, end);
+    fn give(&mut self, blocks: Range<u64>) {
+        let (start, end) = (blocks.start - self.first, blocks.end - self.first);
+        self.free.insert(start..end);
         let mut at = start;
         while at < end {
             let group = (at / self.length) as usize;
-            let (first, limit) = self.bounds(group);
+            let Range {
+                start: first,
+                end: limit,
+            } = self.bounds(group);
             let last = (end.min(limit) - 1 - first) / WINDOW;
             self.longest[group] = u64::MAX;
             let here = (at - first) / WINDOW;
@@ -199,10 +203,10 @@ impl Groups {
         }
     }
 
-    /// Returns a group's first block, and behind its last.
-    fn bounds(&self, group: usize) -> (u64, u64) {
+    /// Returns the blocks of a group.
+    fn bounds(&self, group: usize) -> Range<u64> {
         let start = group as u64 * self.length;
-        (start, (start + self.length).min(self.made))
+        start..(start + self.length).min(self.made)
     }
 }
 
@@ -226,11 +230,11 @@ const RECLAIM_FROM: f64 = 0.75;
 const RESERVED_ZONES: usize = 2;
 
 impl Zones {
-    /// Zones of `length` from `first` on, as many whole ones as end by `end`.
-    pub fn new(first: u64, end: u64, length: u64) -> Self {
-        let count = ((end - first) / length) as usize;
+    /// Returns blocks in zones of `length`, as many as are whole.
+    pub fn new(blocks: Range<u64>, length: u64) -> Self {
+        let count = ((blocks.end - blocks.start) / length) as usize;
         Self {
-            first,
+            first: blocks.start,
             length,
             used: vec![0; count],
             unusable: vec![0; count],
@@ -246,7 +250,7 @@ impl Zones {
         zones as u64 * self.length
     }
 
-    fn allocate(&mut self, want: u64, reserve: bool) -> Option<(u64, u64)> {
+    fn allocate(&mut self, want: u64, reserve: bool) -> Option<Range<u64>> {
         let zone = match self.open {
             Some(zone) => zone,
             None if !reserve && self.empty.len() <= RESERVED_ZONES => return None,
@@ -260,12 +264,13 @@ impl Zones {
         self.pointer += len;
         self.used[zone] += len;
         self.open = (self.pointer < self.length).then_some(zone);
-        Some((start, len))
+        Some(start..start + len)
     }
 
-    /// Extents that lie behind one another are one, whichever zones they are in.
-    fn free(&mut self, start: u64, len: u64) -> Vec<(u64, u64)> {
-        let (mut at, end) = (start - self.first, start - self.first + len);
+    /// Gives blocks back; the zones that are to be reset now. Extents that lie behind one another are one, whichever
+    /// zones they are in.
+    fn free(&mut self, blocks: Range<u64>) -> Vec<Range<u64>> {
+        let (mut at, end) = (blocks.start - self.first, blocks.end - self.first);
         let mut emptied = Vec::new();
         loop {
             let zone = at / self.length;
@@ -278,7 +283,7 @@ impl Zones {
         }
     }
 
-    fn free_in(&mut self, zone: usize, len: u64) -> Option<(u64, u64)> {
+    fn free_in(&mut self, zone: usize, len: u64) -> Option<Range<u64>> {
         self.used[zone] -= len;
         self.unusable[zone] += len;
         if self.used[zone] > 0 || self.open == Some(zone) {
@@ -289,14 +294,14 @@ impl Zones {
         Some(self.bounds(zone))
     }
 
-    fn bounds(&self, zone: usize) -> (u64, u64) {
+    fn bounds(&self, zone: usize) -> Range<u64> {
         let start = self.first + zone as u64 * self.length;
-        (start, start + self.length)
+        start..start + self.length
     }
 
     /// Returns the zone best worth relocating, when space is short: more than half of it unusable,
     /// or any when hardly a zone is left.
-    fn victim(&self) -> Option<(u64, u64)> {
+    fn victim(&self) -> Option<Range<u64>> {
         let (all, left) = (self.used.len(), self.empty.len());
         if left as f64 > (1.0 - RECLAIM_FROM) * all as f64 {
             return None;
@@ -325,26 +330,26 @@ pub enum Space {
 impl Space {
     /// At most `want` contiguous blocks, as near behind `hint` as the rules give. `None`: no space.
     /// Only with `reserve` the last zones are used: emptying a zone needs room to move its data to.
-    pub fn allocate(&mut self, want: u64, hint: Option<u64>, reserve: bool) -> Option<(u64, u64)> {
+    pub fn allocate(&mut self, want: u64, hint: Option<u64>, reserve: bool) -> Option<Range<u64>> {
         match self {
             Self::Groups(groups) => groups.allocate(want, hint),
             Self::Zones(zones) => zones.allocate(want, reserve),
         }
     }
 
-    /// Gives blocks back; the bounds of zones that are to be reset now.
-    pub fn free(&mut self, start: u64, len: u64) -> Vec<(u64, u64)> {
+    /// Gives blocks back; the zones that are to be reset now.
+    pub fn free(&mut self, blocks: Range<u64>) -> Vec<Range<u64>> {
         match self {
             Self::Groups(groups) => {
-                groups.give(start, len);
+                groups.give(blocks);
                 Vec::new()
             }
-            Self::Zones(zones) => zones.free(start, len),
+            Self::Zones(zones) => zones.free(blocks),
         }
     }
 
-    /// Bounds of a zone whose data is to be moved away.
-    pub fn victim(&self) -> Option<(u64, u64)> {
+    /// Returns a zone whose data is to be moved away.
+    pub fn victim(&self) -> Option<Range<u64>> {
         match self {
             Self::Groups(_) => None,
             Self::Zones(zones) => zones.victim(),
@@ -377,15 +382,15 @@ mod tests {
         fn free_space_is_found_as_btrfs_finds_it(
             steps in proptest::collection::vec((1u64..30_000, 0u64..90_000, 0u8..4), 1..60)
         ) {
-            let mut groups = Groups::new(FIRST, FIRST + 90_000, GROUP as u64, false);
+            let mut groups = Groups::new(FIRST..FIRST + 90_000, GROUP as u64, false);
             let mut free: Vec<bool> = Vec::new();
-            let mut held: Vec<(u64, u64)> = Vec::new();
+            let mut held: Vec<Range<u64>> = Vec::new();
             for (size, place, what) in steps {
                 if what == 0 && !held.is_empty() {
-                    let (start, len) = held.swap_remove(place as usize % held.len());
-                    let len = len.min(size);
-                    free[(start - FIRST) as usize..][..len as usize].fill(true);
-                    groups.give(start, len);
+                    let Range { start, end } = held.swap_remove(place as usize % held.len());
+                    let end = end.min(start + size);
+                    free[(start - FIRST) as usize..(end - FIRST) as usize].fill(true);
+                    groups.give(start..end);
                     continue;
                 }
                 let want = if what == 1 { size % 9 + 1 } else { size };
@@ -397,7 +402,7 @@ mod tests {
                     let starts = (0..free.len()).step_by(GROUP);
                     let any = || starts.clone().find_map(|start| first_fit(&free, start, len as usize));
                     if let Some(found) = near.flatten().or_else(any) {
-                        break Some((FIRST + found as u64, len));
+                        break Some(FIRST + found as u64..FIRST + found as u64 + len);
                     }
                     if free.len() < 90_000 {
                         free.resize((free.len() + GROUP).min(90_000), true);
@@ -408,10 +413,10 @@ mod tests {
                     }
                 };
                 let found = groups.allocate(want, Some(FIRST + place));
-                prop_assert_eq!(found, expected);
-                if let Some((start, len)) = found {
-                    free[(start - FIRST) as usize..][..len as usize].fill(false);
-                    held.push((start, len));
+                prop_assert_eq!(&found, &expected);
+                if let Some(blocks) = found {
+                    free[(blocks.start - FIRST) as usize..(blocks.end - FIRST) as usize].fill(false);
+                    held.push(blocks);
                 }
             }
         }
@@ -419,12 +424,12 @@ mod tests {
 
     #[test]
     fn what_is_given_back_across_the_border_of_zones_is_given_back_in_each() {
-        let mut zones = Zones::new(100, 400, 100);
+        let mut zones = Zones::new(100..400, 100);
         for start in [100, 200, 300] {
-            assert_eq!(zones.allocate(100, true), Some((start, 100)));
+            assert_eq!(zones.allocate(100, true), Some(start..start + 100));
         }
-        assert_eq!(zones.free(150, 100), []);
-        assert_eq!(zones.free(100, 50), [(100, 200)]);
-        assert_eq!(zones.free(250, 150), [(200, 300), (300, 400)]);
+        assert_eq!(zones.free(150..250), []);
+        assert_eq!(zones.free(100..150), Vec::from_iter(Some(100..200)));
+        assert_eq!(zones.free(250..400), [200..300, 300..400]);
     }
 }

@@ -1,6 +1,7 @@
 //! Writes: into the page cache, from there to the device, and the commits that make them last.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use workload::Op;
 
@@ -19,10 +20,17 @@ const READS_FIRST: u32 = 32;
 /// A write to the device.
 #[derive(Clone, Default)]
 pub struct Write {
-    device: u64,
-    len: u64,
-    /// Parts of the file in it: first block, blocks.
-    parts: Vec<(u64, u64)>,
+    /// Blocks of the device.
+    device: Range<u64>,
+    /// The blocks of the file in it.
+    parts: Vec<Range<u64>>,
+}
+
+impl Write {
+    /// Returns the number of its blocks.
+    fn len(&self) -> u64 {
+        self.device.end - self.device.start
+    }
 }
 
 /// The page cache's flusher.
@@ -33,7 +41,7 @@ pub struct WriteBack {
     background: u64,
     writes: Slab<Write>,
     /// Empty lists of parts, for the next writes.
-    spare: Vec<Vec<(u64, u64)>>,
+    spare: Vec<Vec<Range<u64>>>,
     /// Allocated, not sent; the last one may still grow.
     planned: VecDeque<u32>,
     writes_in_flight: u32,
@@ -44,7 +52,7 @@ pub struct WriteBack {
     /// Read from a zone that is to be emptied; written before anything else.
     moving: Ranges,
     /// The zone that is being emptied, and the reads that are out for it.
-    emptying: Option<(u64, u64)>,
+    emptying: Option<Range<u64>>,
     pub moves_out: u32,
     /// No space before the next commit.
     starved: bool,
@@ -100,13 +108,14 @@ pub struct Commit {
     /// Extents written since the last one.
     pub changes: u64,
     /// Blocks that are free after the next one.
-    pub pinned: Vec<(u64, u64)>,
+    pub pinned: Vec<Range<u64>>,
     /// The blocks that the commit under way frees.
-    freeing: Vec<(u64, u64)>,
+    freeing: Vec<Range<u64>>,
     running: bool,
     /// Asked for before its time.
     wanted: bool,
-    queue: VecDeque<(Op, u64, u64)>,
+    /// What it still has to send.
+    queue: VecDeque<(Op, Range<u64>)>,
     left: u32,
     /// Metadata goes round in `0..blocks` of the device.
     blocks: u64,
@@ -162,26 +171,24 @@ impl<D: Device> FileSystem<D> {
 
     fn accept(&mut self, slot: u32) {
         let request = self.requests[slot].request;
-        let (start, end) = Self::blocks_of(&request);
-        self.read_ahead.remove(start, end);
-        self.make_dirty(start, end);
+        let blocks = Self::blocks_of(&request);
+        self.read_ahead.remove(blocks.clone());
+        self.make_dirty(blocks);
         self.copy(slot);
     }
 
-    fn make_dirty(&mut self, start: u64, end: u64) {
+    fn make_dirty(&mut self, blocks: Range<u64>) {
         if self.dirty.blocks() == 0 {
             self.write_back.dirty_since_ns = self.device.now_ns();
         }
-        self.dirty.insert(start, end);
+        self.dirty.insert(blocks);
     }
 
     /// What was read for relocation is written elsewhere.
-    pub(super) fn move_on(&mut self, start: u64, end: u64) {
-        for piece in self.extents.pieces(start, end - start) {
+    pub(super) fn move_on(&mut self, file: Range<u64>) {
+        for piece in self.extents.pieces(file) {
             if piece.device.is_some() {
-                self.write_back
-                    .moving
-                    .insert(piece.file, piece.file + piece.len);
+                self.write_back.moving.insert(piece.blocks());
             }
         }
     }
@@ -251,25 +258,25 @@ impl<D: Device> FileSystem<D> {
             return false;
         }
         self.plan();
-        if let Some((op, block, blocks)) = self.commit.queue.pop_front() {
+        if let Some((op, blocks)) = self.commit.queue.pop_front() {
             self.write_back.writes_in_flight += 1;
-            self.send(op, block, blocks, DeviceTag::Commit);
+            self.send(op, blocks, DeviceTag::Commit);
             return true;
         }
         let Some(number) = self.write_back.planned.pop_front() else {
             return false;
         };
-        let Write { device, len, .. } = self.write_back.writes[number];
+        let blocks = self.write_back.writes[number].device.clone();
         self.write_back.writes_in_flight += 1;
-        self.send(Op::Write, device, len, DeviceTag::Data(number));
+        self.send(Op::Write, blocks, DeviceTag::Data(number));
         true
     }
 
     /// Allocates dirty ranges until the first write cannot grow any more.
     fn plan(&mut self) {
         while self.write_back.planned.len() < 2 {
-            if let Some((start, end)) = self.write_back.moving.take(0, u64::MAX) {
-                self.place(start, end, true);
+            if let Some(moved) = self.write_back.moving.take(0, u64::MAX) {
+                self.place(moved, true);
                 continue;
             }
             if self.write_back.starved {
@@ -280,7 +287,7 @@ impl<D: Device> FileSystem<D> {
                 return;
             }
             let most = self.params.extent_bytes / BLOCK_BYTES;
-            let Some((start, end)) = self.dirty.take(self.write_back.cursor, most) else {
+            let Some(Range { start, end }) = self.dirty.take(self.write_back.cursor, most) else {
                 self.write_back.due = 0;
                 return;
             };
@@ -288,10 +295,10 @@ impl<D: Device> FileSystem<D> {
             if let Some(next) = self.dirty.first(end) {
                 self.extents.prefetch(next);
             }
-            let placed = self.place(start, end, false);
+            let placed = self.place(start..end, false);
             self.write_back.due = self.write_back.due.saturating_sub(placed - start);
             if placed < end {
-                self.dirty.insert(placed, end);
+                self.dirty.insert(placed..end);
                 self.write_back.starved = true;
                 self.commit.wanted = true;
                 self.begin_commit();
@@ -299,47 +306,47 @@ impl<D: Device> FileSystem<D> {
         }
     }
 
-    /// Finds places for `start..end` and plans the writes; gives how far it came. What empties a zone
-    /// may use the `reserve`.
-    fn place(&mut self, start: u64, end: u64, reserve: bool) -> u64 {
+    /// Finds places for blocks of the file and plans the writes; gives the block up to which it came. What empties a
+    /// zone may use the `reserve`.
+    fn place(&mut self, file: Range<u64>, reserve: bool) -> u64 {
         if self.params.placement == Placement::InPlace {
-            return self.place_in_place(start, end);
+            return self.place_in_place(file);
         }
-        let mut at = start;
-        let mut hint = self.extents.device(start).or_else(|| self.behind(start));
+        let Range { start: mut at, end } = file;
+        let mut hint = self.extents.device(at).or_else(|| self.behind(at));
         while at < end {
-            let Some((device, len)) = self.space.allocate(end - at, hint, reserve) else {
+            let Some(device) = self.space.allocate(end - at, hint, reserve) else {
                 break;
             };
+            let placed = at..at + (device.end - device.start);
             self.extents
-                .set(at, len, Some(device), &mut self.commit.pinned);
-            self.plan_write(device, at, len);
-            at += len;
-            hint = Some(device + len);
+                .set(placed.clone(), Some(device.start), &mut self.commit.pinned);
+            at = placed.end;
+            hint = Some(device.end);
+            self.plan_write(device.start, placed);
         }
         at
     }
 
-    /// Where the data was; what is new is placed behind what is before it in the file.
-    fn place_in_place(&mut self, start: u64, end: u64) -> u64 {
-        let pieces: Vec<Piece> = self.extents.pieces(start, end - start).collect();
-        for Piece { file, len, device } in pieces {
-            let mut done = 0;
-            while done < len {
-                let at = file + done;
-                let found = match device {
-                    Some(device) => Some((device, len)),
-                    None => self.space.allocate(len - done, self.behind(at), false),
-                };
-                let Some((place, count)) = found else {
+    /// As [`Self::place`], where the data was; what is new is placed behind what is before it in the file.
+    fn place_in_place(&mut self, file: Range<u64>) -> u64 {
+        let end = file.end;
+        let pieces: Vec<Piece> = self.extents.pieces(file).collect();
+        for piece in pieces {
+            let Range { start: mut at, end } = piece.blocks();
+            if let Some(device) = piece.device {
+                self.plan_write(device, at..end);
+                continue;
+            }
+            while at < end {
+                let Some(device) = self.space.allocate(end - at, self.behind(at), false) else {
                     return at;
                 };
-                if device.is_none() {
-                    self.extents
-                        .set(at, count, Some(place), &mut self.commit.pinned);
-                }
-                self.plan_write(place, at, count);
-                done += count;
+                let placed = at..at + (device.end - device.start);
+                self.extents
+                    .set(placed.clone(), Some(device.start), &mut self.commit.pinned);
+                at = placed.end;
+                self.plan_write(device.start, placed);
             }
         }
         end
@@ -351,55 +358,57 @@ impl<D: Device> FileSystem<D> {
         Some(before + 1)
     }
 
-    fn plan_write(&mut self, device: u64, file: u64, len: u64) {
+    /// Plans to write blocks of the file from `device` on, in one extent; joins them to the write planned last.
+    fn plan_write(&mut self, device: u64, file: Range<u64>) {
         self.commit.changes += 1;
-        self.writing.insert(file, file + len);
+        self.writing.insert(file.clone());
         let most = self.params.io_bytes / BLOCK_BYTES;
         let zone = match self.params.zone_bytes {
             0 => u64::MAX,
             bytes => bytes / BLOCK_BYTES,
         };
-        let mut done = 0;
-        while done < len {
+        let mut at = file.start;
+        while at < file.end {
+            let place = device + (at - file.start);
+            let left = file.end - at;
             let last = self.write_back.planned.back().copied();
             let joined = last
                 .map(|number| &mut self.write_back.writes[number])
                 .filter(|write| {
-                    write.device + write.len == device + done
-                        && write.len < most
-                        && write.device / zone == (device + done) / zone
+                    write.device.end == place
+                        && write.len() < most
+                        && write.device.start / zone == place / zone
                 });
             let take;
             if let Some(write) = joined {
-                take = (len - done).min(most - write.len);
-                write.len += take;
-                write.parts.push((file + done, take));
+                take = left.min(most - write.len());
+                write.device.end += take;
+                write.parts.push(at..at + take);
             } else {
-                take = (len - done).min(most);
+                take = left.min(most);
                 let mut parts = self.write_back.spare.pop().unwrap_or_default();
-                parts.push((file + done, take));
+                parts.push(at..at + take);
                 let number = self.write_back.writes.add(Write {
-                    device: device + done,
-                    len: take,
+                    device: place..place + take,
                     parts,
                 });
                 self.write_back.planned.push_back(number);
             }
-            done += take;
+            at += take;
         }
     }
 
     /// Written-back data is on the device.
     pub(super) fn written(&mut self, number: u32, errno: i32) {
         self.commit.errno = self.commit.errno.max(errno);
-        let Write { len, mut parts, .. } = std::mem::take(&mut self.write_back.writes[number]);
+        let mut write = std::mem::take(&mut self.write_back.writes[number]);
         self.write_back.writes.release(number);
         self.write_back.writes_in_flight -= 1;
-        self.write_back.done += len;
-        for (file, len) in parts.drain(..) {
-            self.writing.remove(file, file + len);
+        self.write_back.done += write.len();
+        for part in write.parts.drain(..) {
+            self.writing.remove(part);
         }
-        self.write_back.spare.push(parts);
+        self.write_back.spare.push(write.parts);
         while self.has_room()
             && let Some(slot) = self.write_back.throttled.pop_front()
         {
@@ -410,9 +419,9 @@ impl<D: Device> FileSystem<D> {
 
     /// Gives up what is dirty and the writers that wait: there is no space for either.
     fn give_up(&mut self) {
-        while let Some((start, end)) = self.dirty.take(0, u64::MAX) {
+        while let Some(lost) = self.dirty.take(0, u64::MAX) {
             self.commit.errno = self.commit.errno.max(ENOSPC);
-            self.write_back.done += end - start;
+            self.write_back.done += lost.end - lost.start;
         }
         self.write_back.due = 0;
         for slot in std::mem::take(&mut self.write_back.throttled) {
@@ -454,15 +463,17 @@ impl<D: Device> FileSystem<D> {
             let mut room = commit.blocks - commit.cursor;
             if zone > 0 {
                 if commit.cursor.is_multiple_of(zone) && self.params.conventional_bytes == 0 {
-                    commit.queue.push_back((Op::Trim, commit.cursor, zone));
+                    let zone = commit.cursor..commit.cursor + zone;
+                    commit.queue.push_back((Op::Trim, zone));
                     commit.left += 1;
                 }
                 room = zone - commit.cursor % zone;
             }
             let len = blocks.min(most).min(room);
-            commit.queue.push_back((Op::Write, commit.cursor, len));
+            let written = commit.cursor..commit.cursor + len;
+            commit.cursor = written.end;
+            commit.queue.push_back((Op::Write, written));
             commit.left += 1;
-            commit.cursor += len;
             blocks -= len;
         }
     }
@@ -472,7 +483,7 @@ impl<D: Device> FileSystem<D> {
         self.write_back.writes_in_flight -= 1;
         self.commit.left -= 1;
         if self.commit.left == 0 {
-            self.send(Op::Flush, 0, 0, DeviceTag::Barrier);
+            self.send(Op::Flush, 0..0, DeviceTag::Barrier);
         }
     }
 
@@ -481,8 +492,8 @@ impl<D: Device> FileSystem<D> {
         self.commit.running = false;
         let freeing = std::mem::take(&mut self.commit.freeing);
         let frees = !freeing.is_empty();
-        for (start, len) in freeing {
-            self.release(start, len);
+        for blocks in freeing {
+            self.release(blocks);
         }
         let serving = std::mem::take(&mut self.commit.serving);
         if !serving.is_empty() {
@@ -503,22 +514,27 @@ impl<D: Device> FileSystem<D> {
     /// Moves the data of the zone that is worth it most, one zone at a time: the reserve has room for one.
     fn empty_a_zone(&mut self) {
         let moving = self.write_back.moving.blocks() > 0 || self.write_back.moves_out > 0;
-        let zone = self.write_back.emptying.or_else(|| self.space.victim());
-        let Some((low, high)) = zone.filter(|_| !moving) else {
+        if moving {
+            return;
+        }
+        let emptying = self.write_back.emptying.take();
+        let Some(zone) = emptying.or_else(|| self.space.victim()) else {
             return;
         };
-        self.write_back.emptying = zone;
-        let pieces = self.extents.within(low, high);
+        let pieces = self.extents.within(&zone);
+        let start = zone.start;
+        self.write_back.emptying = Some(zone);
         self.relocate(&pieces);
         if pieces.is_empty() {
-            self.release(low, 0);
+            // Nothing is given back, but the zone is looked at and reset.
+            self.release(start..start);
         }
     }
 
-    fn release(&mut self, start: u64, len: u64) {
-        for (low, high) in self.space.free(start, len) {
-            self.write_back.emptying.take_if(|zone| zone.0 == low);
-            self.send(Op::Trim, low, high - low, DeviceTag::Reset);
+    fn release(&mut self, blocks: Range<u64>) {
+        for emptied in self.space.free(blocks) {
+            self.write_back.emptying.take_if(|zone| *zone == emptied);
+            self.send(Op::Trim, emptied, DeviceTag::Reset);
         }
     }
 }

@@ -2,7 +2,7 @@
 //! and fast again after a rest.
 
 use super::*;
-use crate::disk::media_cache::MediaCache;
+use crate::disk::media_cache::{MediaCache, Rewrite};
 
 const BAND: u64 = 32 << 20;
 
@@ -144,29 +144,31 @@ fn a_read_of_what_the_media_cache_holds_goes_to_the_innermost_tracks() {
 #[test]
 fn the_log_knows_the_latest_place_of_every_byte() {
     let mut media = MediaCache::new(&drive_managed());
-    let first = media.log(8192, 16_384);
-    let second = media.log(12_288, 20_480);
+    let first = media.log(8192..16_384);
+    let second = media.log(12_288..20_480);
     assert_eq!(media.find(8192), Some(first));
     assert_eq!(media.find(12_288), Some(second));
     assert_eq!(media.find(20_480), None);
-    media.wrote(0, 10_000);
+    media.wrote(0..10_000);
     assert_eq!(media.find(10_000), Some(first + 10_000 - 8192));
-    assert_eq!(
-        media.clean(),
-        Some((0, first + 10_000 - 8192, 20_480 - 10_000))
-    );
+    let place = first + 10_000 - 8192;
+    let rewrite = Rewrite {
+        band: 0..BAND,
+        logged: place..place + (20_480 - 10_000),
+    };
+    assert_eq!(media.clean(), Some(rewrite));
     assert!(media.is_empty());
     assert_eq!(
-        media.in_place(BAND, BAND + 4096),
-        Some(BAND + 4096),
+        media.in_place(BAND..BAND + 4096),
+        Some(BAND..BAND + 4096),
         "never written"
     );
     assert_eq!(
-        media.in_place(0, 4096),
+        media.in_place(0..4096),
         None,
         "the tracks behind would be lost"
     );
-    assert_eq!(media.in_place(0, BAND + 4096), Some(BAND));
+    assert_eq!(media.in_place(0..BAND + 4096), Some(0..BAND));
 }
 
 #[test]
