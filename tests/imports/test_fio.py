@@ -122,6 +122,12 @@ def test_bands_of_accesses_and_area_change_places(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("written", ["4k:16k", "16k-4k", "16k:4k"])
+def test_a_range_of_sizes_may_have_a_colon_and_begin_with_the_largest(tmp_path: Path, written: str) -> None:
+    made = job(tmp_path, f"bsrange={written}", "norandommap")
+    assert made["block"] == job(tmp_path, "bsrange=4k-16k", "norandommap")["block"]
+
+
 def test_shares_that_bssplit_leaves_open_divide_what_is_left(tmp_path: Path) -> None:
     block = job(tmp_path, "bssplit=4k/60:16k:64k", "norandommap")["block"]
     assert [(one["size"], one["share"]) for one in block] == [("4KiB", 60), ("16KiB", 20), ("64KiB", 20)]

@@ -104,12 +104,16 @@ class Blocks:
         fio draws a number from the smallest to the sum of both. It cuts that to a multiple of the smallest, and to the
         largest (`get_next_buflen` of its `io_u.c`).
         """
-        least_text, _, most_text = text.partition("-")
-        least, most = (self._block_size(one, "bsrange") for one in (least_text, most_text))
-        if most < least or most // least > BLOCK_SIZES_MAX - 1:
-            raise self._given.error(
+        given = self._given
+        first, _, last = text.partition("-" if "-" in text else ":")
+        if not last:
+            raise given.error("bsrange", f"{text or 'nothing'} is not a range", 'expected one like "4k-64k"')
+        # fio puts the two into order, whichever is first.
+        least, most = sorted(self._block_size(one, "bsrange") for one in (first, last))
+        if most // least > BLOCK_SIZES_MAX - 1:
+            raise given.error(
                 "bsrange",
-                f"{text}: the largest size is below the smallest, or exceeds it more than {BLOCK_SIZES_MAX - 1} times",
+                f"{text}: the largest size exceeds the smallest more than {BLOCK_SIZES_MAX - 1} times",
                 "list sizes with shares: bssplit",
             )
         whole = [(size, least) for size in range(least, most, least)]
