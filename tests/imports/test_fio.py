@@ -128,6 +128,16 @@ def test_a_range_of_sizes_may_have_a_colon_and_begin_with_the_largest(tmp_path: 
     assert made["block"] == job(tmp_path, "bsrange=4k-16k", "norandommap")["block"]
 
 
+@pytest.mark.parametrize(("key", "written"), [("bsrange", "4k-8k"), ("bssplit", "4k:8k")])
+def test_an_operation_that_sizes_leave_out_has_the_block_size_of_the_job(
+    tmp_path: Path, key: str, written: str
+) -> None:
+    several = job(tmp_path, f"{key}={written}", "norandommap")["block"]
+    for value, block in ((f",{written}", ["16KiB", several]), (f"{written},", [several, "16KiB"])):
+        made = job(tmp_path, "rw=randrw", "bs=16k", f"{key}={value}", "norandommap")
+        assert [made["block"][op] for op in ("read", "write")] == block
+
+
 def test_shares_that_bssplit_leaves_open_divide_what_is_left(tmp_path: Path) -> None:
     block = job(tmp_path, "bssplit=4k/60:16k:64k", "norandommap")["block"]
     assert [(one["size"], one["share"]) for one in block] == [("4KiB", 60), ("16KiB", 20), ("64KiB", 20)]

@@ -81,16 +81,21 @@ class Blocks:
         given = self._given
         bs = given.per_op("bs", "4k", _EVERY)
         sizes = {op: [(self._block_size(size, "bs"), 100.0)] for op, size in bs.items()}
-        if given.has("bsrange"):
-            given.idle("bs", "bsrange says the sizes")
-            ranges = given.per_op("bsrange", "", _EVERY)
-            sizes = {op: self._range(text) for op, text in ranges.items()}
-        if given.has("bssplit"):
-            given.idle("bs", "bssplit says the sizes")
-            given.idle("bsrange", "bssplit says the sizes")
-            splits = given.per_op("bssplit", "", _EVERY)
-            sizes = {op: self._split(text) for op, text in splits.items()}
+        sizes |= {op: self._range(text) for op, text in self._said("bsrange", "bs").items()}
+        sizes |= {op: self._split(text) for op, text in self._said("bssplit", "bs", "bsrange").items()}
         return sizes
+
+    def _said(self, key: str, *others: str) -> dict[str, str]:
+        """Returns what an option says of each operation. One that it leaves out has its size from the other options."""
+        given = self._given
+        if not given.has(key):
+            return {}
+        said = given.per_op(key, "", _EVERY)
+        found = {op: text for op, text in said.items() if text} or said
+        if len(found) == len(_EVERY):
+            for other in others:
+                given.idle(other, f"{key} says the sizes")
+        return found
 
     def _block_size(self, text: str, key: str) -> int:
         size = self._given.size_of(text, key)
