@@ -159,6 +159,23 @@ def test_a_line_that_only_names_fio_is_left_aside(tmp_path: Path, line: str) -> 
     assert ([step["name"] for step in steps], notes) == (["a"], [])
 
 
+@pytest.mark.parametrize("shell", ["#!/bin/sh", "#!/bin/bash -e", "#!/usr/bin/env bash"])
+@pytest.mark.parametrize("line", ['[ -z "$1" ] && exit 1', "  [[ -b /dev/sdz ]] || exit", "[ -f x ]"])
+def test_a_condition_in_brackets_is_no_section_of_a_job_file(tmp_path: Path, shell: str, line: str) -> None:
+    steps, _ = imported(tmp_path, f"{shell}\n{line}\n{PLAIN}\n")
+    assert [step["name"] for step in steps] == ["a"]
+
+
+def test_a_script_that_writes_job_files_says_so(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="a shell script that writes job files of fio"):
+        imported(tmp_path, "#!/bin/sh\ncat > x.fio <<E\n[global]\nbs=4k\n[x]\nE\nfio x.fio\n")
+
+
+def test_a_job_file_may_name_the_program_that_runs_it(tmp_path: Path) -> None:
+    text = "#!/usr/bin/fio\n[x]\nfilename=/dev/sdz\ndirect=1\nrw=write\nsize=1m\n"
+    assert [step["name"] for step in imported(tmp_path, text)[0]] == ["x"]
+
+
 def test_a_mark_within_a_word_begins_no_comment(tmp_path: Path) -> None:
     text = "fio --name=t --filename=/dev/sdz --direct=1 --output=run#1.log --rw=write --bs=64k --size=1m # it's done\n"
     steps, _ = imported(tmp_path, text)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from fathom.errors import UsageError
 from fathom.imports.draft import Draft, name_of
 from fathom.imports.fio import from_fio
+from fathom.imports.fio_file import is_job_file, writes_job_files
 from fathom.imports.fio_script import CALL
 from fathom.imports.variables import Variables
 from fathom.imports.vdbench import from_vdbench
@@ -16,7 +17,7 @@ from fathom.text_file import read_text
 
 _IMPORTED = "the imported method"
 _FORMATS: tuple[tuple[Callable[[str], object], Callable[[str, str, Variables], Draft]], ...] = (
-    (re.compile(r"^\s*\[[^\]]+\]", re.MULTILINE).search, from_fio),
+    (is_job_file, from_fio),
     (CALL.search, from_fio),
     (re.compile(r"^\s*rd\s*=", re.MULTILINE).search, from_vdbench),
 )
@@ -83,6 +84,10 @@ def _draft(text: str, file: str, variables: Variables) -> Draft:
     if '"fio version"' in text:
         raise UsageError(
             f"{file}: results of fio, not a job file", "`fathom import-results` makes a run of them"
+        )
+    if writes_job_files(text):
+        raise UsageError(
+            f"{file}:1: a shell script that writes job files of fio", "import a file that it has written"
         )
     raise UsageError(
         f"{file}: neither fio's nor Vdbench's",

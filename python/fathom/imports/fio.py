@@ -4,14 +4,13 @@ Jobs up to the next `stonewall` run at once: one step, of streams where they dif
 their files are one job on an array of targets. If sections have different files, steps name their targets.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fathom.errors import UsageError
 from fathom.imports.draft import Draft, DraftStep, name_of, shown_target
 from fathom.imports.fio_blocks import Blocks
-from fathom.imports.fio_file import FioJob, Option, check_values, jobs_of_file
+from fathom.imports.fio_file import FioJob, Option, check_values, is_job_file, jobs_of_file
 from fathom.imports.fio_files import NO_DISK, NOTHING, Files, files_of
 from fathom.imports.fio_foreign import check_engines
 from fathom.imports.fio_job import Conversion
@@ -31,8 +30,7 @@ _NAMED = 4
 def from_fio(text: str, file: str, variables: Variables) -> Draft:
     """Returns the method that does what a job file, or the commands of a script, do. Raises UsageError."""
     draft = Draft(source="fio")
-    sectioned = re.search(r"^\s*\[[^\]]+\]", text, re.MULTILINE)
-    read = jobs_of_file if sectioned else jobs_of_script
+    read = jobs_of_file if is_job_file(text) else jobs_of_script
     jobs = read(text, file, draft, variables)
     if not jobs:
         raise UsageError(f"{file}: no job", "expected a [section] with its options")

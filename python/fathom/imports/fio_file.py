@@ -16,6 +16,9 @@ from fathom.imports.fio_options import ALIASES, OPTIONS
 from fathom.imports.variables import Variables, missing
 from fathom.text_file import read_text
 
+_SECTION = re.compile(r"^\s*\[[^\]\n]+\]", re.MULTILINE)
+_SECTION_ALONE = re.compile(r"^\s*\[[^\]\n]+\]\s*$", re.MULTILINE)
+_SHELL = re.compile(r"#!.*\b(?:ba|da|k|z)?sh\b")
 _INCLUDED = 8
 """Most files within files."""
 _KEEPS_SHARE = ("size", "offset", "offset_increment")
@@ -41,6 +44,16 @@ class FioJob:
     options: dict[str, Option] = field(default_factory=dict)
     waits: bool = False
     """Whether it begins only when those before it have ended."""
+
+
+def is_job_file(text: str) -> bool:
+    """Returns whether a text has sections of jobs. A shell script has none: its lines in brackets are conditions."""
+    return not _SHELL.match(text) and bool(_SECTION.search(text))
+
+
+def writes_job_files(text: str) -> bool:
+    """Returns whether a shell script has a section of a job on a line of its own."""
+    return bool(_SHELL.match(text) and _SECTION_ALONE.search(text))
 
 
 def jobs_of_file(text: str, file: str, draft: Draft, variables: Variables) -> list[FioJob]:
