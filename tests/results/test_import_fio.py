@@ -301,6 +301,15 @@ def test_a_histogram_with_another_number_of_bins_is_refused(tmp_path: Path):
     assert bad.why.startswith(f"{file}:1: 3 bins")
 
 
+def test_a_histogram_with_more_ios_than_a_job_can_do_is_refused(tmp_path: Path):
+    file = tmp_path / "y_clat_hist.1.log"
+    counts = [0] * 1856
+    counts[900:903] = 5000, 288230376923725848, 7000
+    file.write_text(f"1000, 0, 4096, 9{', 0' * 1855}\n2000, 0, 4096, {', '.join(map(str, counts))}\n")
+    [bad] = import_results([file]).bad
+    assert bad.why.startswith(f"{file}:2: 2.88e+17 I/Os by 2000 ms: damaged counts")
+
+
 def test_a_mean_behind_a_gap_in_a_log_covers_no_more_than_the_logs_own_interval(tmp_path: Path):
     file = tmp_path / "z_iops.1.log"
     # Bursts of half a second every four seconds: fio writes no line for an interval without I/O.

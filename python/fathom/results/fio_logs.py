@@ -33,6 +33,8 @@ LEAST_CELLS = 4
 MOST_COARSE = 6
 GAP = 1.5
 """Times the interval of a log from which fio has left out a line: it writes none without I/O."""
+MOST_IOS_A_MS = 100_000
+"""More I/Os of one job than this are no count. Public logs of fio hold what else was in its memory."""
 LEAST_UNIX_MS = 100_000_000_000
 """A log whose first time is beyond this counts from 1970: in March 1973."""
 
@@ -192,9 +194,16 @@ def _samples(text: str, file: str, kind: Kind, unit: Unit) -> Iterator[Sample]:
         if direction >= len(DIRECTIONS):
             raise UsageError(f"{file}:{number}: no direction {direction}", HINT)
         bins = _bins(cells[3:], f"{file}:{number}") if kind is Kind.HISTOGRAM else ()
+        _check_count(sum(one.n for one in bins), time_ms, f"{file}:{number}")
         if kind in LATENCIES:
             value *= unit.ns
         yield Sample(time_ms, value, DIRECTIONS[direction], block, bins)
+
+
+def _check_count(n: int, time_ms: int, place: str) -> None:
+    """Raises UsageError for a line with more I/Os than a job does in all the time until then."""
+    if n > MOST_IOS_A_MS * max(time_ms, SECOND_MS):
+        raise UsageError(f"{place}: {n:.3g} I/Os by {time_ms} ms: damaged counts", "leave this log out")
 
 
 def _bins(counts: Sequence[int | None], place: str) -> Sequence[Bin]:
