@@ -301,6 +301,18 @@ def test_a_histogram_with_another_number_of_bins_is_refused(tmp_path: Path):
     assert bad.why.startswith(f"{file}:1: 3 bins")
 
 
+@pytest.mark.parametrize("coarse", [0, 2])
+def test_a_histogram_of_fio_before_three_counts_in_microseconds(tmp_path: Path, coarse: int):
+    file = tmp_path / "y_clat_hist.1.log"
+    counts = [0] * (19 * 64 >> coarse)
+    counts[40 >> coarse] = 20000
+    file.write_text(f"1000, 0, 4096, {', '.join(map(str, counts))}\n")
+    run = imported(file)
+    assert rows(run, "y", "read")["n"] == 20000
+    [found] = run.latency.to_pylist()
+    assert (found["low_ns"], found["high_ns"]) == (40_000, 40_000 + (1000 << coarse))
+
+
 def test_a_histogram_with_more_ios_than_a_job_can_do_is_refused(tmp_path: Path):
     file = tmp_path / "y_clat_hist.1.log"
     counts = [0] * 1856

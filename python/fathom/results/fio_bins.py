@@ -12,6 +12,8 @@ BITS = 6
 PER_OCTAVE = 1 << BITS
 BINS = 29 * PER_OCTAVE
 """The number of bins; the last one holds all longer values."""
+BINS_OF_US = 19 * PER_OCTAVE
+"""The number of bins before version 3, which counts in us."""
 
 
 @lru_cache(maxsize=BINS)

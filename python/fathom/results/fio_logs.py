@@ -3,9 +3,9 @@
 Format: fio 3.33, man page under "LOG FILE FORMATS", `iolog.c` (`flush_samples`, `flush_hist_samples`) and `init.c`
 (names `PREFIX_TYPE.JOB.log`). A line is time in ms, value, direction, block size and more. Bandwidth is in KiB/s,
 latency in ns (us before version 3: `--unit us`). With `log_avg_msec` a line is a mean of a stretch, and its block size
-0. Without, it is one I/O. A histogram has a count per bin behind time, direction and block size. With `per_job_logs=0`
-one file has the lines of each job behind those of another, from the first time on again. With `log_unix_epoch` times
-count from 1970.
+0. Without, it is one I/O. A histogram has a count per bin behind time, direction and block size; the number of bins
+shows version 2, whose bins are in us. With `per_job_logs=0` one file has the lines of each job behind those of another,
+from the first time on again. With `log_unix_epoch` times count from 1970.
 """
 
 import re
@@ -18,7 +18,7 @@ from statistics import median, median_low
 from typing import NamedTuple
 
 from fathom.errors import UsageError
-from fathom.results.fio_bins import BINS, bin_at, edges_of
+from fathom.results.fio_bins import BINS, BINS_OF_US, bin_at, edges_of
 from fathom.results.reading import MOST_SECONDS, Unit, name_of, time_of, whole
 from fathom.results.records import Bin, Caveat, Latency, Load, OpRecord, Reading, Remark, Results, Second
 from fathom.statistics.means import mean_by_count
@@ -31,6 +31,8 @@ KIB = 1024
 SECOND_MS = 1000
 LEAST_CELLS = 4
 MOST_COARSE = 6
+UNIT_OF_BINS = {BINS: 1, BINS_OF_US: 1000}
+"""ns of a bin's values, by how many bins fio has."""
 GAP = 1.5
 """Times the interval of a log from which fio has left out a line: it writes none without I/O."""
 MOST_IOS_A_MS = 100_000
@@ -208,11 +210,13 @@ def _check_count(n: int, time_ms: int, place: str) -> None:
 
 def _bins(counts: Sequence[int | None], place: str) -> Sequence[Bin]:
     """Returns the bins that have I/Os. Bins that fio has merged (log_hist_coarseness) stay merged."""
-    coarse = next((k for k in range(MOST_COARSE + 1) if BINS >> k == len(counts)), None)
-    if coarse is None:
-        raise UsageError(f"{place}: {len(counts)} bins, and fio has {BINS}", HINT)
+    shapes = ((many, ns, coarse) for many, ns in UNIT_OF_BINS.items() for coarse in range(MOST_COARSE + 1))
+    shape = next(((ns, coarse) for many, ns, coarse in shapes if many >> coarse == len(counts)), None)
+    if shape is None:
+        raise UsageError(f"{place}: {len(counts)} bins, and fio has {BINS}, or {BINS_OF_US} before 3", HINT)
+    ns, coarse = shape
     return tuple(
-        Bin(bin_at(index << coarse, 0).low_ns, bin_at((index + 1 << coarse) - 1, 0).high_ns, count)
+        Bin(ns * bin_at(index << coarse, 0).low_ns, ns * bin_at((index + 1 << coarse) - 1, 0).high_ns, count)
         for index, count in enumerate(counts)
         if count
     )
