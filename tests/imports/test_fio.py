@@ -122,6 +122,14 @@ def test_bands_of_accesses_and_area_change_places(tmp_path: Path) -> None:
     }
 
 
+def test_a_switch_is_on_by_any_number_but_zero(tmp_path: Path) -> None:
+    assert job(tmp_path, "norandommap=5")["pattern"] == job(tmp_path, "norandommap")["pattern"]
+    assert job(tmp_path, "time_based=10")["until"] == {"time": "60s"}
+    assert job(tmp_path, "time_based=00")["until"] != job(tmp_path, "time_based=1")["until"]
+    with pytest.raises(UsageError, match="direct: 2 is neither 0 nor 1"):
+        job(tmp_path, "direct=2")
+
+
 @pytest.mark.parametrize("written", ["4k:16k", "16k-4k", "16k:4k"])
 def test_a_range_of_sizes_may_have_a_colon_and_begin_with_the_largest(tmp_path: Path, written: str) -> None:
     made = job(tmp_path, f"bsrange={written}", "norandommap")

@@ -9,6 +9,8 @@ from fathom.imports.fio_options import OPTIONS, REPORTS, FioOption, Use
 from fathom.imports.units import POWERS, SECONDS
 
 _NUMBER = re.compile(r"\d{1,15}(\.\d{1,15})?%?")
+#: Options that any number but 0 switches on (`FIO_OPT_STR_SET` of fio's `options.c`). Others take 0 and 1 alone.
+_SWITCHES = frozenset(("exitall", "norandommap", "time_based", "zero_buffers"))
 _ORDER = ("read", "write", "trim")
 
 
@@ -49,6 +51,8 @@ class GivenOptions:
     def flag(self, key: str, *, usual: bool = False) -> bool:
         """Returns whether it is on. Raises UsageError."""
         value = self.text(key, str(int(usual)))
+        if key in _SWITCHES and value.isdecimal():
+            return int(value) != 0
         if value not in ("0", "1"):
             raise self.error(key, f"{value} is neither 0 nor 1", "write one of them")
         return value == "1"
