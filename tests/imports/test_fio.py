@@ -58,6 +58,8 @@ def test_options_of_global_hold_for_later_jobs_which_may_say_otherwise(tmp_path:
     [
         ("bs=4k,64k", "block", {"read": "4KiB", "write": "64KiB"}),
         ("bs=4KiB", "block", "4000"),
+        ("bs=0x2000", "block", "8KiB"),
+        ("size=0X200000", "region", "2MiB"),
         ("rwmixwrite=30", "mix", {"read": 70, "write": 30}),
         ("rwmixread=100", "mix", "read"),
         ("rwmixread=30\nrwmixwrite=30", "mix", {"read": 70, "write": 30}),

@@ -97,6 +97,8 @@ class GivenOptions:
         """Returns a part of an option's value in bytes, by the job's `kb_base`. Raises UsageError."""
         if zones := re.fullmatch(r"(\d{1,9})z", text.strip().lower()):
             return int(zones[1]) * self._zone_bytes(key)
+        if re.fullmatch(r"0x[0-9a-f]{1,12}", text.strip().lower()):
+            return int(text, 16)
         found = re.fullmatch(r"(\d{1,15})([kmgtp]?)(ib|i|b)?", text.strip().lower())
         if not found:
             raise self.error(key, f"{text or 'nothing'} is not a size", 'expected one like "4k" or "10g"')
