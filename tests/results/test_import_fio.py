@@ -175,6 +175,21 @@ def test_fio_of_version_two_counts_in_kib_and_microseconds(tmp_path: Path):
     assert (row["block_bytes"], row["threads"]) == (None, None)
 
 
+def test_percentiles_of_fio_without_a_count_have_enough_ios_by_its_rate(tmp_path: Path):
+    percentiles = {"50.000000": 400000, "99.000000": 800000}
+    read = {
+        "io_bytes": 4000, "bw": 1000, "iops": 250, "runtime": 4000,
+        "clat": {"min": 10, "max": 900000, "mean": 450000.5, "percentile": percentiles},
+    }  # fmt: skip
+    file = tmp_path / "old.json"
+    job = {"jobname": "old", "groupid": 0, "error": 0, "read": read}
+    file.write_text(json.dumps({"fio version": "fio-2.1.3", "jobs": [job]}))
+    run = imported(file)
+    row = rows(run, "old", "read")
+    assert (row["n"], row["p50_us"], row["p99_us"]) == (1000, 400000, None)
+    assert any("follow from rates times lengths" in note.text for note in run.notes)
+
+
 def test_logs_of_one_run_are_one_run_with_seconds_and_their_histograms(fio: FioFiles):
     run = imported(*fio.logs)
     row = rows(run, "x", "read")

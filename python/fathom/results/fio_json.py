@@ -69,6 +69,9 @@ def parse(text: str, file: str) -> Results:
         for several in together.values()
         if len(several) > 1
     ]
+    parts = [_object(job.get(direction)) for job in jobs for direction in (*DIRECTIONS, TOGETHER)]
+    if any("total_ios" not in part and _n(part) for part in parts):
+        remarks.append(Remark(Caveat.ROUNDED))
     version = marks.version if marks else str(document.get("fio version", "")).removeprefix("fio-")
     failed = next((job for job in jobs if whole(job.get("error"))), None)
     return Results(
@@ -183,7 +186,7 @@ def _op(
     latencies = [_latency(part) for part in parts]
     if any(is_from_submission for _, is_from_submission in latencies):
         remarks.append(Remark(Caveat.FROM_SUBMISSION, step))
-    counts = [whole(part.get("total_ios")) for part in parts]
+    counts = [_n(part) for part in parts]
     latency = _merged([found for found, _ in latencies], counts)
     if len(parts) > 1 and not latency.bins:
         remarks.append(Remark(Caveat.NO_MERGED_PERCENTILES, step))
@@ -199,6 +202,14 @@ def _op(
         block_bytes=_block_bytes(options, direction, 1e6 * mbps / iops if iops and mbps else None),
         latency=latency,
     )
+
+
+def _n(part: Object) -> int | None:
+    """Returns the I/Os. fio before 2.1.14 does not state them, and they follow from its rate."""
+    if "total_ios" in part:
+        return whole(part["total_ios"])
+    iops, length_s = number(part.get("iops")), scaled(part.get("runtime"), 1e-3)
+    return round(iops * length_s) if iops and length_s else None
 
 
 def _did(part: Object) -> bool:
