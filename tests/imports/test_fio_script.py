@@ -176,6 +176,27 @@ def test_a_job_file_may_name_the_program_that_runs_it(tmp_path: Path) -> None:
     assert [step["name"] for step in imported(tmp_path, text)[0]] == ["x"]
 
 
+@pytest.mark.parametrize(
+    "option", ["--output=$OUT/x.json", "--output $(hostname).json", "--write_bw_log=$OUT/bw"]
+)
+def test_a_variable_in_what_fio_reports_needs_no_value(tmp_path: Path, option: str) -> None:
+    steps, _ = imported(tmp_path, f"#!/bin/sh\n{PLAIN} {option} --rwmixread=70\n")
+    assert [step["name"] for step in steps] == ["a"]
+    with pytest.raises(UsageError, match=r"\$OUT has no value"):
+        imported(tmp_path, f"#!/bin/sh\n{PLAIN} {option} --bs=$OUT\n")
+
+
+def test_a_command_behind_one_with_a_report_is_not_lost(tmp_path: Path) -> None:
+    for behind in ("--group_reporting && fio", "--output=x; fio", "--output $OUT | tee", "--output x > $OUT"):
+        with pytest.raises(UsageError):
+            imported(tmp_path, f"#!/bin/sh\n{PLAIN} {behind}\n")
+
+
+def test_a_job_file_may_leave_a_variable_of_its_reports_open(tmp_path: Path) -> None:
+    text = "[x]\nfilename=/dev/sdz\ndirect=1\nrw=write\nsize=1m\npercentile_list=${percentiles}\n"
+    assert [step["name"] for step in imported(tmp_path, text)[0]] == ["x"]
+
+
 def test_a_mark_within_a_word_begins_no_comment(tmp_path: Path) -> None:
     text = "fio --name=t --filename=/dev/sdz --direct=1 --output=run#1.log --rw=write --bs=64k --size=1m # it's done\n"
     steps, _ = imported(tmp_path, text)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fathom.errors import UsageError
 from fathom.imports.draft import Draft
-from fathom.imports.fio_options import ALIASES, OPTIONS
+from fathom.imports.fio_options import ALIASES, OPTIONS, REPORTS
 from fathom.imports.variables import Variables, missing
 from fathom.text_file import read_text
 
@@ -145,9 +145,15 @@ def _name_of(key: str, place: str) -> str:
     )
 
 
+def says_how_to_report(name: str) -> bool:
+    """Returns whether an option is one whose value is left aside, whatever it is."""
+    option = OPTIONS.get(ALIASES.get(name, name))
+    return bool(option) and option.says == REPORTS
+
+
 def check_values(jobs: Iterable[FioJob]) -> None:
     """Raises UsageError for a variable without a value; `filename_format` has words of fio's own."""
     for job in jobs:
         for name, one in job.options.items():
-            if "$" in one.value and name != "filename_format":
+            if "$" in one.value and name != "filename_format" and not says_how_to_report(name):
                 raise missing(one.value, one.place)

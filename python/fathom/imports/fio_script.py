@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from fathom.errors import UsageError
 from fathom.imports.draft import Draft
-from fathom.imports.fio_file import FioJob, Option, set_option, waits
+from fathom.imports.fio_file import FioJob, Option, says_how_to_report, set_option, waits
 from fathom.imports.variables import Variables, missing
 
 #: A call of fio, however it is reached.
@@ -251,11 +251,14 @@ def _within_shell(place: str, line: str) -> UsageError:
 def _joined(words: Sequence[str], place: str) -> list[str]:
     arguments: list[str] = []
     for word in words:
-        if re.search(r"\$\{?\w+", word):
+        begins = word.startswith("-") or not arguments or "=" in arguments[-1]
+        name = (word if begins else arguments[-1]).lstrip("-").partition("=")[0]
+        counts = not (_OF_THE_PROGRAM.fullmatch(name) or says_how_to_report(name))
+        if counts and re.search(r"\$\{?\w+", word):
             raise missing(word, place)
-        if any(mark in word for mark in "$|><&`") or word.endswith(";"):
+        if any(mark in word for mark in "|><&`") or (counts and "$" in word) or word.endswith(";"):
             raise UsageError(f"{place}: {word}: shell syntax", "write the value that it stands for")
-        if word.startswith("-") or not arguments or "=" in arguments[-1]:
+        if begins:
             arguments.append(word)
         else:
             arguments[-1] += f"={word}"
