@@ -1,5 +1,6 @@
 """Sentences on drives that feed a GPU claim only rates of targets that support a claim."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,17 @@ def test_the_numbers_of_slow_drives_make_no_longer_table_and_their_rate_is_not_r
     assert len(figure.data.groups[0].rows) <= gpu_feed.MOST_COUNTS
     assert "each sustains 0.00" in section.key_figure.sentence
     assert "sustains 0.00 GB/s" not in section.answer[0]
+
+
+def test_the_rate_of_a_headline_has_the_digits_that_the_terminal_prints(tmp_path: Path) -> None:
+    targets = [f"twin:{name}?settled_share=1" for name in ("wd-ultrastar-dc-sn861-7.68tb", "kioxia-cm7-r-7.68tb")]
+    section = gpu_feed.build(compare([load(fathom.run(METHOD, targets, out=tmp_path).path)]))
+    assert section is not None
+    assert section.key_figure is not None
+    told = " ".join((section.key_figure.sentence, *section.key_figure.reasons))
+    printed = re.findall(r"sustains ([0-9.]+) GB/s", " ".join(section.answer))
+    assert len(printed) == len(targets)
+    assert sorted(re.findall(r"(?:sustains|at) ([0-9.]+) GB/s(?: each)?\.", told)) == sorted(printed)
 
 
 def test_an_array_is_counted_as_arrays_and_never_as_its_drives(tmp_path: Path) -> None:

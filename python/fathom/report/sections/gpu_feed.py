@@ -116,9 +116,9 @@ def _key_figure(feeds: Sequence[Feed], together: Figure) -> KeyFigure:
     of = f"of {names[best]}"
     noun = feeds[best].noun
     filled = agreeing(count, f"{noun} {of} fills", f"{noun}s {of} fill")
-    sentence = f"{filled} one H100: each sustains {_rounded(each_gbps, 1)} GB/s."
+    sentence = f"{filled} one H100: each sustains {_rounded(each_gbps)} GB/s."
     reasons = [
-        f"{names[place]} needs {counts[place]}, at {_rounded(feeds[place].least_gbps, 1)} GB/s each."
+        f"{names[place]} needs {counts[place]}, at {_rounded(feeds[place].least_gbps)} GB/s each."
         for place in settled
         if place != best
     ]
