@@ -129,6 +129,12 @@ def test_late_arrivals_are_one_note_a_target_of_the_worst_step():
     assert note.text.endswith("less in 2 other steps")
 
 
+@pytest.mark.parametrize(("late_us", "said"), [(90, "90 us"), (2061, "2.06 ms"), (1_234_567, "1.23 s")])
+def test_how_late_arrivals_were_has_the_unit_of_other_latencies(late_us: int, said: str):
+    note = only(sound(remarks=[Remark(DEVICE, "step", LateArrivals(mean_ns=1000 * late_us))]))
+    assert f"issued arrivals {said} late on average" in note.text
+
+
 @pytest.mark.parametrize(
     ("cores", "do"),
     [

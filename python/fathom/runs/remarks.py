@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from fathom import _core
-from fathom.output.text import percent
+from fathom.output.text import latency_text, percent
 from fathom.traces.clock import Doubt
 
 WRONG_DATA_ERRNO = errno.EILSEQ
@@ -165,7 +165,7 @@ def in_words(fact: Fact) -> str:
             return f"{fact.op} of {fact.size_bytes} bytes at {fact.offset_bytes} was refused: {fact.about}"
         case LateArrivals():
             return (
-                f"the load generator itself issued arrivals {fact.mean_ns / 1000.0:.0f} us late on average; "
+                f"the load generator itself issued arrivals {latency_text(fact.mean_ns / 1000.0)} late on average; "
                 "response latency includes that"
             )
         case UncountedArrivals():
