@@ -1,8 +1,10 @@
 """A target that a card does not rank stays on the card, with the reason."""
 
+import re
 from pathlib import Path
 
 import fathom
+from fathom.report import write_html
 from fathom.report.blocks import Cards
 from fathom.report.comparison import compare
 from fathom.report.data import load
@@ -54,6 +56,26 @@ def test_a_target_that_had_not_settled_stays_on_the_card_without_a_bar(tmp_path:
     assert [(one.label, one.why) for one in card.unranked] == [
         ("Samsung PM9A3 · B", "not ranked: random writes had not come to the size of its region")
     ]
+
+
+def heading(page: Path) -> str:
+    [sentence] = re.findall(r'<h1 class="sentence">(.*?)</h1>', page.read_text())
+    return sentence
+
+
+def test_a_page_without_a_claimed_figure_opens_with_why_there_is_none(tmp_path: Path) -> None:
+    one = measured(tmp_path, "samsung-pm9a3-7.68tb", FILL, MEASURE)
+    other = measured(tmp_path, "samsung-pm1743-7.68tb", FILL, MEASURE)
+    page = write_html([one], tmp_path / "one.html")
+    assert heading(page) == "Samsung PM9A3 had not settled, so no figure is claimed."
+    assert "Not claimed (not settled): 4k-rand-write." in page.read_text()
+    both = write_html([one, other], tmp_path / "both.html")
+    assert heading(both) == "No target had settled, so no figure is claimed."
+
+
+def test_a_page_without_a_measured_step_opens_with_that(tmp_path: Path) -> None:
+    page = write_html([measured(tmp_path, "samsung-pm9a3-7.68tb", FILL)], tmp_path / "page.html")
+    assert heading(page) == "No measured step has finished, so there is no result to show."
 
 
 def test_a_run_whose_notes_say_that_the_page_cache_served_it_claims_nothing(tmp_path: Path) -> None:

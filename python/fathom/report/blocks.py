@@ -266,11 +266,12 @@ Block = Table | Figure | Prose | Points | Answer | Cards | Notes | Diagram | Ver
 class KeyFigure:
     """What a page may open with: the answer in one sentence, the figure that shows it, and the reasons, gravest first.
 
-    A sentence has at most two numbers beside those in names of targets and workloads.
+    A sentence has at most two numbers beside those in names of targets and workloads. One that says why nothing is
+    claimed may have no figure.
     """
 
     sentence: str
-    block: Figure | Cards | Table
+    block: Figure | Cards | Table | None
     reasons: Sequence[str] = ()
 
 

@@ -70,7 +70,7 @@ class Page:
 
     @property
     def _blocks(self) -> list[Block]:
-        first: list[Block] = [self.opening.block] if self.opening else []
+        first: list[Block] = [self.opening.block] if self.opening and self.opening.block else []
         return [*first, *(block for section in self.sections for block in section.blocks)]
 
     @property

@@ -30,10 +30,10 @@ PREFERRED = (
 
 @dataclass(frozen=True)
 class Opening:
-    """What a page shows first: a sentence, a figure, and reasons, in `MOST_WORDS` words at most."""
+    """What a page shows first: a sentence, a figure if it has one, and reasons, in `MOST_WORDS` words at most."""
 
     sentence: str
-    block: Figure | Cards | Table
+    block: Figure | Cards | Table | None
     reasons: Sequence[str] = ()
 
 
@@ -78,7 +78,7 @@ def _with_key_figure(section: Section) -> Section:
     figure = section.key_figure
     if figure is None:
         return section
-    first: list[Block] = [Prose([figure.sentence]), figure.block]
+    first: list[Block] = [Prose([figure.sentence]), *([figure.block] if figure.block else [])]
     return replace(section, blocks=[*first, *section.blocks], key_figure=None)
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from fathom.analysis.finding import joined
+from fathom.analysis.settled import no_target, verbs
 from fathom.output.text import many_of, size
 from fathom.prediction.words import order_words
 from fathom.report.blocks import Bar, Block, Card, Cards, Item, KeyFigure, NoBar, Points, Prose, Section
@@ -22,7 +23,7 @@ SHOWN = 6
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Returns the findings; the cards are their key figure."""
+    """Returns the findings. Their key figure has the cards; without a claim, it says why there are none."""
     out = gate(comparison)
     whole = {corner.key: corner for corner in workloads(comparison)}
     ranked = _ranked([*whole.values()], comparison, out)
@@ -38,11 +39,13 @@ def build(comparison: Comparison) -> Section | None:
             or failed
             or ["No measured step has finished, so there is no result to show."]
         )
-        return Section("summary", "Findings", [Prose(said)])
+        further: list[Block] = [Prose(said[1:])] if said[1:] else []
+        return Section("summary", "Findings", further, key_figure=KeyFigure(said[0], None, said[1:]))
     texts = finding_texts(comparison)
     cards = Cards([_card(one, _unranked(whole[one.key], out)) for one in ranked], shown=SHOWN)
-    key = None
-    if ranked:
+    if not ranked:
+        key = _nothing_claimed(comparison, out)
+    else:
         sentence = _contest(ranked) or _alone(_ranked(comparison.corners, comparison, out))
         key = KeyFigure(sentence, cards, [*unclaimed_words(comparison), *_reasons(texts, ranked)])
     return Section(
@@ -52,6 +55,17 @@ def build(comparison: Comparison) -> Section | None:
         answer=[texts.overall] if texts.overall else [],
         key_figure=key,
     )
+
+
+def _nothing_claimed(comparison: Comparison, out: Gate) -> KeyFigure | None:
+    """Returns why no target has a figure that is claimed; None where the only figures are those of no rival."""
+    cells = [cell for corner in comparison.corners for cell in corner.cells]
+    reasons = [why for cell in cells if (why := out.get((cell.column.short, cell.step.name)))]
+    if not reasons:
+        return None
+    alone = len(comparison.columns) == 1
+    why = f"{comparison.columns[0].short} {verbs(reasons)}" if alone else no_target(reasons).capitalize()
+    return KeyFigure(f"{why}, so no figure is claimed.", None, unclaimed_words(comparison))
 
 
 def _ranked(corners: Sequence[Corner], comparison: Comparison, out: Gate) -> list[Corner]:
