@@ -3,13 +3,16 @@
 import json
 import os
 import platform
+import re
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from threading import Event
 
 import pytest
+from rich.console import Console
 
 import fathom
 from fathom.errors import FathomError, InterruptedRunError, RefusedError, UsageError
@@ -17,9 +20,11 @@ from fathom.load.backend import EngineBackend
 from fathom.load.initiator import ThisMachine
 from fathom.method.compose import compose
 from fathom.method.method import Method, Step, load_method, parse_method
+from fathom.report import write_html
 from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.findings import view_of_all
+from fathom.report.terminal import print_table
 from fathom.runs.check import check
 from fathom.runs.document import RunDocument
 from fathom.runs.event_log import read_events
@@ -29,6 +34,7 @@ from fathom.runs.steps import StepKey
 from fathom.runs.store import RunStore, StepOutcome
 from fathom.session import Options, SilentObserver, repeat_run, resume_run, start_run
 from fathom.session.schedule import Schedule
+from fathom.session.stepper import Progress
 from fathom.session.target_run import TargetRun
 from fathom.targets import file_room, sysfs
 from fathom.targets.claim import claim
@@ -295,6 +301,46 @@ def test_a_run_whose_files_have_no_room_together_makes_none_of_them(
     with pytest.raises(FathomError, match=r"not enough space: 2 files need .* together"):
         start_run(method, targets, Options(out=tmp_path / "runs"))
     assert list(tmp_path.iterdir()) == []
+
+
+LONG_READS = """
+schema = "fathom-method/1"
+name = "long-reads"
+[[steps]]
+name = "read"
+label = "4 KiB random read"
+job = { mix = "read", block = "4KiB", pattern = "uniform", load = { iodepth = 1 }, until = { time = "3s" } }
+"""
+
+
+def test_a_step_that_was_interrupted_is_claimed_by_neither_terminal_nor_page_until_it_is_measured_again(
+    tmp_path: Path,
+) -> None:
+    class Hurried(SilentObserver):
+        def progressed(self, target: Target, progress: Progress) -> None:
+            interrupt.set()
+
+    def shown(path: Path) -> tuple[str, str]:
+        console = Console(file=StringIO(), width=200)
+        print_table(console, [path])
+        [sentence] = re.findall(
+            r"<h1[^>]*>(.+?)</h1>", write_html([path], tmp_path / "page.html").read_text()
+        )
+        assert isinstance(console.file, StringIO)
+        return console.file.getvalue(), sentence
+
+    interrupt = Event()
+    options = Options(out=tmp_path, observer=Hurried(), interrupt=interrupt)
+    with pytest.raises(InterruptedRunError):
+        start_run(parse_method(LONG_READS, "long.toml"), parse_targets(["null:"]), options)
+    [path] = tmp_path.glob("*-long-reads-*")
+    printed, sentence = shown(path)
+    assert "Not claimed (stopped early): 4 KiB random read." in printed
+    assert "the step was stopped after" in printed
+    assert sentence.endswith(" was stopped early, so no figure is claimed.")
+    resume_run(path, Options())
+    printed, sentence = shown(path)
+    assert "stopped" not in printed + sentence
 
 
 @pytest.mark.parametrize(("times", "rest"), [(3, "--repeats 2 --seed 6"), (1, None)])

@@ -30,6 +30,7 @@ from fathom.runs.remarks import (
     LostIo,
     Refused,
     ShortWindow,
+    Stopped,
     UncountedArrivals,
     Words,
     facts_of,
@@ -59,6 +60,7 @@ EVERY_FACT: list[Fact] = [
     Fallback(reason="EPERM"),
     LeftOut(reason="no handles"),
     ShortWindow(window_s=1, asked_s=2),
+    Stopped(window_s=1),
     DoubtfulTimes(doubt=Doubt(fault=TimesFault.COARSE, step_ns=10**9, ios_at_once=400)),
     Words(
         text="I/O failed: the data read are not those written; load threads waited 31 %; step x left out: y"

@@ -58,7 +58,9 @@ def test_the_numbers_of_slow_drives_make_no_longer_table_and_their_rate_is_not_r
 
 
 def test_the_rate_of_a_headline_has_the_digits_that_the_terminal_prints(tmp_path: Path) -> None:
-    targets = [f"twin:{name}?settled_share=1" for name in ("wd-ultrastar-dc-sn861-7.68tb", "kioxia-cm7-r-7.68tb")]
+    targets = [
+        f"twin:{name}?settled_share=1" for name in ("wd-ultrastar-dc-sn861-7.68tb", "kioxia-cm7-r-7.68tb")
+    ]
     section = gpu_feed.build(compare([load(fathom.run(METHOD, targets, out=tmp_path).path)]))
     assert section is not None
     assert section.key_figure is not None

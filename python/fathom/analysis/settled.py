@@ -22,7 +22,7 @@ from fathom.analysis.validity.of_curves import maximum_gaps
 from fathom.method.rounds import Round, RoundJson, parse_round
 from fathom.prediction.interval import known_device
 from fathom.runs.document import TargetRecord
-from fathom.runs.remarks import CpuWait, DoubtfulTimes
+from fathom.runs.remarks import CpuWait, DoubtfulTimes, Stopped
 from fathom.traces.clock import TimesFault
 
 DEALLOCATES = ("trim", "write-zeroes")
@@ -44,6 +44,7 @@ class Unsettled(Enum):
     OFF_DEVICE = "its file system answered or compressed some of it"
     LIMITED = "a control group may have set the rate"
     HOSTS_MISSING = "not all hosts of the run loaded it"
+    STOPPED = "its step was stopped before its end"
     BRIEF = "it was measured for less than a second"
     MACHINE_BUSY = "its load threads waited for cores"
     UNCERTAIN = "the 95 % interval of its rate begins at 0"
@@ -72,6 +73,7 @@ _WORDS = {
     Unsettled.OFF_DEVICE: ("did not see all I/O", "not on device"),
     Unsettled.LIMITED: ("came near an I/O limit", "I/O limit"),
     Unsettled.HOSTS_MISSING: ("lacked hosts", "hosts missing"),
+    Unsettled.STOPPED: ("was stopped early", "stopped early"),
     Unsettled.BRIEF: ("was measured too briefly", "too brief"),
     Unsettled.MACHINE_BUSY: ("had a busy host", "machine busy"),
     Unsettled.UNCERTAIN: ("varied too much", "varied too much"),
@@ -112,6 +114,7 @@ def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
     """
     written, gaps = written_before(view), maximum_gaps(view)
     jobs = {one.name: view.origin_of(one).jobs for one in view.document.targets}
+    stopped = {(one.target, one.step) for one in view.remarks if isinstance(one.fact, Stopped)}
     waited = {(one.target, one.step) for one in view.remarks if isinstance(one.fact, CpuWait)}
     found = dict.fromkeys((key for key in waited if _round_of(view, key)), Unsettled.MACHINE_BUSY)
     found |= {
@@ -136,6 +139,8 @@ def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
             found[key] = doubtful[key]
         elif key in view.absent:
             found[key] = Unsettled.HOSTS_MISSING
+        elif key in stopped:
+            found[key] = Unsettled.STOPPED
         elif any(row.steady is False for row in figures.rows):
             found[key] = Unsettled.NOT_STEADY
         elif key in short:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from fathom import _core
-from fathom.output.text import latency_text, percent
+from fathom.output.text import duration, latency_text, percent
 from fathom.traces.clock import Doubt
 
 WRONG_DATA_ERRNO = errno.EILSEQ
@@ -101,6 +101,13 @@ class ShortWindow(_Fact):
     asked_s: float
 
 
+class Stopped(_Fact):
+    """A user stopped the step before its end."""
+
+    code: Literal["stopped"] = "stopped"
+    window_s: float
+
+
 class DoubtfulTimes(_Fact):
     """The step replayed a trace at times that mislead."""
 
@@ -125,6 +132,7 @@ Fact = (
     | Fallback
     | LeftOut
     | ShortWindow
+    | Stopped
     | DoubtfulTimes
     | Words
 )
@@ -188,6 +196,8 @@ def in_words(fact: Fact) -> str:
             return f"left out: {fact.reason}"
         case ShortWindow():
             return f"the window is {fact.window_s:.1f} s long instead of {fact.asked_s:.1f} s"
+        case Stopped():
+            return f"the step was stopped after {duration(fact.window_s)}, before its end"
         case DoubtfulTimes():
             return f"the replay kept the times of its trace: {fact.doubt.text}"
         case Words():

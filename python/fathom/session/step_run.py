@@ -17,7 +17,7 @@ from fathom.power.step import MeteredStep, instead_of_sensor
 from fathom.runs.document import TargetRecord
 from fathom.runs.gpu import gpu_of
 from fathom.runs.phases import doubts_of
-from fathom.runs.remarks import DoubtfulTimes, ShortWindow, Words, facts_of
+from fathom.runs.remarks import DoubtfulTimes, ShortWindow, Stopped, Words, facts_of
 from fathom.runs.rows import StepRows
 from fathom.runs.store import RunStore, StepKey, StepOutcome
 from fathom.session.failures import mostly_failed, not_returned, nothing_done, nothing_offered
@@ -153,6 +153,8 @@ class StepRun:
             log.remark(key, name, Words(text=f"step {step.name}: {outcome.reason}"))
         if outcome.status == "partial" and not self.options.interrupt.is_set() and step.job.time_s:
             log.remark(key, name, ShortWindow(window_s=outcome.window_s, asked_s=step.job.time_s))
+        if outcome.status == "partial" and self.options.interrupt.is_set() and not step.prepares:
+            log.remark(key, name, Stopped(window_s=outcome.window_s))
 
     def _failure(self, step: Step, recordings: Sequence[_core.Recording], parts: Sequence[str]) -> str | None:
         """Returns the error of a failing target. What was given up at the user's word is none."""

@@ -32,6 +32,7 @@ RULES: tuple[Rule, ...] = (
     of_run.unfinished,
     of_run.quick,
     of_run.doubtful_times,
+    of_figures.stopped,
     of_figures.brief,
     of_figures.not_steady,
     of_figures.level_change,

@@ -10,7 +10,7 @@ from fathom.analysis.run_view import Key, RunView, StepFigures
 from fathom.analysis.validity.note import Note
 from fathom.method.curve import SUSTAINED_LEAST
 from fathom.output.text import agreeing, duration, in_others, many_of, percent, percent_digits
-from fathom.runs.remarks import WRONG_DATA_ERRNO, FailedIo, LostIo, ShortWindow, in_words
+from fathom.runs.remarks import WRONG_DATA_ERRNO, FailedIo, LostIo, ShortWindow, Stopped, in_words
 from fathom.statistics.failed import WITHHELD_SHARE, is_marked, is_withheld
 from fathom.statistics.latency_columns import QUANTILES, percentile_name
 from fathom.statistics.levels import change_points
@@ -96,6 +96,15 @@ def hung(view: RunView) -> Iterable[Note]:
                 "age; figures marked ≥ are lower bounds",
                 "measure longer, and look in the kernel log for what did not answer",
             )
+
+
+def stopped(view: RunView) -> Iterable[Note]:
+    """Yields a note where a measured step was stopped before its end."""
+    for remark in view.remarks:
+        if isinstance(remark.fact, Stopped):
+            text = f"{in_words(remark.fact)}: nothing is claimed of it"
+            do = f"`fathom resume {view.document.id}` measures it again"
+            yield Note("stopped", "warning", remark.target, remark.step, text, do)
 
 
 def brief(view: RunView) -> Iterable[Note]:

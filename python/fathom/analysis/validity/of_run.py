@@ -15,6 +15,7 @@ from fathom.runs.remarks import (
     LeftOut,
     LostIo,
     ShortWindow,
+    Stopped,
     in_words,
 )
 from fathom.targets.not_measured import NotMeasured
@@ -77,7 +78,7 @@ def backend(view: RunView) -> Iterable[Note]:
                 own.append((amount, remark.step, remark.fact, do))
             case LeftOut(reason=why):
                 left_out.setdefault((remark.target, why), []).append(remark.step)
-            case FailedIo() | LostIo() | ShortWindow() | DoubtfulTimes():
+            case FailedIo() | LostIo() | ShortWindow() | Stopped() | DoubtfulTimes():
                 pass
             case _:
                 said.setdefault((remark.target, remark.fact), []).append(remark.step)
