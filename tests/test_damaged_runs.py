@@ -15,12 +15,15 @@ from damage import damage
 from fathom.columns.schema import TABLES
 from fathom.errors import DamageWarning, FathomError
 from fathom.report.data import RunData, load
+from fathom.runs import tables
 from fathom.runs.check import check, in_words
 from fathom.runs.checksums import FileSum
 from fathom.runs.document import RunDocument
 from fathom.runs.files import text_of
+from fathom.runs.layout import step_folders
 from fathom.runs.query import query
 from fathom.runs.reader import Run
+from fathom.runs.tables import Tables
 from old_runs import without_checksums
 
 METHOD = Path(__file__).parent / "data" / "two-reads.toml"
@@ -47,6 +50,17 @@ def copy(whole: Run, runs_home: Path) -> Path:
 
 FOUND_BY_THE_THOUSAND = (10_122, 10_446)
 """Seeds of damages: another run's run.json in the place of a run's own; a folder in the place of the journal."""
+
+
+def test_a_step_that_ends_while_its_run_is_read_is_not_missing(
+    whole: Run, interrupted: Callable[[Path, Iterable[str]], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    going = interrupted(whole.path, [])
+    folders = step_folders(going)
+    assert check(going).whole
+    monkeypatch.setattr(tables, "step_folders", lambda run: folders[:-1])
+    assert check(going).damage == ()
+    assert [*Tables(going, RunDocument.load(going)).records()] == [folder.name for folder in folders]
 
 
 @pytest.mark.parametrize("file", ["run.json", "manifest.json", "journal.jsonl"])

@@ -165,10 +165,11 @@ class Tables:
             self._records = {}
             run_id = self._document.id if self._document else self._manifest.of if self._manifest else None
             present = {folder.name: load_record(folder, run_id) for folder in step_folders(self._run)}
-            known = {
-                name: present.get(name, Fault.MISSING)
-                for name in sorted({*present, *self._expected()}, key=in_order)
+            # A step of a run that goes on may have ended since its folders were listed.
+            since = {
+                name: load_record(self._run / STEPS / name, run_id) for name in self._expected() - {*present}
             }
+            known = dict(sorted((present | since).items(), key=lambda one: in_order(one[0])))
             for name, record in known.items():
                 fault = record if isinstance(record, Fault) else self._listed_fault(name)
                 if isinstance(record, StepRecord) and not fault:
