@@ -141,6 +141,27 @@ def test_a_live_page_fits_follows_the_rules_of_access_and_asks_nobody_else(
     assert seen.complaints == []
 
 
+def test_the_scale_of_a_line_stays_whole_while_a_step_has_no_figure_yet(
+    home: Path, tmp_path: Path, visit: Callable[..., Visit]
+) -> None:
+    with (
+        going(home / FIRST, tmp_path / GOING) as run,
+        serving(settings_of(tmp_path, "127.0.0.1:0", None)) as served,
+    ):
+        live = live_run(run)
+        first, *others = live.targets
+        assert first.step is not None
+        begun = first.step.model_copy(update={"iops": None, "bytes_per_s": None, "mean_latency_us": None})
+        targets = (first.model_copy(update={"step": begun}), *others)
+        write_live(run, live.model_copy(update={"targets": targets}))
+        seen = visit(f"{served.url}/runs/{GOING}/live")
+        scales = seen.page.locator(".card.live").first.locator(".scale")
+        assert [" ".join(text.split()) for text in scales.all_inner_texts()] == [
+            "last 40 s highest 812.3k IOPS",
+            "last 40 s highest 84 µs",
+        ]
+
+
 def test_a_live_page_moves_by_itself_and_opens_the_report_at_the_end(
     home: Path, tmp_path: Path, visit: Callable[..., Visit]
 ) -> None:
