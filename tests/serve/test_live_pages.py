@@ -184,6 +184,16 @@ def test_a_name_that_is_no_run_has_no_live_page(watched: Served, name: str) -> N
         assert watched.ask(path).status == 404, path
 
 
+def test_the_sentence_behind_the_last_step_says_that_the_report_is_being_written(runs: Path) -> None:
+    live = live_run(runs / GOING)
+    done = [target.model_copy(update={"state": "done", "step": None}) for target in live.targets]
+    view = view_of(live.model_copy(update={"targets": tuple(done)}), "running", live.updated)
+    assert view.headline == "All is measured: the report is being written"
+    waiting = done[0], live.targets[1]
+    view = view_of(live.model_copy(update={"targets": waiting}), "running", live.updated)
+    assert view.headline == "Nothing runs just now"
+
+
 def test_the_sentence_of_one_target_names_its_step_and_rate(runs: Path) -> None:
     live = live_run(runs / GOING)
     view = view_of(live.model_copy(update={"targets": live.targets[:1]}), "running", live.updated)

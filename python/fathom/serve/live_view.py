@@ -103,7 +103,8 @@ def _headline(targets: Sequence[LiveTarget]) -> str:
     """Returns the page's sentence: what is done now, and how fast."""
     steps = [target.step for target in targets if target.step]
     if not steps:
-        return "Nothing runs just now"
+        ended = all(target.state in ("done", "failed") for target in targets)
+        return "All is measured: the report is being written" if ended else "Nothing runs just now"
     if len(targets) == 1:
         rate = _rate(steps[0])
         label = style.plain(steps[0].label)
