@@ -55,6 +55,11 @@ def test_the_list_shows_tags_and_keeps_the_runs_that_have_all_that_are_asked_for
     assert runs[0].name not in fathom("runs", "--tag", "silver")
 
 
+def test_an_empty_home_has_no_run_with_a_tag(runs_home: Path) -> None:
+    assert " has golden" in fathom("runs", "--tag", "golden")
+    assert json.loads(fathom("runs", "--tag", "golden", "--json"))["runs"] == []
+
+
 def test_no_tag_is_lost_where_many_label_a_run_at_once(runs: list[Path]) -> None:
     tags = [f"tag {number}" for number in range(16)]
     with ThreadPoolExecutor(max_workers=8) as pool:

@@ -107,7 +107,8 @@ def runs(
         of = {name: {"path": f"{home}/{name}"} for name in table["run"].to_pylist()}
     if tag:
         kept = {name for name, one in labels.items() if set(tag) <= set(one.tags)}
-        table = table.filter(pa.array([name in kept for name in table["run"].to_pylist()]))
+        # An empty list has no values to take a type from.
+        table = table.filter(pa.array([name in kept for name in table["run"].to_pylist()], pa.bool_()))
     if as_json:
         rows = [
             {**row, **of.get(row["run"], {}), "tags": one.tags, "note": one.note}
