@@ -232,6 +232,17 @@ def test_what_is_no_limit_is_refused_in_one_line(made: Made, text: str):
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("text", ["iops > -3%", "p99 < +5%", "iops > −3%"])
+def test_a_limit_that_equal_figures_miss_is_refused(text: str):
+    with pytest.raises(UsageError, match="equal figures would miss this limit"):
+        parse_gate(text)
+
+
+@pytest.mark.parametrize("text", ["iops > 0%", "p99 < -0%", "iops > +3%", "p99 < -5%"])
+def test_a_limit_that_equal_figures_keep_is_taken_on_either_side(text: str):
+    assert parse_gate(text).text == text
+
+
 def test_junit_has_a_case_a_figure_and_a_failure_a_missed_limit(made: Made, tmp_path: Path):
     base, new = made("a", repeats=3), made("b", 0.9, repeats=3, seed=10)
     out = tmp_path / "junit.xml"

@@ -42,11 +42,15 @@ class Gate:
 
 
 def parse_gate(text: str) -> Gate:
-    """Returns the limit of `METRIC > +N%` or `METRIC < -N%`. Raises UsageError."""
+    """Returns the limit of `METRIC > +N%` or `METRIC < -N%`.
+
+    Raises UsageError, also for a limit that equal figures miss: its sign or its side is wrong.
+    """
     match = _FORM.fullmatch(text)
     if match is None:
         raise UsageError(f"--fail-if {text!r}: not a limit on a change", _EXAMPLE)
     check_name(match["metric"])
-    return Gate(
-        match["metric"], match["side"] == ">", float(match["limit"].replace("−", "-")), " ".join(text.split())
-    )
+    above, limit_pct = match["side"] == ">", float(match["limit"].replace("−", "-"))
+    if (limit_pct < 0) if above else (limit_pct > 0):
+        raise UsageError(f"--fail-if {text!r}: equal figures would miss this limit", _EXAMPLE)
+    return Gate(match["metric"], above, limit_pct, " ".join(text.split()))
