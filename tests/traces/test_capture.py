@@ -15,12 +15,14 @@ import pyarrow.parquet as pq
 import pytest
 from samples import EXPECTED, SAMPLES, blktrace_files
 from test_formats import of_text, read
+from typer.testing import CliRunner
 
 from fathom import _core
 from fathom.capture import session
 from fathom.capture.captured import CapturedTrace
 from fathom.capture.disks import Disk, Part
 from fathom.capture.session import Asked, record, refused
+from fathom.cli import app
 from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.traces.anonymous import AnonymousTrace
 from fathom.traces.batch import Trace
@@ -39,6 +41,14 @@ def captured(folder: Path, *parts: Part, wanted: tuple[str, ...] = ()) -> Captur
         files[-1].write_bytes(content)
     disk = Disk("259:0", Path("/dev/nvme0n1"), list(parts))
     return CapturedTrace(open_blktrace("capture", files), [disk], wanted)
+
+
+def test_advice_on_the_name_of_a_capture_names_options_that_the_command_takes():
+    with pytest.raises(UsageError) as refused_name:
+        CliRunner().invoke(app, ["capture", "/dev/null", "--out", "trace"], catch_exceptions=False)
+    advice = str(refused_name.value)
+    assert "end it in .parquet, .csv or .iolog" in advice
+    assert "--to" not in advice
 
 
 def test_a_disk_keeps_every_io_under_its_own_name(tmp_path: Path):

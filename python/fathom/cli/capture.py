@@ -59,7 +59,7 @@ def capture(
     The kernel records it: that needs root. Ctrl-C ends it, and keeps what was captured.
     """
     from fathom.capture.session import BUFFER_BYTES, Asked, Via, check, end_left_behind, on_itself, record
-    from fathom.traces.convert import complaints, output_format
+    from fathom.traces.convert import NAME_IT, complaints, output_format
 
     if end:
         for device in devices:
@@ -74,7 +74,7 @@ def capture(
         buffer_bytes=_buffer_bytes(size_bytes(buffer) or BUFFER_BYTES),
         via=None if via is None else word_of("--via", via, get_args(Via)),
     )
-    output_format(asked.out)
+    output_format(asked.out, hint=NAME_IT)
     if disk := on_itself(asked, check(asked)):
         print(
             f"fathom: {asked.out} lies on {disk.node}: what the capture writes is in it; "

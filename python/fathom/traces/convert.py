@@ -26,17 +26,21 @@ class Converted:
     size_bytes: int
 
 
-def output_format(path: Path, asked: str | None = None) -> str:
-    """Returns the format to write: the one asked for, or what the file's name ends in. Raises UsageError."""
+NAME_IT = "end it in .parquet, .csv or .iolog"
+"""What to do about a file whose name shows no format."""
+
+
+def output_format(path: Path, asked: str | None = None, hint: str = f"{NAME_IT}, or give --to") -> str:
+    """Returns the format to write: the one asked for, or what the file's name ends in. `hint` says what to do
+    about a name that shows none. Raises UsageError.
+    """
     if asked is not None:
         if asked not in WRITERS:
             raise UsageError(f"cannot write {asked!r}", f"use one of {', '.join(WRITERS)}")
         return asked
     found = SUFFIXES.get(path.suffix.lower())
     if found is None:
-        raise UsageError(
-            f"{path}: its name shows no format", "end it in .parquet, .csv or .iolog, or give --to"
-        )
+        raise UsageError(f"{path}: its name shows no format", hint)
     return found
 
 
