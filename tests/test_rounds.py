@@ -18,13 +18,14 @@ from fathom.method.rounds import figure, parse_round
 from fathom.report.blocks import Prose, Section
 from fathom.report.comparison import compare
 from fathom.report.data import load
-from fathom.report.rounds import rounds_of
+from fathom.report.rounds import Mean, rounds_of
 from fathom.report.sections import rounds, summary
-from fathom.report.terminal import print_table
+from fathom.report.terminal import print_table, widest_of
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run
 from fathom.session.twin_windows import precision_of
 from fathom.statistics.steady import snia_window
+from fathom.statistics.uncertainty import Interval
 
 PM9A3 = "twin:samsung-pm9a3-7.68tb"
 METHOD = """
@@ -147,6 +148,13 @@ def test_the_terminals_matrix_of_means_says_how_well_they_are_known(tmp_path: Pa
     assert len(halves) == 4
     assert f"known to ± {max(halves):.1f} % or better (95 %)" in head
     assert next(line.split() for line in lines if line.startswith("IOPS")) == ["IOPS", "r100", "r0"]
+
+
+def test_means_whose_interval_begins_at_0_are_not_called_known_to_a_half_of_it() -> None:
+    wide = Mean(10.0, Interval(10.0, 0.0, 40.8, 2.0), 1.0, 2.0)
+    sure = Mean(10.0, Interval(10.0, 9.5, 10.5, 5.0), 1.0, 2.0)
+    assert widest_of([sure, wide]) == ", 95 % intervals of up to −100 % to +308 %"
+    assert widest_of([sure]) == ", known to ± 5.0 % or better (95 %)"
 
 
 def test_the_report_says_by_how_much_rounds_still_vary_and_move(run: Run) -> None:

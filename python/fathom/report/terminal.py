@@ -245,7 +245,7 @@ def _print_rounds(console: Console, rounds: TargetRounds, out: Gate) -> None:
         table.add_row(
             Text(rows.get(row) or rounds.called(row)), *(_mean(means.get(name), margins) for name in names)
         )
-    widest = "" if margins else _widest([one for one in means.values() if one])
+    widest = "" if margins else widest_of([one for one in means.values() if one])
     console.print(
         Text(
             f"{rounds.column.short}, {plain(place.of)}: {_rounds_text(rounds, margins)}{widest}", style="bold"
@@ -304,7 +304,7 @@ def _rounds_text(rounds: TargetRounds, margins: bool) -> str:
     return f"{outcome}, after {took} rounds; {means}, of the last {last}"
 
 
-def _widest(means: Sequence[Mean]) -> str:
+def widest_of(means: Sequence[Mean]) -> str:
     """Returns the widest 95 % interval of means, in percent of its mean, and how many means have none."""
     known = [(one.interval.high - one.interval.low, one) for one in means if one.interval and one.value]
     without = len(means) - len(known)
@@ -312,7 +312,10 @@ def _widest(means: Sequence[Mean]) -> str:
         return ", none with an interval"
     _, worst = max(known, key=lambda one: one[0] / one[1].value)
     margin = margin_of(worst.value, worst.interval.low, worst.interval.high) if worst.interval else ""
-    return f", known to {margin} or better (95 %)" + (f", {without} without an interval" if without else "")
+    # An interval that begins at 0 has two bounds in place of a half.
+    begins_at_0 = worst.interval is not None and worst.interval.low <= 0
+    said = f"95 % intervals of up to {margin}" if begins_at_0 else f"known to {margin} or better (95 %)"
+    return f", {said}" + (f", {without} without an interval" if without else "")
 
 
 def _mean(found: Mean | None, margins: bool) -> Text:
