@@ -277,8 +277,7 @@ def test_a_run_without_a_finished_step_still_makes_a_page(tmp_path: Path, visit:
     for table in run.glob("*.parquet"):
         table.unlink()
     seen = visit(write_html([run], tmp_path / "report.html", lookup))
-    assert "no result to show" in seen.page.locator("#summary").inner_text()
-    assert seen.page.locator("#summary details").first.get_attribute("open") is not None
+    assert "no result to show" in seen.page.locator("h1").inner_text()
     assert seen.complaints == []
 
 
