@@ -34,8 +34,8 @@ impl Completion {
 pub struct Promises {
     /// Every later request reaches the device no sooner than those before it.
     pub in_order: bool,
-    /// The host reacts to a completion with requests alone, after the time that its processor takes. So many are in flight
-    /// at once at most. `None`: it may also ask for a wake-up then, or look at the device.
+    /// How many requests are in flight at most, of a host that reacts to a completion with requests alone, after the time
+    /// that its processor takes. `None`: it may also ask for a wake-up then, or look at the device.
     pub in_flight_max: Option<u32>,
 }
 
