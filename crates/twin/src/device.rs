@@ -34,8 +34,8 @@ impl Completion {
 pub struct Promises {
     /// Every later request reaches the device no sooner than those before it.
     pub in_order: bool,
-    /// How many requests are in flight at most, of a host that reacts to a completion with requests alone, after the time
-    /// that its processor takes. `None`: it may also ask for a wake-up then, or look at the device.
+    /// Requests in flight at most, of a host that reacts to completions with requests alone and takes its processor's
+    /// time for each. `None`: it may also ask for a wake-up then, or look at the device.
     pub in_flight_max: Option<u32>,
 }
 
