@@ -300,7 +300,7 @@ impl Device for Ssd {
     }
 
     fn is_busy(&self) -> bool {
-        !self.calendar.is_empty() || self.queue.has_ended()
+        !self.calendar.is_empty() || self.queue.is_reporting()
     }
 
     fn zone_model(&self) -> Option<ZoneModel> {
