@@ -300,7 +300,7 @@ impl Device for Ssd {
     }
 
     fn is_busy(&self) -> bool {
-        !self.calendar.is_empty() || self.queue.is_reporting()
+        !self.calendar.is_empty() || self.queue.has_more_to_report()
     }
 
     fn zone_model(&self) -> Option<ZoneModel> {

@@ -199,6 +199,12 @@ impl HostQueue {
         self.is_reporting
     }
 
+    /// Returns whether completions are being reported and more is to come: of those, or of commands on their way.
+    pub(super) fn has_more_to_report(&self) -> bool {
+        let is_done = self.ended.is_empty() && self.arriving.is_empty() && self.woken.is_none();
+        self.is_reporting && !is_done
+    }
+
     /// Returns whether the host has not seen all completions.
     pub(super) fn has_ended(&self) -> bool {
         !self.ended.is_empty()
