@@ -181,8 +181,9 @@ impl Aggregator {
             .collect()
     }
 
-    /// Returns the recording with its remarks. I/O that was given up was waited for during `drain`.
-    pub(crate) fn finished(mut self, drain: Duration) -> Recording {
+    /// Returns the recording with its remarks. I/O that was given up was waited for during `drain`. The load generator
+    /// stood still for `still`.
+    pub(crate) fn finished(mut self, drain: Duration, still: Duration) -> Recording {
         self.censor();
         let failed = self.recording.errno.iter();
         let failed: Vec<Remark> = failed
@@ -203,7 +204,9 @@ impl Aggregator {
         // A thread that gets no core at the end counts what it waited beyond the window too.
         let share = (self.waiting_ns as f64 / thread_time_ns.max(1.0)).min(1.0);
         let waited = (share > WAITING).then_some(Remark::CpuWait { share });
-        let remarks = [lost, late, uncounted, waited];
+        let still_ns = still.as_nanos() as u64;
+        let stood = (still_ns > 0).then_some(Remark::StoodStill { still_ns });
+        let remarks = [lost, late, uncounted, waited, stood];
         self.recording.remarks.extend(remarks.into_iter().flatten());
         let reason = self.reason();
         self.recording.notes.extend(reason);

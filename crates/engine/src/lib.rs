@@ -31,6 +31,7 @@ mod page_cache;
 mod prioritized;
 mod priority;
 mod protocol;
+mod pulse;
 mod queue_attributes;
 mod queue_pair;
 mod ring;

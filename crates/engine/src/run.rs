@@ -15,6 +15,7 @@ use crate::{
     aggregator::Aggregator,
     gate::{RunClock, Shared, TICK_NS},
     message::{Issuing, Message, Summary},
+    pulse::Pulse,
 };
 
 /// How much longer than the drain a thread may take to report before it is given up.
@@ -63,6 +64,7 @@ pub struct Run {
     timeouts: Timeouts,
     timing: Timing,
     last_news: Instant,
+    pulse: Pulse,
 }
 
 impl Run {
@@ -86,6 +88,7 @@ impl Run {
             timeouts,
             timing,
             last_news: Instant::now(),
+            pulse: Pulse::start(),
         }
     }
 
@@ -150,7 +153,7 @@ impl Run {
         let failed = self.aggregators.iter().find_map(Aggregator::failure);
         let recordings = std::mem::take(&mut self.aggregators)
             .into_iter()
-            .map(|aggregator| aggregator.finished(self.timeouts.drain))
+            .map(|aggregator| aggregator.finished(self.timeouts.drain, self.pulse.still()))
             .collect();
         match failed {
             None => Ok(recordings),
@@ -234,7 +237,9 @@ impl Run {
         if self.shared.stopped() || self.timing.end.is_some_and(|end| Instant::now() > end) {
             return;
         }
-        let limit = self.timeouts.stuck.saturating_add(GRACE);
+        // Nothing was heard while all stood still.
+        let patience = self.timeouts.stuck.saturating_add(GRACE);
+        let limit = patience.saturating_add(self.pulse.still());
         for LoadThread {
             target,
             member,

@@ -58,6 +58,11 @@ pub enum Remark {
         /// Part of the threads' time.
         share: f64,
     },
+    /// The load generator as a whole did nothing for a while.
+    StoodStill {
+        /// How long.
+        still_ns: u64,
+    },
     /// A thread per outstanding I/O did what io_uring was to do.
     Fallback {
         /// Why io_uring was not used, in words.
@@ -136,6 +141,9 @@ impl Remark {
             ) => *thread_ns += theirs,
             (Self::CpuWait { share }, Self::CpuWait { share: theirs }) => {
                 *share = share.max(*theirs);
+            }
+            (Self::StoodStill { still_ns }, Self::StoodStill { still_ns: theirs }) => {
+                *still_ns = (*still_ns).max(*theirs);
             }
             (ours, theirs) => return ours == theirs,
         }

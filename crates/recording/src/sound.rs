@@ -87,7 +87,9 @@ fn remark_is_sound(remark: &Remark, most: u64) -> bool {
             waited_ns,
             age_ns,
         } => counts_are_sound([n, waited_ns, age_ns].map(|one| Some(*one)), most),
-        Remark::UncountedArrivals { thread_ns } => *thread_ns <= most,
+        Remark::UncountedArrivals { thread_ns: ns } | Remark::StoodStill { still_ns: ns } => {
+            *ns <= most
+        }
         Remark::LateArrivals { mean_ns } => gauges_are_sound([Some(*mean_ns)], most),
         Remark::CpuWait { share } => gauges_are_sound([Some(*share)], most),
         Remark::Refused { .. } | Remark::Fallback { .. } => true,

@@ -22,7 +22,7 @@ from fathom.analysis.validity.of_curves import maximum_gaps
 from fathom.method.rounds import Round, RoundJson, parse_round
 from fathom.prediction.interval import known_device
 from fathom.runs.document import TargetRecord
-from fathom.runs.remarks import CpuWait, DoubtfulTimes, Stopped
+from fathom.runs.remarks import CpuWait, DoubtfulTimes, StoodStill, Stopped
 from fathom.traces.clock import TimesFault
 
 DEALLOCATES = ("trim", "write-zeroes")
@@ -45,6 +45,7 @@ class Unsettled(Enum):
     LIMITED = "a control group may have set the rate"
     HOSTS_MISSING = "not all hosts of the run loaded it"
     STOPPED = "its step was stopped before its end"
+    STOOD_STILL = "its load generator stood still for a while"
     BRIEF = "it was measured for less than a second"
     MACHINE_BUSY = "its load threads waited for cores"
     UNCERTAIN = "the 95 % interval of its rate begins at 0"
@@ -74,6 +75,7 @@ _WORDS = {
     Unsettled.LIMITED: ("came near an I/O limit", "I/O limit"),
     Unsettled.HOSTS_MISSING: ("lacked hosts", "hosts missing"),
     Unsettled.STOPPED: ("was stopped early", "stopped early"),
+    Unsettled.STOOD_STILL: ("had a load generator that stood still", "stood still"),
     Unsettled.BRIEF: ("was measured too briefly", "too brief"),
     Unsettled.MACHINE_BUSY: ("had a busy host", "machine busy"),
     Unsettled.UNCERTAIN: ("varied too much", "varied too much"),
@@ -109,14 +111,16 @@ def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
     """Returns the measured steps that support no claim, with the reason. Only the others may be claimed.
 
     Steps of rounds are judged by what had been written, by what reached the device, and by whether load threads had
-    cores. Whether rounds are steady is their own standard's rule, so they may begin without random writes; rounds that
-    are only counted may not.
+    cores and did not stand still. Whether rounds are steady is their own standard's rule, so they may begin without
+    random writes; rounds that are only counted may not.
     """
     written, gaps = written_before(view), maximum_gaps(view)
     jobs = {one.name: view.origin_of(one).jobs for one in view.document.targets}
     stopped = {(one.target, one.step) for one in view.remarks if isinstance(one.fact, Stopped)}
+    still = {(one.target, one.step) for one in view.remarks if isinstance(one.fact, StoodStill)}
     waited = {(one.target, one.step) for one in view.remarks if isinstance(one.fact, CpuWait)}
     found = dict.fromkeys((key for key in waited if _round_of(view, key)), Unsettled.MACHINE_BUSY)
+    found |= dict.fromkeys((key for key in still if _round_of(view, key)), Unsettled.STOOD_STILL)
     found |= {
         key: why
         for key, before in written.items()
@@ -141,6 +145,8 @@ def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
             found[key] = Unsettled.HOSTS_MISSING
         elif key in stopped:
             found[key] = Unsettled.STOPPED
+        elif key in still:
+            found[key] = Unsettled.STOOD_STILL
         elif any(row.steady is False for row in figures.rows):
             found[key] = Unsettled.NOT_STEADY
         elif key in short:

@@ -79,6 +79,13 @@ class CpuWait(_Fact):
     share: float
 
 
+class StoodStill(_Fact):
+    """The load generator as a whole did nothing for a while."""
+
+    code: Literal["stood-still"] = "stood-still"
+    still_ns: int
+
+
 class Fallback(_Fact):
     """One thread per outstanding I/O replaced io_uring."""
 
@@ -129,6 +136,7 @@ Fact = (
     | LateArrivals
     | UncountedArrivals
     | CpuWait
+    | StoodStill
     | Fallback
     | LeftOut
     | ShortWindow
@@ -186,6 +194,11 @@ def in_words(fact: Fact) -> str:
             return (
                 f"load threads waited {percent(fact.share)} of the time for a core that something else used; "
                 "rates and latencies suffer from that"
+            )
+        case StoodStill():
+            return (
+                f"the load generator stood still for {duration(fact.still_ns / 1000000000.0)}: it was stopped or frozen, or "
+                "its machine was; rates and latencies include that"
             )
         case Fallback():
             return (

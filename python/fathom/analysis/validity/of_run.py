@@ -1,6 +1,6 @@
 """Rules on the run as a whole: how it ended, whether it was shortened, and remarks of load generator and samplers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from fathom.analysis.run_view import RunView
 from fathom.analysis.validity.note import Note
@@ -15,6 +15,7 @@ from fathom.runs.remarks import (
     LeftOut,
     LostIo,
     ShortWindow,
+    StoodStill,
     Stopped,
     in_words,
 )
@@ -24,6 +25,14 @@ from fathom.traces.clock import TimesFault
 
 WAITS = "cpu-wait"
 """Rule of the note on a load generator that waits for cores."""
+_SAID: Mapping[type[Fact], tuple[str, str]] = {
+    Fallback: (
+        "io-uring-fallback",
+        "allow io_uring (container profile, kernel.io_uring_disabled) and repeat",
+    ),
+    StoodStill: ("stood-still", "repeat, and leave the program running and its machine awake"),
+}
+"""Rule and advice of the notes on other remarks of a load generator."""
 
 
 def unfinished(view: RunView) -> Iterable[Note]:
@@ -83,15 +92,9 @@ def backend(view: RunView) -> Iterable[Note]:
             case _:
                 said.setdefault((remark.target, remark.fact), []).append(remark.step)
     for (target, fact), steps in said.items():
-        fallback = isinstance(fact, Fallback)
-        yield Note(
-            "io-uring-fallback" if fallback else "load-generator",
-            "warning",
-            target,
-            steps[0] if len(set(steps)) == 1 else None,
-            in_words(fact),
-            "allow io_uring (container profile, kernel.io_uring_disabled) and repeat" if fallback else "",
-        )
+        rule, do = _SAID.get(type(fact), ("load-generator", ""))
+        step = steps[0] if len(set(steps)) == 1 else None
+        yield Note(rule, "warning", target, step, in_words(fact), do)
     for (target, why), steps in left_out.items():
         names = list(dict.fromkeys(view.called(step, any_round=True) for step in steps))
         text = f"{'steps' if len(names) > 1 else 'step'} {'; '.join(names)} left out: {why}"
