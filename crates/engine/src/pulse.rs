@@ -1,5 +1,5 @@
 //! Whether the load generator as a whole stood still: a signal stopped it, a control group froze it, or its virtual
-//! machine was paused. Load threads cannot tell that from a device that does not answer.
+//! machine was paused. To load threads that looks like a device that does not answer.
 
 use std::{
     sync::{

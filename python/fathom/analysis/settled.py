@@ -111,8 +111,8 @@ def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
     """Returns the measured steps that support no claim, with the reason. Only the others may be claimed.
 
     Steps of rounds are judged by what had been written, by what reached the device, and by whether load threads had
-    cores and did not stand still. Whether rounds are steady is their own standard's rule, so they may begin without
-    random writes; rounds that are only counted may not.
+    cores and went on. Whether rounds are steady is their own standard's rule, so they may begin without random writes;
+    rounds that are only counted may not.
     """
     written, gaps = written_before(view), maximum_gaps(view)
     jobs = {one.name: view.origin_of(one).jobs for one in view.document.targets}

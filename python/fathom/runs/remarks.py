@@ -197,8 +197,8 @@ def in_words(fact: Fact) -> str:
             )
         case StoodStill():
             return (
-                f"the load generator stood still for {duration(fact.still_ns / 1000000000.0)}: it was stopped or frozen, or "
-                "its machine was; rates and latencies include that"
+                f"the load generator stood still for {duration(fact.still_ns / 1000000000.0)}: it or its machine "
+                "was stopped; rates and latencies include that"
             )
         case Fallback():
             return (
