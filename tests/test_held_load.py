@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from fathom.analysis.run_view import RunView
+from fathom.analysis.run_view import RunView, remarks_of
 from fathom.analysis.settled import Unsettled, unsettled
 from fathom.analysis.validity import notes
 from fathom.runs.reader import Run
@@ -37,7 +37,8 @@ def test_nothing_is_claimed_of_a_step_whose_load_generator_was_held(tmp_path: Pa
         os.kill(process.pid, signal.SIGCONT)
         assert process.wait() == 0
     [path] = home.iterdir()
-    view = RunView.of(Run(path))
+    run = Run(path)
+    view = RunView.of(run, remarks_of(run.events))
     [why] = unsettled(view).values()
     assert why is Unsettled.STOOD_STILL
     [fact] = [one.fact for one in view.remarks if isinstance(one.fact, StoodStill)]

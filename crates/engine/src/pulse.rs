@@ -3,8 +3,7 @@
 
 use std::{
     sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
+        Arc, Mutex, PoisonError,
         mpsc::{self, RecvTimeoutError, Sender},
     },
     thread,
@@ -18,45 +17,71 @@ const LATE: Duration = Duration::from_secs(2);
 
 /// Looks at the clock in a thread of its own until it is dropped, and adds up by how much looks came late.
 pub(crate) struct Pulse {
-    still_ns: Arc<AtomicU64>,
+    looks: Arc<Mutex<Looks>>,
+    /// Whether the thread began. Without it nothing is found.
+    beats: bool,
     /// Its end ends the thread.
     _stop: Sender<()>,
 }
 
+/// The last look, and by how much looks before it came late.
+struct Looks {
+    last: Instant,
+    still: Duration,
+}
+
+impl Looks {
+    /// Looks at the clock, and returns by how much looks have come late.
+    fn look(&mut self, now: Instant) -> Duration {
+        self.still += late(now.saturating_duration_since(self.last));
+        self.last = now;
+        self.still
+    }
+}
+
 impl Pulse {
-    /// Begins to look. Without a thread to spare nothing is found.
+    /// Begins to look.
     pub(crate) fn start() -> Self {
-        let still_ns = Arc::new(AtomicU64::new(0));
+        let looks = Arc::new(Mutex::new(Looks {
+            last: Instant::now(),
+            still: Duration::ZERO,
+        }));
         let (stop, stopped) = mpsc::channel();
-        let found = Arc::clone(&still_ns);
-        let looks = move || {
-            let mut seen = Instant::now();
+        let seen = Arc::clone(&looks);
+        let beat = move || {
             while stopped.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
-                let now = Instant::now();
-                found.fetch_add(late_ns(now - seen), Ordering::Relaxed);
-                seen = now;
+                look(&seen);
             }
         };
-        // A run that cannot have this thread is measured without it.
-        let _ = thread::Builder::new().name("pulse".into()).spawn(looks);
+        let thread = thread::Builder::new().name("pulse".into()).spawn(beat);
         Self {
-            still_ns,
+            looks,
+            beats: thread.is_ok(),
             _stop: stop,
         }
     }
 
     /// Returns the time for which the load generator has stood still.
     pub(crate) fn still(&self) -> Duration {
-        Duration::from_nanos(self.still_ns.load(Ordering::Relaxed))
+        match self.beats {
+            true => look(&self.looks),
+            false => Duration::ZERO,
+        }
     }
 }
 
+/// Looks at the clock. The run does too: at the end of a pause it may be the first.
+fn look(looks: &Mutex<Looks>) -> Duration {
+    let mut looks = looks.lock().unwrap_or_else(PoisonError::into_inner);
+    looks.look(Instant::now())
+}
+
 /// Returns how late a look is that came `since` after the one before; 0 where it may have waited for a core.
-fn late_ns(since: Duration) -> u64 {
+fn late(since: Duration) -> Duration {
     let late = since.saturating_sub(BEAT);
     match late > LATE {
-        true => late.as_nanos() as u64,
-        false => 0,
+        true => late,
+        false => Duration::ZERO,
     }
 }
 
@@ -65,10 +90,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_look_that_may_have_waited_for_a_core_counts_nothing() {
-        assert_eq!(late_ns(BEAT), 0);
-        assert_eq!(late_ns(BEAT + LATE), 0);
-        assert_eq!(late_ns(BEAT + Duration::from_secs(15)), 15_000_000_000);
+    fn only_a_look_that_is_later_than_a_wait_for_a_core_counts() {
+        let start = Instant::now();
+        let mut looks = Looks {
+            last: start,
+            still: Duration::ZERO,
+        };
+        assert_eq!(looks.look(start + BEAT), Duration::ZERO);
+        assert_eq!(looks.look(start + 2 * BEAT + LATE), Duration::ZERO);
+        let held = Duration::from_secs(15);
+        assert_eq!(looks.look(start + 3 * BEAT + LATE + held), held);
+        assert_eq!(looks.look(start + 4 * BEAT + LATE + held), held);
     }
 
     #[test]
