@@ -34,11 +34,9 @@ def build(comparison: Comparison) -> Section | None:
             for cell in corner.cells
             if cell.failed
         ]
-        said = (
-            verdicts(rounds_of(comparison), out)
-            or failed
-            or ["No measured step has finished, so there is no result to show."]
-        )
+        if of_rounds := verdicts(rounds_of(comparison), out):
+            return Section("summary", "Findings", [Prose(of_rounds)])
+        said = failed or ["No measured step has finished, so there is no result to show."]
         further: list[Block] = [Prose(said[1:])] if said[1:] else []
         return Section("summary", "Findings", further, key_figure=KeyFigure(said[0], None, said[1:]))
     texts = finding_texts(comparison)
